@@ -1,5 +1,5 @@
-"""Writes the reference pages from the declarations: `make docs`. With --check it only says whether they are
-up to date.
+"""Writes the reference pages from the declarations: `make docs`. With --check it only reports whether they
+are up to date.
 """
 
 from __future__ import annotations
@@ -120,8 +120,9 @@ def reproductions() -> str:
     """The page of the papers' items."""
     text = (
         (
-            f"{NOTE}# Reproductions\n\n`ackclock reproduce ID` runs an item and says whether the register's "
-            "checks hold. Kinds: "
+            f"{NOTE}# Reproductions\n\n`ackclock reproduce ID` runs an item of a paper's register and "
+            "prints whether its checks hold. The register lists the statements, figures and numbers of a "
+            "paper that can be checked. Kinds of items: "
         )
         + ", ".join(f"{kind} {meaning}" for kind, meaning in KINDS.items())
         + ".\n\n| id | paper | kind | title |\n|---|---|---|---|\n"

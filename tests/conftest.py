@@ -19,7 +19,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 @dataclass
 class Finished:
-    """What a command left."""
+    """The output of a finished command."""
 
     code: int
     out: str

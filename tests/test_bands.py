@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from ackclock.plot import bands, ccdf_bands
+from ackclock.results.confidence import half_width, student
 
 
 def runs(count, size=2000):
@@ -23,10 +24,10 @@ def test_a_band_holds_the_line_and_narrows_with_more_runs():
 
 def test_the_interval_is_students():
     # Tabulated: 4.303 for two degrees of freedom, 2.776 for four, at 95 %.
-    assert bands.student(3) == pytest.approx(4.303, abs=1e-3)
-    assert bands.student(5) == pytest.approx(2.776, abs=1e-3)
-    assert bands.half_width([1.0, 2.0, 3.0]) == pytest.approx(4.303 / 3**0.5, abs=1e-3)
-    assert bands.half_width([1.0]) == float("inf")
+    assert student(3) == pytest.approx(4.303, abs=1e-3)
+    assert student(5) == pytest.approx(2.776, abs=1e-3)
+    assert half_width([1.0, 2.0, 3.0]) == pytest.approx(4.303 / 3**0.5, abs=1e-3)
+    assert half_width([1.0]) == float("inf")
 
 
 def test_one_run_and_none_are_drawn_too():

@@ -1,4 +1,4 @@
-"""Captures: the command, the tables, and what the instruments see in traces of known making."""
+"""Captures: the command, the tables, and the results for traces with known events."""
 
 import gzip
 import io
@@ -38,7 +38,7 @@ def pcap(lossy, tmp_path):
     return path
 
 
-def test_the_command_says_in_words_what_happened(ackclock, pcap, lossy):
+def test_the_command_describes_what_happened(ackclock, pcap, lossy):
     done = ackclock("capture", pcap)
     assert done.code == 0, done
     flow = lossy.flows.to_pylist()[0]
@@ -116,7 +116,7 @@ def test_tables_have_the_declared_columns(ackclock, pcap, tmp_path):
 
 
 def test_the_clients_view_is_the_same_in_json_tables_and_python(ackclock, tmp_path):
-    # Beside the server, which receives what the client sends: silences tell of the client's timeouts.
+    # Beside the server, which receives what the client sends: silences show the client's timeouts.
     path = Path(__file__).parents[1] / "crates/ackclock-capture/tests/fixtures/kernel-doubled-syn.pcap.gz"
     report = ackclock("capture", path, "--json").json
     listed = [
@@ -166,7 +166,7 @@ def test_flows_are_chosen(ackclock, pcap):
     assert wrong.is_one_sentence()
 
 
-def test_what_is_no_capture_is_refused_and_what_is_damaged_is_read(ackclock, pcap, tmp_path):
+def test_other_files_are_refused_and_damaged_captures_are_read(ackclock, pcap, tmp_path):
     text = tmp_path / "notes.txt"
     text.write_text("These are no packets, but some words on them.")
     wrong = ackclock("capture", text)
@@ -199,7 +199,7 @@ def test_an_outage_is_seen_as_one():
 def test_reordering_is_seen_as_such():
     found = captured.capture(captured.transfer(x14.reordering(), "60ms", 20))
     assert captured.sender(found)["massive_reordering"]
-    assert "overtake" in found.summary()[-1]
+    assert "reorders" in found.summary()[-1]
     link = ac.Link(
         "10Mbit/s", queue=ac.queue.DropTail(limit="1000packets"), faults=ac.fault.Loss(p=0.01, of="data")
     )

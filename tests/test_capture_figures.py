@@ -100,7 +100,7 @@ def test_the_figures_of_both_worlds_have_the_same_parts(outage, run):
         "connection 0"
         in outage.plot.sequence([0], details=False).axes[0].get_legend().get_texts()[0].get_text()
     )
-    assert "timer waiting (3)" in labels(outage.plot.sequence())
+    assert "waiting for a timer (3)" in labels(outage.plot.sequence())
     assert [t.get_text() for t in outage.plot.sequence().axes[0].texts if "round" in t.get_text()] == [
         "0.96 s, round 3",
         "0.49 s, round 2",
@@ -173,7 +173,7 @@ def check_xplot(text: str) -> dict[str, int]:
     return found
 
 
-def test_answers_of_other_timers_are_drawn_where_they_were_asked_for(ackclock, tmp_path, outage):
+def test_what_if_is_drawn_where_it_was_requested(ackclock, tmp_path, outage):
     done = ackclock(
         "capture",
         OUTAGE,

@@ -64,7 +64,7 @@ def read(path: Path) -> ac.Capture:
 
 
 def check(text: str) -> Page:
-    """Nothing is asked of anybody, nothing but the page's own scripts runs, labels point at what there is."""
+    """The page loads nothing, runs only its own scripts, and its labels refer to elements that exist."""
     page = Page(text)
     assert not [
         name
@@ -118,7 +118,7 @@ def test_the_page_holds_what_the_capture_holds():
     assert found["by RACK"]["hollow"].sum() == (~t.needed[t.kind == "rack-retransmit"]).sum()
     for r in capture.connections[0]["directions"][0]["retransmissions"]:
         assert r["evidence"] in text
-    # Evidence is at hand where a mark is.
+    # Each mark has its evidence.
     notes = [note for layer in figures[0]["layers"] for note in layer["notes"] if layer["shape"] == "marks"]
     assert any("SACK covers" in note for note in notes)
     # Every figure has a text alternative, and so has the table that scrolls.
@@ -159,7 +159,7 @@ def test_rows_of_what_if_and_further_sentences_are_shown_where_they_are():
     page = check(report.page([capture]))
     text = " ".join(" ".join(page.text).split())
     assert "What another timer would have done" in text
-    assert "Held back by timeouts 75 % 75 % congestion window 25 % 25 %" in text
+    assert "Limited by timeouts 75 % 75 % congestion window 25 % 25 %" in text
     assert (
         "achieved while sending 1 Mbit/s Mathis et al. predicts 2 Mbit/s; achieved 0.50 of it, few events"
         in text
@@ -192,7 +192,7 @@ def test_hostile_names_and_evidence_stay_text(tmp_path):
     assert "{{ 7*7 }}" in text
 
 
-def test_much_is_thinned_and_said(monkeypatch):
+def test_large_figures_are_thinned_with_a_note(monkeypatch):
     monkeypatch.setattr(layers, "MOST", 100)
     capture = read(OUTAGE)
     page = check(report.page([capture]))
@@ -203,7 +203,7 @@ def test_much_is_thinned_and_said(monkeypatch):
                 assert arrays(layer)["x"].size <= 100
     text = " ".join(" ".join(page.text).split())
     assert re.search(r"Shown: 100 of 277 segments", text)
-    # What was sent again is all there.
+    # All retransmissions are listed.
     marks = sum(arrays(layer)["x"].size for layer in figures[0]["layers"] if layer["shape"] == "marks")
     assert marks == capture.connections[0]["directions"][0]["retransmitted_packets"]
 

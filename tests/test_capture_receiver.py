@@ -1,5 +1,5 @@
-"""Captures near the receiver: one rule says what counts as a timeout, in words, JSON, tables, figures and on
-the page.
+"""Captures near the receiver: one rule decides what counts as a timeout, in sentences, JSON, tables, figures
+and on the page.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def test_every_output_counts_the_same_timeouts(path, ackclock, tmp_path):
             waits = [layer for layer in drawn.values() if layer["shape"] == "waits"]
             assert [len(arrays(layer)["x"]) for layer in waits] == ([len(counted)] if counted else [])
             words = figures[f"c0-{c['number']}-{side}-rtt"]
-            assert (f"timeouts as they were ({len(counted)})" in words) == bool(counted)
+            assert (f"timeouts of the sender ({len(counted)})" in words) == bool(counted)
 
 
 def test_silences_are_drawn_where_the_packet_lies_that_ended_them(path):
@@ -87,29 +87,29 @@ def test_silences_are_drawn_where_the_packet_lies_that_ended_them(path):
             if not d["bytes"]:
                 continue
             trace = capture.plot.trace(c["number"], side)
-            for wait, told in zip(trace.waits, expiries(d), strict=True):
-                assert told["of"] == "syn" or wait.offset in trace.offset
-                assert wait.silence == (d["view"] == "client" and told["of"] == "data")
+            for wait, expiry in zip(trace.waits, expiries(d), strict=True):
+                assert expiry["of"] == "syn" or wait.offset in trace.offset
+                assert wait.silence == (d["view"] == "client" and expiry["of"] == "data")
             # At the first byte only what is of the first segment.
             begun = [w for w in trace.waits if w.offset == 0 and w.silence]
             assert len(begun) <= int((trace.offset == 0).sum())
 
 
-def test_the_figure_the_words_and_the_page_say_the_same(ackclock, tmp_path):
+def test_the_figure_the_sentences_and_the_page_agree(ackclock, tmp_path):
     done = ackclock("capture", RECEIVER, "--html", tmp_path / "page.html", "--xpl", tmp_path / "xpl")
     assert done.code == 0, done
     capture = ac.read_capture(RECEIVER, packets=True)
     (n,) = {len(expiries(d)) for d in capture.connections[0]["directions"] if d["view"] == "client"}
     assert n == capture.connections[0]["directions"][0]["timeouts_by_rule"]["gap-and-content"] == 8
     assert re.match(
-        rf"Stalled \S+ s of \S+ s in {n} timeouts \(.*; all are shown by silences near the receiver\.",
+        rf"Stalled \S+ s of \S+ s in {n} timeouts \(.*; all are inferred from silences near the receiver\.",
         done.out,
     )
     shown = [text.get_text() for legend in capture.plot.sequence(0).legends for text in legend.get_texts()]
     side = capture.plot.side(0)
-    assert (f"timeouts, by silences ({n})" in shown) == (side == 0)
+    assert (f"timeouts inferred from silences ({n})" in shown) == (side == 0)
     text = " ".join(" ".join(check((tmp_path / "page.html").read_text("utf-8")).text).split())
     assert f"timeouts {n} " in text
-    assert "a silence near the receiver shows it" in text
+    assert "inferred from a silence near the receiver" in text
     lines = (tmp_path / "xpl" / "sequence-0-client.xpl").read_text().splitlines()
     assert sum(line.startswith("btext") for line in lines) == n

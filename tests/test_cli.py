@@ -97,7 +97,7 @@ COMMANDS = (
     "command", ["", "-h", "--version", *COMMANDS, *(f"{name} --help" for name in COMMANDS_KNOWN)]
 )
 @pytest.mark.parametrize("reader", ["head -c 1", "true"])
-def test_a_reader_that_leaves_early_hears_no_complaint(tmp_path, command, reader):
+def test_a_closed_pipe_ends_a_command_quietly(tmp_path, command, reader):
     file = Path(__file__).parents[1] / "crates/ackclock-capture/tests/fixtures/kernel-heavy-loss.pcap.gz"
     scenario = tmp_path / "short.toml"
     scenario.write_text(SHORT)
@@ -112,7 +112,7 @@ def test_a_reader_that_leaves_early_hears_no_complaint(tmp_path, command, reader
     assert "Broken pipe" not in notes
 
 
-def test_notes_to_a_reader_that_leaves_early_end_quietly_too(tmp_path):
+def test_a_closed_pipe_for_notes_ends_a_command_quietly_too(tmp_path):
     for command in ("", "nonsense", "model B-E1"):
         line = f"{sys.executable} -m ackclock {command} 2>&1 | true"
         done = subprocess.run(

@@ -64,7 +64,7 @@ def test_a_wide_terminal_shows_every_column():
     assert (names, rows, left_out) == ([n for n, _ in COLUMNS], [tuple(r) for r in ROWS], [])
 
 
-def test_a_narrow_one_does_without_what_may_be_spared_in_that_order():
+def test_a_narrow_terminal_leaves_out_spare_columns_in_order():
     names, rows, left_out = found(COLUMNS, ROWS, 50, names=("no", *ENDS), spare=("p", "packets"), stack=ENDS)
     assert names == ["no", "client", "server", "packets"]
     assert rows[0] == ("0", "2001:db8::1:40000", "192.0.2.1:443", "1,234")
@@ -178,7 +178,7 @@ PROSE = (
     "Waiting for",
     "Realised load",
     "The standard timer",
-    "packets were sent again",
+    "packets were retransmitted",
 )
 
 

@@ -164,7 +164,7 @@ def test_simulate_takes_the_path_of_a_scenario_file(tmp_path):
         ((PATH, ac.Bulk(), {"tcp": object()}), "a value is of a kind that no scenario holds"),
     ],
 )
-def test_simulate_says_in_one_sentence_what_would_do(arguments, says):
+def test_simulate_names_valid_values_in_one_sentence(arguments, says):
     with pytest.raises(ac.InputError) as e:
         ac.simulate(*arguments)
     assert says in str(e.value)

@@ -81,7 +81,7 @@ def test_a_figure_that_fails_loses_no_result(here, monkeypatch, capsys, name, er
     assert {f"{figure}.png" for figure in figures} <= names(here / "o")
 
 
-def test_a_plot_that_the_results_do_not_allow_is_said_when_they_are_written(ackclock, tmp_path):
+def test_a_plot_that_the_results_do_not_allow_is_noted_when_they_are_written(ackclock, tmp_path):
     (tmp_path / "p.toml").write_text(PLAN.replace('kind = "fixed", size = "50kB"', 'kind = "bulk"'))
     done = ackclock("sweep", "p.toml", "--plot", "path.rtt,mean", "--workers", "1")
     assert done.code == 2, done

@@ -1,4 +1,4 @@
-"""Files without an end, and files that a stranger's scenario has no business with."""
+"""Files without an end, and files that an untrusted scenario must not read."""
 
 import os
 import subprocess
@@ -77,7 +77,7 @@ def test_reading_ends_at_the_limit_whatever_the_size_is_said_to_be(tmp_path):
 
 @pytest.fixture
 def stranger(tmp_path: Path) -> Path:
-    """A folder that came from elsewhere, beside something that is nobody's business."""
+    """An untrusted folder, beside a private file."""
     (tmp_path / "shadow").write_text(f"{SECRET}\nx 0.5 0.7\n")
     folder = tmp_path / "from-a-stranger"
     folder.mkdir()

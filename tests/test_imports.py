@@ -1,5 +1,5 @@
-"""No file of the Python package imports one that imports it, on whatever way: within functions and for type
-checkers as well.
+"""No file of the Python package imports itself through others, imports within functions and for type checkers
+included.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a scenario may take: memory, and room on disk for its trace."""
+"""Limits of a scenario: its memory, and the disk space of its trace."""
 
 import json
 import subprocess
@@ -160,8 +160,8 @@ def test_a_large_trace_is_announced(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert (
-        "The trace may have about 4.7 M events (257 MB); what memory has no room for goes to disk as it runs."
-        in done.stderr
+        "The trace may have about 4.7 M events (257 MB); what does not fit in memory is written to disk "
+        "during the run." in done.stderr
     )
     assert json.loads(done.stdout)["stacks"][0]["segments"] > 100_000
     assert sorted(p.name for p in tmp_path.iterdir()) == ["all.toml", "out"]

@@ -138,7 +138,7 @@ ANSWER = {
 @pytest.mark.parametrize(
     ("answer", "code"), [(ANSWER, 1), ({"dependencies": ANSWER["dependencies"][:1]}, 0), (None, 2)]
 )
-def test_what_was_not_looked_up_is_not_taken_for_sound(tmp_path, capsys, answer, code):
+def test_what_was_not_audited_is_not_reported_as_safe(tmp_path, capsys, answer, code):
     (tmp_path / "a.lock").write_text('bad==2 ; python_version < "3" \\\n    --hash=sha256:0\nbad==2.1\n')
     program = tmp_path / "pip-audit"
     program.write_text(

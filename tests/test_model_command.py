@@ -109,7 +109,7 @@ def test_a_curve_over_values_for_each_flow(ackclock, tmp_path):
     assert "a range gives a figure too" in single.err
 
 
-def test_lines_are_told_apart_by_their_values(ackclock, tmp_path):
+def test_lines_are_distinguished_by_their_values(ackclock, tmp_path):
     near = ["--p", "0.01..0.1", "--rtt", "100ms", "--c", "1,1.00000001", "--beside", "mathis(c=2)"]
     assert ackclock("model", "mathis", *near, "--out", "near").code == 0
     limits = ackclock(
@@ -121,7 +121,7 @@ def test_lines_are_told_apart_by_their_values(ackclock, tmp_path):
     assert "wmax = inf" in svg
 
 
-def test_inputs_of_one_name_are_of_one_kind_and_what_stands_beside_takes_its_own():
+def test_inputs_of_one_name_have_one_kind_and_beside_takes_its_own():
     forms = [o for o in FORMULAS.values() if o.paper in ("mathis97", "pftk98", "cardwell2000", "rfc9438")]
     for one in forms:
         for other in forms:
@@ -213,7 +213,7 @@ def test_wrong_input_is_one_sentence(capsys, monkeypatch, tmp_path, arguments, s
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_needs_an_input_of_its_own_says_so(ackclock):
+def test_a_missing_input_is_named(ackclock):
     done = ackclock("model", "mathis-window", "--p", "0.1", "--beside", "cubic-window")
     assert done.is_one_sentence()
     assert "write cubic-window(rtt=VALUE)" in done.err

@@ -167,7 +167,7 @@ def test_a_series_from_a_file_gives_the_rows_of_the_model(ackclock, tmp_path):
         (["--series", "w.csv"], "row 1: `cwnd` is -1"),
     ],
 )
-def test_a_series_that_will_not_do_is_refused(ackclock, tmp_path, arguments, says):
+def test_an_invalid_series_is_refused(ackclock, tmp_path, arguments, says):
     (tmp_path / "s.csv").write_text("time,rtt\n1,1\n2,\n")
     (tmp_path / "w.csv").write_text("time,rtt,cwnd\n1,1,-1\n2,1,1\n")
     done = ackclock("model", "eifel", *arguments)

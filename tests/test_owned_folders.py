@@ -38,7 +38,7 @@ def everything(directory: Path) -> dict[str, bytes | None]:
 
 
 def thesis(directory: Path, summary: object) -> dict[str, bytes | None]:
-    """Somebody's work, beside a summary of his own."""
+    """A folder with other work, and a summary.json that is not ours."""
     (directory / ".git" / "objects").mkdir(parents=True)
     (directory / ".git" / "objects" / "pack").write_bytes(b"years")
     (directory / "thesis.tex").write_text("x")
@@ -108,7 +108,7 @@ def test_a_mark_that_is_none_makes_nothing_ours(tmp_path, mark):
         made_up_run().save(tmp_path / "run")
 
 
-def test_a_mark_does_not_lend_itself_to_files_that_ackclock_never_writes(tmp_path):
+def test_a_mark_does_not_cover_files_that_ackclock_never_writes(tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "thesis.tex").write_text("mine")
     (tmp_path / "run" / "ackclock.json").write_text('{"written_by": "ackclock", "files": ["thesis.tex"]}')
@@ -228,7 +228,7 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path, monkeypatch):
 
 @POSIX
 @pytest.mark.parametrize("mark", [None, ""])
-def test_what_was_hardly_begun_goes_once_it_is_old(tmp_path, mark):
+def test_a_folder_without_a_mark_is_removed_once_it_is_old(tmp_path, mark):
     # A command that was killed before it wrote its mark; another one that is about to write it.
     old, young = tmp_path / ".out.killed_1.partial", tmp_path / ".out.living_1.partial"
     for left in (old, young):

@@ -142,7 +142,7 @@ def test_the_index_and_the_list_of_items_have_it(with_toy):
         ("e2_twice_two.py", ITEM, "T24-E1 is declared twice"),
     ],
 )
-def test_a_folder_that_will_not_do_is_refused(with_toy, toy, file, text, says):
+def test_an_invalid_folder_is_refused(with_toy, toy, file, text, says):
     (toy / "toy2024" / file).write_text(text)
     done = with_toy("-m", "ackclock", "reproduce", "--list")
     assert done.returncode == 2

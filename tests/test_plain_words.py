@@ -1,6 +1,4 @@
-"""Names and values from elsewhere are words: they command neither the terminal nor a spreadsheet nor
-matplotlib.
-"""
+"""Names and values from elsewhere are plain text for the terminal, spreadsheets and matplotlib."""
 
 import io
 import json

@@ -53,7 +53,7 @@ def test_the_models_follow_the_receivers_rule():
     assert each["model"]["mathis"]["ratio"] == pytest.approx(1, abs=0.15)
 
 
-def test_the_background_probe_tells_idle_from_busy():
+def test_the_background_probe_distinguishes_idle_from_busy():
     queue = {"rate": "2Mbit/s", "queue": {"kind": "drop-tail", "limit": "500ms"}}
     found = probes.simulated(probes.path("20ms", **queue), probes.settings(30, background=60))["background"]
     assert found["ratio"] == found["under_test"] / found["not_under_test"] > 3
@@ -63,14 +63,14 @@ def test_the_background_probe_tells_idle_from_busy():
 
 
 @pytest.mark.parametrize(("replies", "says"), [((200, 20), "at half the rate"), ((1, 6), "evenly spaced")])
-def test_a_limit_on_replies_is_said(replies, says):
+def test_a_limit_on_replies_is_noted(replies, says):
     found = probes.simulated(probes.path("20ms"), probes.settings(60, background=200), replies)
     assert found["limit"]["per_second"] == pytest.approx(replies[0], rel=0.3)
     (said,) = [n for n in found["notes"] if "rate-limited" in n]
     assert says in said
 
 
-def test_what_a_reader_must_know_is_said(tested):
+def test_qualifications_are_noted(tested):
     assert tested["notes"] == []
     capped = probes.simulated(probes.path("20ms"), probes.settings(5, max_rate=1e6))
     assert any("largest rate held" in n for n in capped["notes"])
@@ -80,16 +80,16 @@ def test_what_a_reader_must_know_is_said(tested):
     assert any("uncertain" in n for n in few["notes"])
 
 
-def test_progress_is_told_in_a_few_lines():
-    told = {"phase": "before", "elapsed": 1.0, "of": 10.0, "window": 1.0, "measured": None}
+def test_progress_takes_a_few_lines():
+    state = {"phase": "before", "elapsed": 1.0, "of": 10.0, "window": 1.0, "measured": None}
     rtt = {"min": 0.01, "mean": 0.012, "median": 0.011, "p90": 0.013, "p99": 0.014, "max": 0.02}
-    told["before"] = {"sent": 20, "answered": 19, "rtt": rtt}
-    assert cli.line(told).splitlines() == [
+    state["before"] = {"sent": 20, "answered": 19, "rtt": rtt}
+    assert cli.line(state).splitlines() == [
         "background probes: 1 of 10 s",
         "round trip 10 ms to 20 ms, 19 of 20 back",
     ]
     measured = {"capacity": 1e6, "p": None, "ca_events": 1, "non_ca_events": 2, "other_losses": 3, "rtt": rtt}
-    lines = cli.line({**told, "phase": "test", "measured": measured}).splitlines()
+    lines = cli.line({**state, "phase": "test", "measured": measured}).splitlines()
     assert lines[1:] == [
         "capacity 1 Mbit/s, window 1.0 segments",
         "p -: 1 CA, 2 non-CA, 3 other losses",
@@ -116,7 +116,7 @@ def test_progress_is_told_in_a_few_lines():
         (["127.0.0.1", "--seconds", "20x"], "--seconds"),
     ],
 )
-def test_what_will_not_do_is_refused_in_a_sentence(ackclock, arguments, says):
+def test_invalid_options_are_refused_in_a_sentence(ackclock, arguments, says):
     done = ackclock("probe", *arguments)
     assert done.code == 2, done
     assert says in done.err
@@ -160,7 +160,7 @@ def test_a_probe_over_the_loopback_device_reports(ackclock, loopback):
     assert "held the sender back" in shown.out
 
 
-def test_a_host_that_does_not_answer_is_one_sentence(monkeypatch, capsys):
+def test_a_host_that_does_not_reply_is_one_sentence(monkeypatch, capsys):
     silent = json.loads(_core.probe_simulated(lossy(1.0), probes.settings(5, background=20), None))
     assert not silent["answered"]
     monkeypatch.setattr(
@@ -169,14 +169,14 @@ def test_a_host_that_does_not_answer_is_one_sentence(monkeypatch, capsys):
     assert run_command(["probe", "192.0.2.9", "--json"]) == 2
     done = capsys.readouterr()
     assert done.out == ""
-    assert "`192.0.2.9` (192.0.2.9) does not answer" in done.err
+    assert "`192.0.2.9` (192.0.2.9) does not reply" in done.err
     # Ctrl-C before anything came back is no failure of the host.
     monkeypatch.setattr(_core, "probe", lambda *_: json.dumps({**silent, "interrupted": True}), raising=False)
     assert run_command(["probe", "192.0.2.9"]) == 130
     assert "numbers so far" in capsys.readouterr().out
 
 
-def test_udp_probes_need_no_right(ackclock):
+def test_udp_probes_need_no_privilege(ackclock):
     if not hasattr(_core, "probe"):
         pytest.skip("not Linux")
     found = ackclock(

@@ -1,4 +1,4 @@
-"""Every id of the register can be run, and an id that points at something finds it."""
+"""Every id of the register can be run, and the references of an id exist."""
 
 import pytest
 
@@ -66,7 +66,7 @@ INTERACTIVE_LISTED = {
     *("I-U1", "I-U2"),
 }
 
-# Ids beyond the register: the questions that sceptics put to backoff2008, how much hangs on what it leaves
+# Ids beyond the register: the questions that sceptics put to backoff2008, how much depends on what it leaves
 # unstated, and what real kernels do.
 BEYOND = {*(f"B-S{n}" for n in range(1, 7)), "B-S9", "B-S10", "I-S1", "I-S2"}
 
@@ -119,13 +119,13 @@ def test_kinds_and_papers_are_known():
 @pytest.mark.parametrize("id", [i.id for i in ITEMS.values() if i.points_at or i.tests])
 def test_what_an_item_points_at_is_there(id):
     i = ITEMS[id]
-    assert i.tests, "nothing pins it"
+    assert i.tests, "it has no tests"
     assert all(c.holds for c in i.pointers()), i.pointers()
     assert len(i.pointers()) == len(i.points_at) + 1
 
 
 @pytest.mark.parametrize("id", [i.id for i in ITEMS.values() if i.kind in ("RULE", "TOOL")])
-def test_a_rule_says_what_it_is_and_what_pins_it(id):
+def test_a_rule_names_its_implementation_and_its_tests(id):
     assert ITEMS[id].tests
     assert ITEMS[id].run().holds, ITEMS[id].run().checks
 
@@ -192,5 +192,5 @@ def test_a_rule_prints_its_policy_and_its_tests(ackclock):
     assert done.code == 0, done
     assert "jacobson88-ticks" in done.out
     assert "golden_rows_when_the_rtt_rises" in done.out
-    (told, _) = ackclock("reproduce", "J-A6", "--json").json["points_at"]
-    assert next(p for p in told["params"] if p["name"] == "form")["here"] == "final"
+    (reference, _) = ackclock("reproduce", "J-A6", "--json").json["points_at"]
+    assert next(p for p in reference["params"] if p["name"] == "form")["here"] == "final"

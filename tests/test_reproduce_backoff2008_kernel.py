@@ -1,4 +1,4 @@
-"""B-S9: Linux's own TCP over the emulator. What was asked for is what is run, nothing stays behind, and its
+"""B-S9: Linux's own TCP over the emulator. The runs are those requested, no process stays behind, and its
 checks can fail.
 """
 
@@ -49,7 +49,7 @@ def allowed(found: Kernels) -> Kernels:
         ("6.17.0", "by RACK whatever"),
         ("7.0-rc1", "by RACK whatever"),
         ("5.4", "RACK off"),
-        ("x", "cannot be told"),
+        ("x", "is not known"),
     ],
 )
 def test_from_linux_6_17_on_rack_cannot_be_switched_off(release, words):
@@ -170,7 +170,7 @@ def wait_for(condition, seconds: float) -> bool:
     return True
 
 
-def test_a_run_that_fails_is_told_and_ends_the_others():
+def test_a_run_that_fails_is_reported_and_ends_the_others():
     began = time.monotonic()
     with pytest.raises(DriveError, match="exit code"):
         real.side_by_side([[{"scenario": "nonsense"}], [{"scenario": "nonsense"}]])
@@ -207,7 +207,7 @@ def test_an_option_that_the_kernel_lacks_leaves_out_what_needs_it(monkeypatch):
 
 
 def found_run() -> dict:
-    """What a child process tells of a run with ten transfers."""
+    """The results of a child process for a run with ten transfers."""
     path = {"forward": {"offered": 100, "served": 70, "dropped_queue": 30, "dropped_wire": 0}}
     path |= {"delivered": 100, "undelivered": 0, "late": 0, "mean_lateness": 1e-5, "max_lateness": 1e-4}
     flows = {
@@ -265,7 +265,7 @@ def test_its_checks_can_fail():
     assert short(other=1) == {"sockets without an option that was set"}
 
 
-def test_a_machine_that_is_too_busy_says_nothing_of_kernels():
+def test_a_machine_that_is_too_busy_checks_no_kernels():
     run = found_run()
     assert s9_real_kernel.unfit([run]) is None
     late = {**run, "path": {**run["path"], "mean_lateness": 2e-3}}

@@ -107,7 +107,7 @@ def test_a_rule_that_costs_goodput_is_named():
             "rule": rule,
             "stack": stack,
             "goodput": goodput * 1e6,
-            "vain": 0.5,
+            "spurious": 0.5,
         }
 
     rows = [
@@ -127,7 +127,7 @@ def test_a_rule_that_costs_goodput_is_named():
     assert "backoff itself does not help, as timestamps would" in said
 
 
-def test_harm_that_does_not_grow_and_movers_that_lose_are_told():
+def test_harm_that_does_not_grow_and_movers_that_lose_are_reported():
     def by(slowdown, adopters):
         cases = [
             (trace, old, new, share) for trace in s4.SECONDS for old, new in s4.STEPS for share in s4.SHARES
@@ -142,7 +142,7 @@ def test_harm_that_does_not_grow_and_movers_that_lose_are_told():
     )
 
 
-def test_a_collapse_is_told_by_rule():
+def test_a_collapse_is_reported_by_rule():
     def goodput(none):
         points = [(way, n, r) for way in s5.WAYS for n in s5.FLOWS for r in s5.RATIOS]
         return {
@@ -160,7 +160,7 @@ def test_a_collapse_is_told_by_rule():
     assert f"With {s5.STAMPS} it collapses nowhere." in said
 
 
-def test_a_verdict_that_turns_with_a_choice_is_told():
+def test_a_verdict_that_turns_with_a_choice_is_reported():
     h = s6.HEADLINES[0]
     assert s6.steady(h, np.full(len(s6.CHOICES), True)).holds
     assert s6.steady(h, np.full(len(s6.CHOICES), False)).holds
@@ -172,8 +172,8 @@ def test_a_verdict_that_turns_with_a_choice_is_told():
         [np.full(len(s6.CHOICES), True), np.full(len(s6.CHOICES), False), *[held] * (len(s6.HEADLINES) - 2)]
     )
     said = s6.answer(every)
-    assert f"these are as the register has them: {h.id}, {h.words}." in said
-    assert f"these are not: {s6.HEADLINES[1].id}" in said
+    assert f"these checks hold: {h.id}, {h.words}." in said
+    assert f"these checks fail: {s6.HEADLINES[1].id}" in said
     assert f"{s6.HEADLINES[2].words} (1)" in said
 
 
@@ -263,7 +263,7 @@ def test_a_choice_flips_a_verdict_where_it_alone_differs():
     assert gain.held == [False, True, False, False]
     assert gain.flips == {"offered": (1, 2), "queue": (1, 2)}, "axes with one value cannot flip anything"
     assert not s10.steady(gain).holds
-    assert "the queue in 1 of 2" in s10.told(gain)
+    assert "the queue in 1 of 2" in s10.described(gain)
     goodput = next(v for v in found if "goodput" in v.name)
     assert s10.steady(goodput).holds
     assert f"the same for {'; '.join(v.name for v in found if v is not gain)}. {gain.name} is" in s10.answer(

@@ -51,7 +51,7 @@ def rows(**latency):
     ]
 
 
-def test_a_comparator_that_does_nothing_is_told():
+def test_a_comparator_that_does_nothing_is_reported():
     good = rows(plain=0.5, early=0.4, tlp=0.1, padded=0.2, two=0.15, both=0.1, copies=0.1)
     assert all(c.holds for c in a9.judged(good))
     bad = rows(plain=0.5, early=0.5, tlp=0.5, padded=0.5, two=0.5, both=0.5, copies=0.1)

@@ -23,7 +23,7 @@ def test_shares_are_those_of_the_equation():
     assert round(wanted["window reduced"], 12) == 0.19
 
 
-def test_an_account_that_is_wrong_is_told():
+def test_an_account_that_is_wrong_is_reported():
     def flow(timeouts, cuts, again):
         return {"timeouts": timeouts, "window_cuts": cuts, "retransmitted_segments": again}
 

@@ -1,5 +1,5 @@
-"""I-S2: the strategies above our engine, against a real kernel. What was asked for is what is run, and its
-checks can fail.
+"""I-S2: the strategies above our engine, against a real kernel. The runs are those requested, and its checks
+can fail.
 """
 
 import json
@@ -91,8 +91,8 @@ def test_without_the_right_it_is_skipped_and_neither_passed_nor_failed(monkeypat
 MEANS = dict(zip(STRATEGIES, (0.22, 0.16, 0.15, 0.15, 0.11, 0.15, 0.3, 0.14), strict=True))
 
 
-def told_run(**changes) -> dict:
-    """What a child process tells of a run, as far as the item reads it."""
+def child_results(**changes) -> dict:
+    """The results of a child process for a run, as far as the item reads them."""
     way = {"served": 50, "dropped_wire": 5}
     path = {
         "delivered": 100,
@@ -118,7 +118,7 @@ def failing(changed: dict[str, float] | None = None, **changes) -> list[str]:
     twins = [measured(name, world="simulator") for name in STRATEGIES]
     return [
         c.name
-        for c in s2_strategies_for_real.checks(LOAD, Found(ours, [told_run(**changes)]), twins)
+        for c in s2_strategies_for_real.checks(LOAD, Found(ours, [child_results(**changes)]), twins)
         if not c.holds
     ]
 
@@ -143,18 +143,20 @@ def test_the_order_is_that_of_losses_up_to_those_of_the_register():
         for p in (0.1, 0.2)
     ]
     twins = [replace(m, world="simulator") for m in ours]
-    found = s2_strategies_for_real.checks(replace(LOAD, losses=(0.1, 0.2)), Found(ours, [told_run()]), twins)
+    found = s2_strategies_for_real.checks(
+        replace(LOAD, losses=(0.1, 0.2)), Found(ours, [child_results()]), twins
+    )
     assert all(c.holds for c in found)
 
 
-def test_what_is_told_of_a_run():
+def test_the_sentence_on_a_run():
     ours, twins = (
         [measured(name) for name in STRATEGIES],
         [measured(name, world="simulator") for name in STRATEGIES],
     )
-    found = Found(ours, [told_run()])
-    assert "closed form 225.0 ms" in s2_strategies_for_real.told(PLAIN, LOAD, found, twins)
-    assert "closed form" not in s2_strategies_for_real.told(BACKLOGGED, LOAD, found, twins)
+    found = Found(ours, [child_results()])
+    assert "closed form 225.0 ms" in s2_strategies_for_real.described(PLAIN, LOAD, found, twins)
+    assert "closed form" not in s2_strategies_for_real.described(BACKLOGGED, LOAD, found, twins)
     assert (
         "TCPDSACKOldSent 9, TCPDSACKOfoSent 0; all in all 45 packets for 45"
         in s2_strategies_for_real.counted(found)

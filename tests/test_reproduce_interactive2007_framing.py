@@ -26,7 +26,7 @@ def test_every_packet_is_counted_once():
     assert found["FR to TO"].of == found["S to FR"].count
 
 
-def test_a_frequency_three_sigma_away_is_told():
+def test_a_frequency_three_sigma_away_is_reported():
     ps = 0.1
     exact = {name: f11.Share(round(10_000 * float(form(ps))), 10_000) for name, form in f11.FORM.items()}
     assert all(c.holds for c in f11.judged(ps, exact))
@@ -50,7 +50,7 @@ def test_points_outside_the_range_are_not_compared():
     assert "5 % and 2 %" in str(points[1])
 
 
-def test_framing_that_is_not_slower_is_told():
+def test_framing_that_is_not_slower_is_reported():
     def found(in_bytes, in_packets):
         return {
             testbed.DROP_TAIL_BYTES: [point(0.05, 0.05, in_bytes)],

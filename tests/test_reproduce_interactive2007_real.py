@@ -1,5 +1,5 @@
-"""I-S1: plain and padded typing above real kernels' sockets. What was asked for is what is run, and its
-checks can fail.
+"""I-S1: plain and padded typing above real kernels' sockets. The runs are those requested, and its checks can
+fail.
 """
 
 import json
@@ -131,8 +131,8 @@ def test_without_the_right_it_is_skipped_and_neither_passed_nor_failed(monkeypat
     assert json.loads((tmp_path / "I-S1" / "summary.json").read_text())["skipped"] == "a right is missing"
 
 
-def told_run(kernel: str, **changes) -> dict:
-    """What a child process tells of a run, as far as the item reads it."""
+def child_results(kernel: str, **changes) -> dict:
+    """The results of a child process for a run, as far as the item reads them."""
     path = {"delivered": 100, "undelivered": 0, "late": 0, "mean_lateness": 1e-5, "max_lateness": 1e-4}
     flows = {
         "rto": [1.0, 1.0, 2.0, 1.0],
@@ -169,7 +169,7 @@ def test_its_checks_can_fail():
     def short(plain=None, padded=None, twins=None, **changes):
         ours = [plain or measured(PLAIN), padded or measured(PADDED)]
         theirs = twins or [measured(app, world="simulator") for app in (PLAIN, PADDED)]
-        found = s1_padding_for_real.checks(LOAD, Found(ours, [told_run(SACK, **changes)]), theirs)
+        found = s1_padding_for_real.checks(LOAD, Found(ours, [child_results(SACK, **changes)]), theirs)
         return [c.name.removeprefix(f"{SACK}") for c in found if not c.holds]
 
     assert short() == []
@@ -189,8 +189,8 @@ def test_its_checks_can_fail():
     assert len(short(stamps=stamps)) == 1
 
 
-def test_what_is_told_of_a_run():
-    runs = [told_run(SACK)]
+def test_the_sentence_on_a_run():
+    runs = [child_results(SACK)]
     real_ones, twins = (
         Found([measured(PLAIN), measured(PADDED)], runs),
         [measured(app, world="simulator") for app in (PLAIN, PADDED)],
@@ -199,7 +199,7 @@ def test_what_is_told_of_a_run():
     assert real_ones.windows(SACK, 0.1) == (3.5, 0.5)
     assert "RetransSegs 9" in s1_padding_for_real.counted(real_ones, SACK)
     assert "100 stamps" in s1_padding_for_real.punctuality(runs)
-    assert "closed form 225.0 ms" in s1_padding_for_real.told(LOAD, SACK, real_ones, twins)
+    assert "closed form 225.0 ms" in s1_padding_for_real.described(LOAD, SACK, real_ones, twins)
     assert "at 10 %" in s1_padding_for_real.answer(LOAD, real_ones)
     assert s1_padding_for_real.figure(LOAD, real_ones, twins).axes
 
@@ -212,8 +212,8 @@ def test_a_mean_knows_how_sure_it_is():
     assert apart.half == pytest.approx(1.96 * np.sqrt(10 * 10.0**2) / 1000)
 
 
-def test_a_machine_that_is_too_busy_says_nothing_of_kernels():
-    run = told_run(AS_IS)
+def test_a_machine_that_is_too_busy_checks_no_kernels():
+    run = child_results(AS_IS)
     assert s1_padding_for_real.unfit([run]) is None
     assert "5 ms late" in (
         s1_padding_for_real.unfit([run, {**run, "path": {**run["path"], "mean_lateness": 5e-3}}]) or ""

@@ -28,7 +28,7 @@ def test_every_packet_of_the_cross_traffic_has_the_mean_size():
     assert 'mss = "536B"' in resolved
 
 
-def test_loss_that_falls_with_size_is_told():
+def test_loss_that_falls_with_size_is_reported():
     rising = {s: np.array([0.01, 0.0101]) * (i + 1) for i, s in enumerate(f10.SIZES)}
     assert f10.ordered(rising).holds
     assert f10.ordered({**rising, 256: np.array([0.009, 0.0105])}).holds, "one inversion within error"

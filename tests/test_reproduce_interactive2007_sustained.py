@@ -23,7 +23,7 @@ def test_a_departure_is_where_the_line_crosses():
     assert curve(interactive, 340, 0.01).departure == pytest.approx(345)
 
 
-def test_a_departure_elsewhere_is_told():
+def test_a_departure_elsewhere_is_reported():
     good = [curve(a, {540: 340, 720: 255, 1080: 170, 0: 15}[a.bytes], 0.01) for a in APPROACHES]
     assert all(c.holds for c in sustained.departures(good))
     late = [curve(a, 460, 0.01) for a in APPROACHES]
@@ -38,7 +38,7 @@ def test_the_slope_is_that_beyond_the_departure():
     assert np.isnan(curve(c.approach, 490, 0.1).slope())
 
 
-def test_diversity_that_is_slower_at_many_flows_is_told():
+def test_diversity_that_is_slower_at_many_flows_is_reported():
     fast = [curve(a, 170, 0.001) for a in APPROACHES]
     assert sustained.beyond(fast).holds
     slow = [curve(a, 170, 0.01 if a.name == sustained.DIVERSITY else 0.001) for a in APPROACHES]

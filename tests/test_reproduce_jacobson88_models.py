@@ -62,7 +62,7 @@ def test_the_given_start_is_the_golden_rows():
     assert x8_asymmetry.golden(16, 10, 2) == ["(24 8 11)", "(31 13 16)"]
 
 
-def test_time_to_rise_and_fall_are_told_from_a_timeout():
+def test_times_to_rise_and_fall_are_derived_from_a_timeout():
     rto = np.full(110, 2.0)
     # Highest at packet 60, ten after the last quiet one; packet 70 is the last with half of the excess, the
     # fifth from the 66th on.

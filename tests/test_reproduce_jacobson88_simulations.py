@@ -1,4 +1,4 @@
-"""The simulated items of jacobson88: what they measure is what they say, in small runs with known answers."""
+"""The simulated items of jacobson88: their measurements, in small runs with known results."""
 
 import numpy as np
 import pyarrow as pa

@@ -44,7 +44,7 @@ def test_arrivals_are_those_of_web_workloads():
     assert found.rate * found.mean_size * 8 == pytest.approx(0.5 * 10e6)
 
 
-def test_what_will_not_do_is_refused_by_each():
+def test_invalid_scenarios_are_refused_by_each():
     wrong = ac.Scenario("path = 3")
     for ask in (wrong.resolve, wrong.resolve_tree, wrong.resolve_seeds, wrong.expected_arrivals):
         with pytest.raises(ac.ScenarioError):

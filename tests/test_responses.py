@@ -15,8 +15,8 @@ from ackclock.results.transfer import Transfer, transfers
 
 
 def by_hand():
-    """Four packets of 100 bytes. The second is lost and sent again 1 s later, the third waits behind it, the
-    fourth is never acknowledged.
+    """Four packets of 100 bytes. The second is lost and retransmitted 1 s later, the third waits behind it,
+    the fourth is never acknowledged.
     """
     sent = [(0.0, 0), (1.0, 100), (1.5, 200), (2.0, 100), (3.0, 300), (4.0, 300), (6.0, 300)]
     acks = [(0.1, 100), (2.1, 300)]
@@ -86,14 +86,14 @@ def test_a_packet_that_arrives_behind_a_lost_one_has_its_own_ack(typed):
     assert (found.time[done] < 0.07).mean() < (found.own[done] < 0.07).mean() - 0.05
 
 
-def test_with_one_end_alone_what_was_sent_again_was_lost(typed):
+def test_with_one_end_alone_retransmissions_count_as_losses(typed):
     rows, (flow,) = typed.traces["segments"], typed.flows.to_pylist()
     found = Responses.of_segments(rows.filter(pc.equal(rows["connection"], 0)), 0)
     assert found.lost == flow["retransmitted_segments"]
     assert found.own is found.time
 
 
-def test_a_capture_tells_the_same(typed, tmp_path):
+def test_a_capture_gives_the_same(typed, tmp_path):
     rows = typed.traces["segments"]
     path = tmp_path / "typed.pcap"
     path.write_bytes(captured.pcap(rows.filter(pc.equal(rows["connection"], 0)), 500))
@@ -105,7 +105,7 @@ def test_a_capture_tells_the_same(typed, tmp_path):
 
 
 def test_a_selective_ack_is_a_packets_own():
-    """Three packets of 100 bytes; the first is lost, and the acks of the others say so."""
+    """Three packets of 100 bytes; the first is lost, and the acks of the others report it."""
 
     def row(direction, time, kind, offset, size, acked, sack=()):
         values = {
@@ -136,6 +136,6 @@ def test_a_selective_ack_is_a_packets_own():
     assert found.own == pytest.approx([1.05, 0.05, 0.05])
 
 
-def test_a_connection_that_is_not_there_is_told_with_those_that_are(typed):
+def test_an_unknown_connection_is_refused_with_the_known_ones(typed):
     with pytest.raises(InputError, match="connection 8 has no row in the table; those that have are 0, 1"):
         Responses.of_segments(typed.traces["segments"], 8)

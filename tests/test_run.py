@@ -305,11 +305,11 @@ def test_other_threads_run_while_it_simulates():
     assert ticks > 20
 
 
-def test_progress_is_told_and_reaches_the_end(scenario):
-    told = []
-    ac.Scenario.read(scenario).simulate(progress=lambda share, label: told.append(share))
-    assert told == sorted(told)
-    assert told[-1] == pytest.approx(1.0)
+def test_progress_is_reported_and_reaches_the_end(scenario):
+    reported = []
+    ac.Scenario.read(scenario).simulate(progress=lambda share, label: reported.append(share))
+    assert reported == sorted(reported)
+    assert reported[-1] == pytest.approx(1.0)
 
 
 def test_ctrl_c_ends_quietly_and_leaves_nothing(tmp_path):

@@ -126,7 +126,7 @@ def test_points_that_resolve_to_the_same_scenario_are_run_once(tmp_path):
     assert found.fresh == 1
 
 
-def test_a_failure_is_said_and_the_others_are_run():
+def test_a_failure_is_reported_and_the_others_are_run():
     sweep = ac.Sweep(scenario(), {"path.rtt": ["20ms", "forty", "60ms"]})
     with pytest.raises(ac.InputError, match=r"path.rtt = forty: `path.rtt` is `forty`, which is not a time"):
         sweep.run()
@@ -158,10 +158,12 @@ def test_a_run_that_fails_on_its_worker_leaves_the_others_alone(monkeypatch):
 
 def test_what_is_no_product_is_a_list_of_scenarios(tmp_path):
     wanted = [scenario(seed=s, duration=f"{s}s") for s in (3, 1, 2)]
-    told = []
-    found = ac.sweep.run_all(wanted, keep=tmp_path, progress=lambda share, label: told.append((share, label)))
+    reported = []
+    found = ac.sweep.run_all(
+        wanted, keep=tmp_path, progress=lambda share, label: reported.append((share, label))
+    )
     assert [r.flows for r in found] == [s.simulate().flows for s in wanted]
-    assert told[-1] == (1.0, "3 of 3 runs")
+    assert reported[-1] == (1.0, "3 of 3 runs")
     assert ac.sweep.run_all([]) == []
     with pytest.raises(ac.InputError, match="rttt"):
         ac.sweep.run_all([wanted[0], scenario().but({"path.rttt": "1s"})])
@@ -181,10 +183,10 @@ def test_seeds_are_a_number_a_list_a_range_or_those_of_the_scenario():
             seeds(wrong)
 
 
-def test_a_sweep_that_is_too_large_says_how_large_it_is():
+def test_a_sweep_that_is_too_large_reports_its_size():
     with pytest.raises(
         ac.InputError,
-        match=r"18,000 runs \(9000 of `path.rtt`, and seeds\); at most 10,000 would do, or say "
+        match=r"18,000 runs \(9000 of `path.rtt`, and seeds\); at most 10,000 would do, or set "
         r"`most = 18000`",
     ):
         ac.Sweep(scenario(), {"path.rtt": "1ms..1s:9000"}, seeds=2).cases()
@@ -242,7 +244,7 @@ def test_a_little_work_is_done_without_dask(monkeypatch):
 
 
 class Workers:
-    """Workers that only say what they would do, one task after the other, on a clock of their own."""
+    """Fake workers that take tasks one after the other, on a virtual clock."""
 
     threads = False
     address = None

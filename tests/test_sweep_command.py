@@ -60,12 +60,12 @@ def test_the_command_writes_tables_prints_means_and_keeps_runs(ackclock, tmp_pat
 
 
 @pytest.mark.slow
-def test_the_command_runs_what_will_do_and_says_what_will_not(ackclock, tmp_path):
+def test_the_command_makes_valid_runs_and_reports_invalid_ones(ackclock, tmp_path):
     (tmp_path / "two.toml").write_text(PLAN.replace('"60ms"]', '"soon"]').replace("where", "# where"))
     done = ackclock("sweep", "two.toml", "--workers", "1", "--json")
     assert done.code == 2
     assert done.err == (
-        "Will not do: path.rtt = soon: `path.rtt` is `soon`, which is not a time: give a number with a "
+        "Invalid: path.rtt = soon: `path.rtt` is `soon`, which is not a time: give a number with a "
         "unit, such as `10ms`, "
     ) + ("`1.5s`, `200us` or `2min`\n")
     assert [f["where"] for f in done.json["failures"]] == ["path.rtt = soon"]
@@ -88,13 +88,13 @@ def test_the_command_runs_what_will_do_and_says_what_will_not(ackclock, tmp_path
         (("title", "title"), ["--plot", "path.rtt"], "is not an axis and a number"),
         (("title", "title"), ["--plot", "mss,goodput"], "`mss` is not an axis"),
         (("title", "title"), ["--show", "goodputt"], "did you mean `goodput`?"),
-        (("title", "title"), ["--workers", "2", "--scheduler", "tcp://x:1"], "give either"),
+        (("title", "title"), ["--workers", "2", "--scheduler", "tcp://x:1"], "give only one"),
         (("title", "title"), ["--keep", "two.toml"], "`two.toml` is a file"),
         (("title", "title"), ["--out", "two.toml"], "`two.toml` is a file"),
         (("title", "title"), ["--set", "duration"], "`--set duration`"),
     ],
 )
-def test_a_plan_that_will_not_do_is_one_sentence_and_exit_2(ackclock, tmp_path, change, arguments, says):
+def test_an_invalid_plan_is_one_sentence_and_exit_2(ackclock, tmp_path, change, arguments, says):
     (tmp_path / "two.toml").write_text(PLAN.replace(*change))
     done = ackclock("sweep", "two.toml", *arguments)
     assert done.code == 2
@@ -108,7 +108,7 @@ def test_a_plan_that_will_not_do_is_one_sentence_and_exit_2(ackclock, tmp_path, 
     ("change", "says"),
     [(("duration", "durations"), "`durations` is not"), (("sack", "sakc"), "`stacks.sakc` is `sakc`")],
 )
-def test_a_scenario_within_a_plan_is_said_once_and_without_lines_of_its_own(
+def test_a_scenario_within_a_plan_is_named_once_and_without_its_own_lines(
     ackclock, tmp_path, axes, change, says
 ):
     plan = PLAN if axes else "[scenario]" + PLAN.partition("[scenario]")[2].partition("[axes]")[0]

@@ -1,4 +1,4 @@
-"""What happens to a sweep when workers, the terminal or a cluster do what they do."""
+"""Sweeps whose workers die, that are interrupted, and whose cluster goes away."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def sweep(plan: Path, *arguments: str):
 
 
 def wait_until(condition, what: str):
-    """Waits for something that must happen; how long it takes is of no matter."""
+    """Waits for a condition, however long it takes."""
     end = time.monotonic() + WITHIN
     while time.monotonic() < end:
         if found := condition():
@@ -175,7 +175,7 @@ def test_a_sweep_that_is_killed_itself_leaves_no_process(plan):
 
 @pytest.fixture
 def cluster(tmp_path: Path):
-    """A scheduler and two workers, each started as anybody would."""
+    """A scheduler and two workers, started with Dask's own commands."""
     address = tmp_path / "scheduler.json"
     options = ["--scheduler-file", str(address), "--no-dashboard"]
     quiet = {"cwd": tmp_path, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}

@@ -25,7 +25,7 @@ def test_csv_and_parquet_give_the_same_and_the_row_model_s_counts(ackclock, sawt
     found = [ackclock("timers", f"saw.{end}", "--timer", timer, "--json").json for end in ("csv", "parquet")]
     assert found[0]["timers"] == found[1]["timers"]
     (lite,) = found[0]["timers"]
-    # E-E18: 18 rows of each cycle lack margin once it has settled.
+    # E-E18: 18 rows of each cycle lack margin in steady state.
     model = ackclock("model", "eifel", "--timer", timer, "--json").json["timers"][0]
     assert lite["spurious"] == model["spurious"]
     assert found[0]["rows"] == lite["samples"] == 30 * 610

@@ -55,7 +55,7 @@ def trace(*events):
 
 SEGMENTS = trace(
     *((1.0, 0), (1.1, 1000), (1.2, 2000), (2.0, None, 1000), (2.0, 3000)),
-    # The second is lost and sent again.
+    # The second is lost and retransmitted.
     *((2.3, None, 1000), (4.0, 1000), (5.0, None, 3000), (5.0, 4000), (5.5, None, 4000), (6.5, None, 5000)),
 )
 
@@ -108,7 +108,7 @@ def test_what_cannot_be_timed_is_refused():
         Timing.of(SEGMENTS.slice(0, 2))
 
 
-def test_a_trace_without_answers_has_no_rows():
+def test_a_trace_without_acks_has_no_rows():
     t = Timing.of(SEGMENTS.filter(SEGMENTS["sent"]))
     assert t.time.size == 0
     assert t.replay(Timer.parse("lite"))["rto"].size == 0

@@ -66,7 +66,7 @@ def test_retransmissions_and_times_sent_are_counted_by_byte():
     assert (counts * np.diff(edges)).sum() == t.size.sum()
 
 
-def test_a_part_sent_again_counts_for_its_bytes_alone():
+def test_a_partial_retransmission_counts_for_its_bytes_alone():
     t = Transfer.of(rows((0, "sent", 0, 100), (1, "sent", 50, 100), (2, "sent", 60, 10)))
     edges, counts = t.times_sent()
     assert dict(zip(edges.tolist(), counts.tolist(), strict=False)) == {0: 1, 50: 2, 60: 3, 70: 2, 100: 1}
@@ -113,7 +113,7 @@ def test_bins_hold_all_that_was_sent_and_acknowledged():
     assert total_rate([t, t], 2.0, 4.0).tolist() == [500, 150, 0]
     assert total_rate([t], 2.0, 4.0, acked=True).tolist() == [50, 100, 25]
     assert total_rate([], 2.0, 3.0).tolist() == [0, 0]
-    with pytest.raises(ac.InputError, match="give a width above 0"):
+    with pytest.raises(ac.InputError, match="give one above 0"):
         binned(t.time, t.size, 0.0, 4.0)
     with pytest.raises(ac.InputError, match="at most would do"):
         binned(t.time, t.size, 1e-9, 4.0)

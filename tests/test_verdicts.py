@@ -38,7 +38,7 @@ def test_the_record_of_full_forms_names_no_item_that_is_gone():
     assert set(full.recorded()) <= set(ITEMS)
 
 
-def test_a_full_form_is_told_with_what_it_took_and_gave(monkeypatch, tmp_path):
+def test_a_full_form_is_described_with_its_time_and_results(monkeypatch, tmp_path):
     monkeypatch.setattr(record, "file", lambda paper, name: tmp_path / f"{paper.name}-{name}.json")
     assert full.sentence("B-F1") == ""
     assert full.main(["B-F1"]) == 0

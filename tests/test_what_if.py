@@ -46,7 +46,7 @@ def timers(direction):
     return {w["timer"]: w for w in direction["what_if"]}
 
 
-def test_other_timers_are_asked_about(outage):
+def test_other_timers_are_replayed(outage):
     found = ac.read_capture(outage, what_if=TIMERS)
     w = timers(found.connections[0]["directions"][0])
     assert list(w) == ["as-run", *TIMERS.split(",")]
@@ -71,7 +71,7 @@ def test_other_timers_are_asked_about(outage):
     assert episode["response"] == pytest.approx(episode["t_end"] - episode["t_start"])
 
 
-def test_a_tail_loss_is_told_to_the_millisecond(tmp_path):
+def test_a_tail_loss_is_timed_to_the_millisecond(tmp_path):
     loss = ac.fault.SegmentLoss(offset="399kB")
     found = ac.read_capture(write(tmp_path / "tail.pcap", run(loss)), what_if=TIMERS)
     w = timers(found.connections[0]["directions"][0])
@@ -79,7 +79,7 @@ def test_a_tail_loss_is_told_to_the_millisecond(tmp_path):
     for name, made in [("rfc6298(min_rto=200ms)+no-backoff", "newreno+no-sack+min-rto(200ms)+no-backoff")]:
         other = captured.sender(captured.capture(run(loss, stack=made)))
         # The receiver delays the ack of the retransmission for as long as that timer runs: it expires once
-        # more, in vain.
+        # more, spuriously.
         assert w[name]["timeouts"] == len(other["timeouts"]) == 2
         assert (w[name]["waited"], w[name]["spurious"]) == (pytest.approx(0.2, abs=0.002), 1)
 
@@ -100,7 +100,7 @@ def test_tables_have_the_same(ackclock, outage, tmp_path):
     assert stalls.schema.field("waited").metadata[b"unit"] == b"s"
 
 
-def test_without_being_asked_nothing_is_kept(outage):
+def test_without_a_request_nothing_is_kept(outage):
     found = ac.read_capture(outage)
     assert all(d["what_if"] == [] for c in found.connections for d in c["directions"])
     assert found.what_if.num_rows == found.stalls.num_rows == 0
@@ -148,14 +148,14 @@ def test_wrong_names_are_refused_with_the_nearest(ackclock, outage, names, said)
     assert said in done.err
 
 
-def test_the_terminal_says_it_in_words(ackclock, outage):
+def test_the_terminal_describes_it_in_sentences(ackclock, outage):
     done = ackclock("capture", outage, "--what-if", TIMERS)
     assert done.code == 0, done
     first, _, third = done.out.splitlines()[:3]
     assert first.startswith("Stalled 7.0 s of ")
     assert "3 timeouts (2 with backoff, up to 4.0 s)" in first
     assert third.startswith("Waiting for timers: as run: 7.0 s; rfc6298: ")
-    assert "The client was held back by waiting for timers" in done.out
+    assert "The client was limited by waiting for timers" in done.out
 
 
 def test_a_summary_of_a_capture_without_timeouts_says_so(tmp_path):
@@ -206,7 +206,7 @@ def connection(*timeouts):
         ),
         (
             [timeout(of="syn"), timeout(remedy="probe"), timeout(round=2, rto=3.2)],
-            "Stalled 5.2 s of 31.0 s in 3 timeouts (1 with backoff, up to 3.2 s); 1 while opening, 1 "
+            "Stalled 5.2 s of 31.0 s in 3 timeouts (1 with backoff, up to 3.2 s); 1 in the handshake, 1 "
             "for lost retransmissions, with backoff, 1 for tail losses that a probe would have "
             "recovered.",
         ),
@@ -214,7 +214,7 @@ def connection(*timeouts):
             [timeout(eifel_spurious=True)] * 2,
             "Stalled 2.0 s of 31.0 s in 2 timeouts; both would have been avoided by a longer timer.",
         ),
-        ([timeout()], "Stalled 1.0 s of 31.0 s in 1 timeout; no ack had told of the loss in time."),
+        ([timeout()], "Stalled 1.0 s of 31.0 s in 1 timeout; no ack had reported the loss in time."),
     ],
 )
 def test_sentences(timeouts, said):
@@ -236,7 +236,7 @@ def test_near_the_receiver_other_timers_are_not_judged():
     far["directions"][1]["what_if"] = [row]
     assert (
         summary([far])[-1]
-        == "What other timers would have done cannot be told: the capture was taken near the receiver."
+        == "What other timers would have done is unknown: the capture was taken near the receiver."
     )
     near = connection(timeout())
     near["directions"][0]["what_if"] = [{**row, "timeouts": 1, "waited": 1.0, "waited_most": 1.0}]

@@ -1,4 +1,4 @@
-"""One window of time for every number of a row, as the command and Python show it."""
+"""One window of time for every number of a row, in the command and in Python."""
 
 from __future__ import annotations
 

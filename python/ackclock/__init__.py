@@ -1,4 +1,4 @@
-"""A laboratory for the part of a transport protocol that decides when to send again and how much.
+"""A laboratory for TCP loss recovery and congestion control.
 
     import ackclock as ac
 
@@ -9,8 +9,8 @@
     run = ac.simulate(path, ac.Web(trace="I", load=1.2), stacks, seed=1)
     run.flows
 
-Beside the names below, every policy and every workload is here under its name (`ac.Red`, `ac.Web`), and every
-kind of policy as a namespace (`ac.backoff.SubExponential`); `ackclock policies` lists them.
+Besides the names below, every policy and every workload is here under its name (`ac.Red`, `ac.Web`), and
+every kind of policy as a namespace (`ac.backoff.SubExponential`); `ackclock policies` lists them.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Files that somebody else may have written: regular ones only, read up to a limit whatever their size is
-said to be.
+"""Reads files that others may have written: regular files only, up to a limit whatever their reported
+size.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def read(path: Path, most: int, would_do: str) -> bytes:
                 what = "a folder" if stat.S_ISDIR(os.fstat(file.fileno()).st_mode) else "no regular file"
                 raise InputError(f"`{path}` is {what}; {would_do}")
             found = bytearray()
-            # What the system says of the size is not to be relied upon.
+            # The size that the system reports is not reliable.
             while piece := file.read(min(PIECE, most + 1 - len(found))):
                 found += piece
     except FileNotFoundError:
@@ -54,7 +54,7 @@ def text(path: Path, most: int, would_do: str) -> str:
 
 
 def _opened(path: str, flags: int) -> int:
-    # A pipe that nobody writes to is not waited for.
+    # Does not wait for the writer of a pipe.
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 

@@ -1,6 +1,4 @@
-"""Text that comes from files and names, made fit to be shown: nothing of it commands a terminal or a
-spreadsheet.
-"""
+"""Makes text from files and names safe to show: a terminal or a spreadsheet must not interpret any of it."""
 
 from __future__ import annotations
 
@@ -12,13 +10,11 @@ HIDDEN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 surrogates, separators of lines.
 """
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""How a cell begins that a spreadsheet would work out."""
+"""Characters with which a formula of a spreadsheet begins."""
 
 
 def plain(text: str, keep: str = "") -> str:
-    """The text with what is no sign to be seen as `\\x1b` and the like; `keep` has what stays all the
-    same.
-    """
+    """The text with invisible characters written as `\\x1b` and the like, except those in `keep`."""
     if text.isprintable():
         return text
     return "".join(c if c in keep or unicodedata.category(c) not in HIDDEN else _escaped(c) for c in text)

@@ -26,7 +26,7 @@ def percent(x: float | None) -> str:
 
 
 def count(x: int | None) -> str:
-    """A whole number, with its thousands set apart."""
+    """A whole number with separators of thousands."""
     return "-" if x is None else f"{x:,}"
 
 

@@ -18,27 +18,27 @@ from ackclock.plain import plain
 
 DONE, FELL_SHORT, BAD_INPUT, FAULT, INTERRUPTED = 0, 1, 2, 3, 130
 
-# One file each; imported when asked for, since some need libraries that take a second to load.
+# One file each, imported on use: some need libraries that take a second to load.
 COMMANDS = {
     "run": "Simulate a scenario.",
-    "sweep": "Run a scenario over axes, seeds and filters; what is finished is kept.",
-    "capture": "Take a capture apart: what was sent again, why, and what it cost.",
+    "sweep": "Run a scenario over axes, seeds and filters; finished runs are kept.",
+    "capture": "Analyse a capture: what was retransmitted, why, and what it cost.",
     "reproduce": "Reproduce items of the papers: figure, numbers, verdict.",
     "policies": "List every policy with its parameters.",
-    "model": "Evaluate a closed form, or run a row model.",
+    "model": "Evaluate a closed-form model, or run the Eifel row model.",
     "timers": "Replay retransmission timers over a series of round-trip times.",
     "probe": "TReno: measure the bulk-transfer capacity of a path from one end.",
     "script": "Run scripted tests in packetdrill's language, in virtual time.",
-    "demo": "Show what ackclock does, in two parts.",
+    "demo": "A simulation and a download over real packets.",
 }
 
 
 class Interrupted(Exception):
-    """Ctrl-C. Click answers KeyboardInterrupt with an empty line; this one passes it by."""
+    """Ctrl-C. Click prints an empty line for KeyboardInterrupt; it lets this exception through."""
 
 
 class Commands(click.Group):
-    """The commands, each in a module of its own name."""
+    """The commands. Each is in the module of its name."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """In the order in which they are declared."""
@@ -63,7 +63,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Says which commands there are when the one asked for is none."""
+        """Lists the known commands in the error for an unknown one."""
         if args and args[0] not in COMMANDS:
             raise click.UsageError(f"`{args[0]}` is not a command; known are {', '.join(COMMANDS)}")
         return super().resolve_command(ctx, args)
@@ -72,7 +72,7 @@ class Commands(click.Group):
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(version, prog_name="ackclock")
 def command() -> None:
-    """A laboratory for the part of a transport protocol that decides when to send again and how much."""
+    """A laboratory for TCP loss recovery and congestion control."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -87,15 +87,15 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
         _flush()
         return code
     except BrokenPipeError:
-        # Whoever read our output has had enough.
-        _deafen()
+        # The reader of our output has closed the pipe.
+        _discard_output()
         return DONE
     except OSError as e:
         code = _fail(f"ackclock: {e.filename or 'the system'}: {e.strerror or e}", BAD_INPUT)
         try:
             _flush()
         except OSError:
-            _deafen()
+            _discard_output()
         return code
 
 
@@ -104,8 +104,8 @@ def _flush() -> None:
         sys.stdout.flush()
 
 
-def _deafen() -> None:
-    """Nobody takes what is still to be written: the interpreter must not complain about it while it ends."""
+def _discard_output() -> None:
+    """Discards further output: the interpreter would report a failed flush when it exits."""
     for stream in filter(None, (sys.stdout, sys.stderr)):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
@@ -115,7 +115,7 @@ def _run(arguments: list[str]) -> int:
         code = _invoke(arguments)
         return code if isinstance(code, int) else DONE
     except OSError:
-        # A pipe or a disk may be at its end while an error is being said, too.
+        # Printing an error can itself meet a closed pipe or a full disk.
         raise
     except click.exceptions.NoArgsIsHelpError as e:
         print(e.format_message())
@@ -136,8 +136,8 @@ def _run(arguments: list[str]) -> int:
 
 
 def helper(work: Callable[[], None]) -> int:
-    """Runs what a process of its own does for a command, and returns its exit code. Errors are one sentence
-    on stderr, as those of commands.
+    """Runs the part of a command that has its own process, and returns the exit code. Errors are one sentence
+    on stderr, like those of commands.
     """
     try:
         work()
@@ -161,7 +161,7 @@ def _internal(e: Exception) -> int:
 
 
 def _invoke(arguments: list[str]) -> object:
-    # What click's own `main` does besides ends the process where a pipe is closed.
+    # Click's own `main` would end the process on a closed pipe.
     try:
         with warnings.catch_warnings(), command.make_context("ackclock", arguments) as context:
             failed: list[int] = []
@@ -169,7 +169,7 @@ def _invoke(arguments: list[str]) -> object:
 
             def show(message: Any, kind: type[Warning], *place: Any, **more: Any) -> None:
                 text = _sentence(str(message)).rstrip(".")
-                # Its class is told by name: matplotlib, which its module needs, takes a second to load.
+                # Compared by name: importing its module loads matplotlib, which takes a second.
                 if kind.__name__ == "FigureWarning":
                     failed.append(BAD_INPUT if message.bad_input else FAULT)
                 if text not in said:

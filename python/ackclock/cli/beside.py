@@ -1,4 +1,4 @@
-"""A closed form put next to another one, with inputs of its own where they differ: `pftk(rto=2s,b=1)`."""
+"""The option `--beside`: a second closed form, with its own inputs where they differ: `pftk(rto=2s,b=1)`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ackclock.models import FORMULAS, Formula
 
 @dataclass(frozen=True)
 class Beside:
-    """A closed form and the inputs that it does not take from the one that it stands beside."""
+    """A second closed form, and those of its inputs that it does not share with the first."""
 
     text: str
     formula: Formula
@@ -25,15 +25,17 @@ class Beside:
 
     @classmethod
     def parse(cls, f: Formula, text: str) -> Beside:
-        """Reads `text` as what may stand beside `f`: it has the same unit, and every input has a value."""
+        """Parses `text` as a closed form to compare with `f`: of the same unit, with a value for every
+        input.
+        """
         found = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", text)
         other = next((o for o in FORMULAS.values() if found and found[1] in (o.name, o.id)), None)
         fitting = [o.name for o in FORMULAS.values() if o.unit == f.unit and not _per_flow(o)]
         if other is None or other.unit != f.unit or _per_flow(other) or _per_flow(f):
             if _per_flow(f):
                 raise InputError(
-                    f"`--beside {text}`: `{f.name}` takes values for each flow, and nothing can stand "
-                    "beside it"
+                    f"`--beside {text}`: `{f.name}` takes values for each flow, which cannot be "
+                    "compared with another closed form"
                 )
             near = difflib.get_close_matches(found[1] if found else text, fitting, 1)
             hint = f"did you mean `{near[0]}`?" if near else f"these do: {', '.join(fitting)}"

@@ -1,4 +1,4 @@
-"""What the commands say: results on stdout, progress and notes on stderr."""
+"""Output of the commands: results on stdout, progress and notes on stderr."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from ackclock.plain import HIDDEN, plain
 
 
 def note(text: str) -> None:
-    """Says something that is no result."""
+    """Prints a note on stderr."""
     print(plain(text), file=sys.stderr, flush=True)
 
 
 def say(text: str = "") -> None:
-    """Prints a result for people, a line or several."""
+    """Prints a result as text on stdout."""
     print(plain(text, keep="\n"))
 
 
 def print_json(value: Any) -> None:
-    """Prints a result for programs."""
+    """Prints a result as JSON on stdout."""
     print(_visible(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)))
 
 
 def _visible(text: str) -> str:
-    """JSON with what a terminal would obey or hide escaped, as JSON escapes it."""
+    """Escapes, the JSON way, characters that a terminal would obey or hide."""
     if text.isascii() and "\x7f" not in text:
         return text
     return "".join(
@@ -58,10 +58,10 @@ def print_table(
     """Prints a result for people. `columns` are headings with `left` or `right`. Off a terminal nothing is
     cut to its width.
 
-    names: headings of the columns that say what a row is of, the first one by default; they are never left
-    out. spare: headings of columns that a narrow terminal does without, the first one first; a note says
-    which were left out and `elsewhere` where they are, and they are returned. stack: headings of columns that
-    stand below each other where that is not enough. short: headings for want of room.
+    names: headings of the columns that name a row, the first one by default; they are never left out. spare:
+    headings of columns that a narrow terminal leaves out, in this order; a note names them and, by
+    `elsewhere`, where they are, and they are returned. stack: headings of columns that are stacked where that
+    is not enough. short: shorter headings for a narrow terminal.
     """
     columns = [(plain(heading), side) for heading, side in columns]
     names, spare, stack = ([plain(name) for name in given] for given in (names, spare, stack))
@@ -129,7 +129,7 @@ class Bar:
         self._progress.update(self._progress.task_ids[0], completed=share, description=self._label)
 
     def close(self) -> None:
-        """Takes the bar away."""
+        """Erases the bar."""
         if self._progress is not None:
             self._progress.stop()
             self._progress = None
@@ -137,7 +137,7 @@ class Bar:
 
 @contextmanager
 def bar(label: str) -> Iterator[Bar]:
-    """A `Bar` that goes away at the end, whatever ends it."""
+    """A `Bar` that is erased at the end, errors included."""
     shown = Bar(label)
     try:
         yield shown

@@ -14,10 +14,8 @@ from ackclock.cli import INTERRUPTED
 from ackclock.cli.console import bar, note, print_json, say
 from ackclock.quantities import count, rate
 
-DOWNLOAD = (
-    "a 20 MB file from python3 -m http.server on the kernel's TCP, through our engine: 20 Mbit/s, "
-    "40 ms, 1 % loss each way"
-)
+SIMULATED = "short web flows over a congested link, with and without backoff"
+DOWNLOAD = "20 MB, kernel to engine, 20 Mbit/s, 40 ms, 1 % loss each way"
 
 
 @click.command("demo")
@@ -26,7 +24,7 @@ DOWNLOAD = (
     type=click.Path(path_type=Path),
     default=Path("runs/demo"),
     show_default=True,
-    help="Folder for both parts.",
+    help="Folder for the results of both parts.",
 )
 @click.option(
     "--seconds",
@@ -37,8 +35,8 @@ DOWNLOAD = (
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(out: Path, seconds: int, as_json: bool) -> int | None:
-    """Show what ackclock does: the congested dumbbell of B-F2a, simulated, and a download over real
-    packets.
+    """Show what ackclock does, in two parts: the simulated congested dumbbell of B-F2a, and a download over
+    real packets.
     """
     from ackclock.cli.run import show
     from ackclock.reproduce.backoff2008 import tails
@@ -47,7 +45,7 @@ def command(out: Path, seconds: int, as_json: bool) -> int | None:
     target, title = out / "backoff", tails.words("I", "1s")
     for part in (target, out / "download"):
         folder.check_writable(part)
-    note(f"1. Simulated: {title}.")
+    note(f"1. Simulated: {SIMULATED}.")
     scenario = tails.demonstration(seconds)
     with bar("simulating") as progress:
         run = scenario.simulate(progress=progress)
@@ -63,16 +61,16 @@ def command(out: Path, seconds: int, as_json: bool) -> int | None:
     if as_json:
         print_json({"simulated": {**run.summary, "folder": str(written)}, "download": download})
     elif "missing" in download:
-        say(f"Left out: {download['missing']}")
+        say(f"Skipped: {download['missing']}")
     else:
         _show_download(download)
     return None
 
 
 def _download(out: Path) -> dict[str, Any]:
-    """What the download found, or under `missing` the right or the system that it lacks.
-
-    It runs in a process of its own: only one with a single thread may enter a user namespace.
+    """The results of the download, or under `missing` the permission or system that it lacks. It runs in its
+    own
+    process: only a single-threaded one may enter a user namespace.
     """
     if not hasattr(_core, "download_demo"):
         return {

@@ -1,5 +1,5 @@
-"""The second part of the demonstration, as a process of its own with a single thread:
-`python -m ackclock.cli.download FOLDER` prints JSON.
+"""The second part of `ackclock demo`, as a single-threaded process: `python -m ackclock.cli.download FOLDER`
+prints JSON.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ackclock.plain import plain
 
 
 def main(folder: str) -> int:
-    """Downloads, and prints what was found or which right is missing."""
+    """Downloads, and prints the results or which permission is missing."""
 
     def download() -> None:
         try:
@@ -33,7 +33,7 @@ def main(folder: str) -> int:
 
 
 def _progress(share: float, label: str) -> None:
-    # A thread of a progress bar would come before the one that enters the namespace: this one has none.
+    # A progress bar with a thread would keep the process from entering the namespace: this one has none.
     width = 40
     print(
         f"\r{plain(label)} {'━' * round(share * width):<{width}} {share:4.0%}",

@@ -35,7 +35,7 @@ COLUMNS = {
     type=click.IntRange(2, 100_000),
     default=30,
     show_default=True,
-    help="Cycles of the load; numbers are those of the last one.",
+    help="Cycles of the load; the numbers printed are those of the last one.",
 )
 @click.option(
     "--service-time", default="1s", show_default=True, help="Time that the bottleneck takes for a segment."
@@ -44,14 +44,14 @@ COLUMNS = {
     "--tick",
     default="0s",
     show_default=True,
-    help="Tick of the timers' clock, in whole numbers of which they measure; 0s for none.",
+    help="Tick of the clock that the timers measure with; 0s for none.",
 )
 @click.option(
     "--sampling",
     type=click.Choice(["every", "delayed", "once"]),
     default="every",
     show_default=True,
-    help="Acks that bring a sample (E-A3).",
+    help="Which acks give a round-trip sample (E-A3).",
 )
 @click.option(
     "--from-half",
@@ -61,7 +61,7 @@ COLUMNS = {
 @click.option(
     "--series",
     type=click.Path(path_type=Path),
-    help="Rows from a series of round-trip times, CSV with a header or Parquet, instead.",
+    help="Take the rows from a series of round-trip times instead: CSV with a header, or Parquet.",
 )
 @click.option(
     "--timer",
@@ -86,19 +86,20 @@ def command(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """The row model of the Eifel paper (E-A10): timers side by side over a bulk transfer.
+    """Run the row model of the Eifel paper (E-A10): timers side by side over a bulk transfer.
 
-    A row for each acknowledgment, as in the paper's spreadsheet. The load climbs from half of the largest to
-    all of it, and starts again. Margins are RTO(i-1) - RTT(i), ratios RTO(i-1)/RTT(i), both of the last cycle
-    and of rows with a sample. A series has the columns time and rtt (s) and, where known, flight, cwnd and
-    ssthresh (segments); numbers are then those of all its rows after the first sample.
+    There is a row for each acknowledgment, as in the paper's spreadsheet. The load climbs from half of the
+    largest to the largest, then starts again. Margins are RTO(i-1) - RTT(i), ratios RTO(i-1)/RTT(i), both
+    over the rows of the last cycle that have a sample. A series has the columns time and rtt (s) and, where
+    known, flight, cwnd and ssthresh (segments); the numbers then cover all of its rows after the first
+    sample.
     """
     from ackclock.models.eifel2000 import RowModel, SeriesModel
     from ackclock.results import folder
 
     chosen = [f"--{name.replace('_', '-')}" for name in OF_THE_MODEL if not _is_default(name)]
     if series and chosen:
-        raise InputError(f"`--series` has rows of its own; leave `{chosen[0]}` out")
+        raise InputError(f"`--series` gives the rows; leave `{chosen[0]}` out")
     model = (
         SeriesModel.read(series)
         if series
@@ -151,7 +152,7 @@ def command(
 
 
 OF_THE_MODEL = ("load", "cycles", "service_time", "sampling", "from_half")
-"""What a series stands in for."""
+"""The options of the row model, which a series replaces."""
 
 
 def _is_default(name: str) -> bool:

@@ -1,5 +1,4 @@
-"""Probes and transfers over emulated paths, as a process of its own with a single thread, which may enter a
-user namespace.
+"""Probes and transfers over emulated paths, in a single-threaded process, which may enter a user namespace.
 
 `python -m ackclock.cli.emulated` reads a list of runs from standard input, JSON. A probe has `path` (a
 scenario), `settings`, and if wanted `address`, `ttl` and `limit`; a transfer of the kernel's own TCP has
@@ -7,7 +6,7 @@ scenario), `settings`, and if wanted `address`, `ttl` and `limit`; a transfer of
 `scenario`, and if wanted `parameters`, `options` of the sockets, `server_closes` and `capture`; flows with an
 application at each end have `flows` in its place, a scenario too, and if wanted `carriers` (of the clients'
 end and of the servers', `kernel` or `engine`), `parameters`, `options`, `quick_acks` and `capture`. It prints
-a list of what each found, or under `missing` the right or the system that it lacks.
+a list of the results of each, or under `missing` the permission or system that it lacks.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from ackclock import _core
 from ackclock.cli import helper
 
 FAR = "10.78.0.2"
-"""The far kernel; 10.78.1.9 is an address behind it."""
+"""The kernel at the other end of the path; 10.78.1.9 is an address behind it."""
 
 
 def main() -> int:
@@ -38,7 +37,7 @@ def main() -> int:
 
 
 def one(run: dict[str, Any]) -> Any:
-    """What one run found."""
+    """The results of one run."""
     if not hasattr(_core, "probe_emulated"):
         raise _core.MissingRightError(
             "real packets need Linux (network namespaces and /dev/net/tun); simulations run everywhere"

@@ -1,5 +1,5 @@
-"""How a table finds room on a terminal: headings wrap, names fold, and columns that matter least are left
-out, the names never.
+"""Fits a table to the width of a terminal: headings wrap, names fold, and the columns that matter least are
+left out. Names are always shown.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from rich.cells import cell_len, chop_cells
 
 GAP, NARROW_GAP = 3, 2
-"""Spaces between columns, and on a terminal on which every column counts."""
+"""Spaces between columns, and fewer on a terminal that is too narrow for these."""
 NAMES, LAST, TEXT = (24, 16), 10, 12
-"""Names are folded into so many columns, the first where that will do, before another column is left out;
-into the last before a table would show little but names. Other text is folded into as many as `TEXT`."""
+"""Widths to which names are folded. The first is tried before another column is left out; the last one keeps
+a table from showing little but names. Other text is folded to `TEXT`.
+"""
 
 
 @dataclass
@@ -25,17 +26,17 @@ class Column:
     side: str
     cells: list[str]
     name: bool = False
-    """Whether it says what a row is of."""
+    """Whether it names the row."""
     width: int = 0
 
     @property
     def natural(self) -> int:
-        """As wide as it would like to be."""
+        """The width at which nothing is folded."""
         return widest([self.heading, *self.cells])
 
     def least(self, name: int) -> int:
-        """As narrow as it still reads well: headings at their words, numbers before their spread, text
-        folded, names into `name` columns.
+        """The least width at which it reads well: headings broken between words, numbers before their spread,
+        text folded, and names folded to the width `name`.
         """
         words = max(map(cell_len, self.heading.split()), default=0)
         inside = widest(self.cells if self.side == "left" else map(apart, self.cells))
@@ -44,7 +45,7 @@ class Column:
         return max(inside, words)
 
     def laid(self) -> list[str]:
-        """Its cells in that width."""
+        """The cells, folded to that width."""
         if self.side == "left":
             return [folded(cell, self.width) for cell in self.cells]
         return self.cells if widest(self.cells) <= self.width else [apart(cell) for cell in self.cells]
@@ -58,7 +59,7 @@ class Fitted:
     gap: int = GAP
     left_out: list[str] = field(default_factory=list)
     name: int = NAMES[0]
-    """Into how many columns names may be folded."""
+    """The width to which names may be folded."""
 
     @property
     def least(self) -> int:
@@ -67,7 +68,7 @@ class Fitted:
 
     @property
     def natural(self) -> int:
-        """The width that all of them would like."""
+        """The width at which nothing is folded."""
         return sum(c.natural for c in self.columns) + self.gap * (len(self.columns) - 1)
 
 
@@ -81,7 +82,7 @@ def fit(
     stack: Sequence[str] = (),
     short: Mapping[str, str] | None = None,
 ) -> Fitted:
-    """A table in `width` columns of a terminal; `print_table` says of what."""
+    """A table in `width` columns of a terminal; see `print_table`."""
     names = names or [heading for heading, _ in columns[:1]]
     every = [
         Column(heading, side, [row[i] for row in rows], heading in names)
@@ -102,7 +103,7 @@ def fit(
         _stack(found, [c for wanted in stack for heading, c in called if heading == wanted])
     if found.least > width:
         found.name = LAST
-    # Whatever the caller could spare was not enough: what stands furthest from the names goes.
+    # The columns that the caller can spare were not enough: the ones furthest from the names go next.
     _leave_out(found, width, [(heading, c) for heading, c in reversed(called) if not c.name])
     return _spread(found, width)
 
@@ -117,7 +118,7 @@ def _leave_out(found: Fitted, width: int, spare: Iterable[tuple[str, Column]]) -
 
 
 def _stack(found: Fitted, parts: list[Column]) -> None:
-    """Puts columns below each other, as lines of one cell."""
+    """Stacks columns as the lines of one cell."""
     place = next(i for i, c in enumerate(found.columns) if c is parts[0])
     cells = ["\n".join(lines) for lines in zip(*(c.cells for c in parts), strict=True)]
     rest = [c for c in found.columns if all(c is not part for part in parts)]
@@ -129,8 +130,8 @@ def _stack(found: Fitted, parts: list[Column]) -> None:
 
 
 def _spread(found: Fitted, width: int) -> Fitted:
-    """Gives every column its width: the least, and of what is left first names, then the others as much as
-    they would like, evenly.
+    """Gives every column a width: its least, then what is left to names first and evenly to the others, up to
+    their natural width.
     """
     for c in found.columns:
         c.width = c.least(found.name)

@@ -44,7 +44,7 @@ class Models(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Names the nearest model when the one asked for is none."""
+        """Suggests the nearest model in the error for an unknown one."""
         names = [*ROW_MODELS] + [f.name for f in FORMULAS.values()] + [f.id for f in FORMULAS.values()]
         if args and args[0] not in names:
             near = difflib.get_close_matches(args[0], names, 1)
@@ -59,14 +59,14 @@ def command() -> None:
 
     Values are numbers with their units; lists are written 1s,2s and 1s*100 repeats a value. A range is
     0.001..0.1 (ten values a decade, or ten steps within one), 0.01..0.5:10 or 0.01..0.5:10log. For inputs
-    that every flow has, a list is one value for each flow; for the others, a list or a range makes a table
-    with a row for each combination. --out draws the first range as a curve, and --beside puts other closed
-    forms next to this one.
+    that each flow has, a list gives one value for each flow; for the others, a list or a range makes a table
+    with a row for each combination. --out draws the first range as a curve, and --beside adds other closed
+    forms for comparison.
     """
 
 
 def _natural(id: str) -> tuple[int, str]:
-    """By which ids sort: E-E9 before E-E10."""
+    """Sort key of ids: E-E9 before E-E10."""
     digits = "".join(c for c in id if c.isdigit())
     return int(digits or 0), id
 
@@ -135,7 +135,7 @@ def _callback(f: Formula) -> Callable[..., None]:
 
 
 def _given(name: str, i: Input, text: str) -> Values:
-    """What an option holds. A default counts with all its digits, of which its text shows six."""
+    """The value of an option. A default keeps all its digits; its text shows six."""
     return Values(np.array([i.default])) if text == _default(i) else parse(_flag(name), i, text)
 
 
@@ -152,7 +152,7 @@ def _show(f: Formula, others: list[Beside], rows: list[dict[str, Any]]) -> None:
     inputs = list(rows[0])[: -1 - len(others)]
     columns = [*inputs, (f.name if others else f.result) + unit, *(o.text + unit for o in others)]
     lines = [[_cell(v) for v in row.values()] for row in rows]
-    # An input that is the same in every row tells no row from another.
+    # An input that is the same in every row is not shown in each.
     same = [name for i, name in enumerate(inputs) if len({line[i] for line in lines}) == 1]
     names = [name for name in columns if name not in same]
     print_table(
@@ -167,8 +167,8 @@ def _show(f: Formula, others: list[Beside], rows: list[dict[str, Any]]) -> None:
 def table(
     f: Formula, values: dict[str, np.ndarray], others: list[Beside] | None = None
 ) -> list[dict[str, Any]]:
-    """A row for each combination of the inputs that flows share, and for each flow where the formula answers
-    for each.
+    """A row for each combination of the inputs that flows share, and for each flow where the formula returns
+    a value for each flow.
     """
     flows = {n: v for n, v in values.items() if f.inputs[n].per_flow}
     count = max((v.size for v in flows.values()), default=0)
@@ -225,7 +225,7 @@ def _evaluate(f: Formula, given: dict[str, Any]) -> np.ndarray:
 
 
 def _curve(f: Formula, values: dict[str, Values]) -> str | None:
-    """The input that a figure runs over: the first range, or else the longest list."""
+    """The input on the x axis of the figure: the first range, or else the longest list."""
     shared = {n: v for n, v in values.items() if not f.inputs[n].per_flow and np.unique(v.array).size > 1}
     ranges = [n for n, v in shared.items() if v.ends]
     return ranges[0] if ranges else max(shared, key=lambda n: shared[n].array.size, default=None)
@@ -256,8 +256,8 @@ def _write(
 
 
 def _figure(f: Formula, values: dict[str, Values], others: list[Beside], over: str) -> Callable[[], Any]:
-    """What draws the curves. What cannot be drawn for want of values or for their number is refused
-    before.
+    """Returns the function that draws the curves. Too few values or too many curves are refused here, before
+    anything is written.
     """
     kind = f.inputs[over].kind
     x = values[over].fine(kind)
@@ -311,7 +311,7 @@ def quantity(f: Formula, name: str, value: float) -> str:
 
 
 def _finite(row: dict[str, Any]) -> dict[str, Any]:
-    """Values as JSON has them: what has no limit is null."""
+    """Values for JSON: infinity becomes null."""
     return {name: None if v == np.inf else v for name, v in row.items()}
 
 

@@ -33,7 +33,7 @@ NEED_LINUX = (
     "--udp-ttl",
     type=click.IntRange(1, 255),
     metavar="N",
-    help="Probe with UDP datagrams whose life ends after N hops, or at the host.",
+    help="Probe with UDP datagrams of TTL N, which the router N hops away, or the host, reports by ICMP.",
 )
 @click.option(
     "--seconds",
@@ -44,7 +44,11 @@ NEED_LINUX = (
     help="How long the test lasts; a bare number is in seconds.",
 )
 @click.option(
-    "--stack", default=STACK, show_default=True, metavar="NAME", help="Whose rules drive it, as in scenarios."
+    "--stack",
+    default=STACK,
+    show_default=True,
+    metavar="NAME",
+    help="The TCP stack that drives the probe, by its name in scenarios.",
 )
 @click.option(
     "--mss", default=None, metavar="SIZE", help="Payload of a probe.  [default: 1460B, over IPv6 1440B]"
@@ -54,7 +58,7 @@ NEED_LINUX = (
     default="100Mbit/s",
     show_default=True,
     metavar="RATE",
-    help="Never more than this, headers included.",
+    help="The highest sending rate, headers included.",
 )
 @click.option(
     "--background",
@@ -80,20 +84,20 @@ def command(
 ) -> int | None:
     """TReno: measure the bulk-transfer capacity of the path to HOST, from this end alone.
 
-    A TCP sender and a TCP receiver both run here, with the engine's own rules. Each segment goes out as one
-    probe, and counts as received when the probe's answer is back: an ICMP echo reply of the host, or, with
-    --udp-ttl, the ICMP error of the router N hops away (of the host itself, if it is nearer). So the load on
-    the path is that of one TCP transfer: never more than its window, and never more than --max-rate.
+    A TCP sender and a TCP receiver both run here, with the engine's own rules. Each segment leaves as one
+    probe, and counts as received when the reply arrives: an ICMP echo reply from the host, or, with
+    --udp-ttl, the ICMP error from the router N hops away (from the host itself, if it is nearer). So the load
+    on the path is that of one TCP transfer: never more than its window, and never more than --max-rate.
 
     Reported are the capacity; p, congestion signals per acknowledged segment; round-trip times; losses as CA
     events (halvings that keep the ack clock), non-CA events (timeouts, failed recoveries) and others; and
     what the models of Mathis et al. (M-E3) and PFTK predict from p and the round-trip time. The initial slow
-    start is left out. Losses on the way there and on the way back cannot be told apart. Small background
-    probes before, during and after the test show what the test itself does to the path. Replies that look
-    rate-limited are pointed out.
+    start is left out. Losses of probes and losses of replies cannot be distinguished. Small background probes
+    before, during and after the test show what the test itself does to the path. A note says where replies
+    look rate-limited.
 
-    ICMP echo needs no right where net.ipv4.ping_group_range includes your group, and CAP_NET_RAW elsewhere;
-    --udp-ttl needs none. Ctrl-C ends the test with a report of what there is so far.
+    ICMP echo needs no privilege where net.ipv4.ping_group_range includes your group, and CAP_NET_RAW
+    elsewhere; --udp-ttl needs none. Ctrl-C ends the test and prints the report so far.
 
     \b
         ackclock probe 192.0.2.1
@@ -125,11 +129,9 @@ def command(
         other = (
             "another number of hops, or without `--udp-ttl`"
             if udp_ttl
-            else "`--udp-ttl N`, which asks a router on the way"
+            else "`--udp-ttl N`, which probes a router on the path"
         )
-        raise InputError(
-            f"`{host}` ({address}) does not answer: nothing came back; try another host, or {other}"
-        )
+        raise InputError(f"`{host}` ({address}) does not reply; try another host, or {other}")
     if as_json:
         print_json(result)
     else:
@@ -184,12 +186,12 @@ def _quantity(option: str, kind: str, text: str) -> float:
 
 
 def method(ttl: int | None) -> str:
-    """What a probe is."""
+    """The kind of probe, in words."""
     return "ICMP echo" if ttl is None else f"UDP, {ttl} hop{'s' if ttl > 1 else ''}"
 
 
 def plan(host: str, address: str, ttl: int | None, settings: dict[str, Any]) -> str:
-    """What it is about to do to somebody's network."""
+    """Announces the load that the probe is about to put on the network."""
     where = host if host == address else f"{host} ({address})"
     n = settings["background"]
     beside = f"; {n} small probes before and after ({n * INTERVAL:.3g} s each)" if n else ""
@@ -202,7 +204,7 @@ def plan(host: str, address: str, ttl: int | None, settings: dict[str, Any]) -> 
 
 
 def show_result(r: dict[str, Any]) -> None:
-    """Prints it for people."""
+    """Prints the report as a table."""
     rows: list[tuple[str, str]] = []
     if r["rtt"]:
         left_out = (
@@ -235,12 +237,12 @@ def show_result(r: dict[str, Any]) -> None:
         ]
         for name, words in (("mathis", "Mathis et al., C = {c}"), ("pftk", "PFTK, b = {b:.0f}")):
             found = r["model"][name]
-            told = (
+            value = (
                 "no prediction: no loss"
                 if found["capacity"] is None
                 else f"{rate(found['capacity'])}; found/model {found['ratio']:.2f}"
             )
-            rows.append((words.format(**found), told))
+            rows.append((words.format(**found), value))
     b = r["background"]
     for name, words in (
         ("before", "not under test, before"),
@@ -264,21 +266,23 @@ def show_result(r: dict[str, Any]) -> None:
 
 
 def after(first: str, show: Callable[[str], None] | None) -> Callable[[str], None]:
-    """Notes `first` once the probe runs: what will not do is refused without it."""
+    """A progress callback that prints `first` once the probe runs, so that errors before that are not
+    preceded by it.
+    """
     notes = iter([first])
 
-    def told(text: str) -> None:
+    def noted(text: str) -> None:
         for text_before in notes:
             note(text_before)
         if show:
             show(text)
 
-    return told
+    return noted
 
 
 @contextmanager
 def live(terminal: bool) -> Iterator[Callable[[str], None] | None]:
-    """Something to tell how far it is, which shows it in place on a terminal."""
+    """A progress callback that updates its lines in place on a terminal."""
     if not terminal:
         yield None
         return
@@ -300,7 +304,7 @@ PHASES = {
 
 
 def line(p: dict[str, Any]) -> str:
-    """How far it is, in a few lines."""
+    """The progress, in a few lines."""
     m = p["measured"]
     of = f" of {p['of']:.0f} s" if p["phase"] in ("before", "test", "after") else ""
     said = [f"{PHASES[p['phase']]}: {p['elapsed']:.0f}{of or ' s'}"]

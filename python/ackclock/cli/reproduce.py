@@ -12,7 +12,11 @@ from ackclock.cli.console import bar, note, print_json, print_table, say
 @click.command("reproduce")
 @click.argument("name", metavar="[ID | PAPER | all]", required=False)
 @click.option("--list", "listing", is_flag=True, help="List the items instead of running them.")
-@click.option("--full", is_flag=True, help="The paper's own sizes, instead of at most a minute on two cores.")
+@click.option(
+    "--full",
+    is_flag=True,
+    help="Use the paper's own sizes; by default an item takes at most a minute on two cores.",
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -80,10 +84,10 @@ def _show(result: dict[str, Any]) -> None:
     )
     if result["skipped"]:
         say(f"Skipped, neither passed nor failed: {result['skipped']}")
-    for told in result["points_at"]:
-        _show_reference(told)
+    for reference in result["points_at"]:
+        _show_reference(reference)
     for test in result["tests"]:
-        say(f"Pinned by {test}")
+        say(f"Tested by {test}")
     for what, chosen in result["choices"].items():
         say(f"Unstated in the paper: {what}. Chosen: {chosen}.")
     for line in result["notes"]:
@@ -97,10 +101,10 @@ def _show(result: dict[str, Any]) -> None:
     say()
 
 
-def _show_reference(told: dict[str, Any]) -> None:
-    source = f" Source: {told['source']}." if told["source"] else ""
-    about = f": {told['about']}" if told["about"] else ""
-    say(f"\n{told['reference']}{about}{source}")
-    rows = [(p["name"], p["here"], p["default"], p["values"], p["about"]) for p in told["params"]]
+def _show_reference(reference: dict[str, Any]) -> None:
+    source = f" Source: {reference['source']}." if reference["source"] else ""
+    about = f": {reference['about']}" if reference["about"] else ""
+    say(f"\n{reference['reference']}{about}{source}")
+    rows = [(p["name"], p["here"], p["default"], p["values"], p["about"]) for p in reference["params"]]
     if rows:
         print_table([(name, "left") for name in ("parameter", "here", "default", "values", "meaning")], rows)

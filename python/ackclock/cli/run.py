@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ackclock.results import Run
 
 TRACED_EVENTS = 2e6
-"""Traced events that memory has room for."""
+"""Traced events that are kept in memory."""
 EVENT = 55
 """Bytes of an event on disk, about."""
 PLOTS = ("sequence", "rates")
@@ -32,9 +32,9 @@ COLUMNS = (
     "spurious retransmissions",
 )
 SPARE = ("median", "spurious retransmissions", "mean", "timeouts", "goodput")
-"""Columns that a narrow terminal does without, the first one first."""
+"""Columns that a narrow terminal leaves out, in this order."""
 SHORT = {"flows finished": "finished", "spurious retransmissions": "spurious rtx"}
-"""Headings for want of room."""
+"""Shorter headings for a narrow terminal."""
 
 
 @click.command("run")
@@ -49,11 +49,9 @@ SHORT = {"flows finished": "finished", "spurious retransmissions": "spurious rtx
 @click.option("--allow-files", is_flag=True, help="Let the scenario name files outside its folder.")
 @click.option("--out", type=click.Path(path_type=Path), help="The run folder; runs/NAME by default.")
 @click.option(
-    "--memory", metavar="SIZE", help="What a run may hold in memory, such as 8GiB; 4GiB by default."
+    "--memory", metavar="SIZE", help="The memory that a run may use, such as 8GiB; 4GiB by default."
 )
-@click.option(
-    "--trace-limit", metavar="SIZE", help="What a trace may take on disk while it is made; 16GiB by default."
-)
+@click.option("--trace-limit", metavar="SIZE", help="The disk space that a trace may use; 16GiB by default.")
 @click.option(
     "--workers",
     type=click.IntRange(1, 1024),
@@ -64,7 +62,7 @@ SHORT = {"flows finished": "finished", "spurious retransmissions": "spurious rtx
     "plots",
     type=click.Choice(PLOTS),
     multiple=True,
-    help="A figure of the segments sent, which are then traced. May be repeated.",
+    help="A figure of the segments sent; traces them. May be repeated.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
@@ -90,7 +88,7 @@ def command(
     if (events := given.expected_events()) > TRACED_EVENTS:
         note(
             f"The trace may have about {round_number(events)} events ({size(events * EVENT)}); what "
-            "memory has no room for goes to disk as it runs."
+            "does not fit in memory is written to disk during the run."
         )
     scratch = next(folder for folder in target.absolute().parents if folder.is_dir())
     with bar(scenario.stem) as progress:
@@ -117,8 +115,8 @@ def size(x: float) -> str:
 
 
 def figures(run: Run, plots: tuple[str, ...]) -> dict[str, Any]:
-    """What draws the figures asked for, by the name of their file: a sequence plot for each run, the rates of
-    all of them.
+    """Returns the functions that draw the figures asked for, by the name of their file: a sequence plot for
+    each run, one figure with the rates of all runs.
     """
     if not plots:
         return {}
@@ -150,13 +148,13 @@ def show(run: Run) -> None:
 
 
 def endless(run: Run) -> set[tuple[str, str]]:
-    """The runs and stacks of which no flow has a limit to its size."""
+    """The runs and stacks all of whose flows are unlimited in size."""
     sizes = run.flows.group_by(["run", "stack"]).aggregate([("size", "count")]).to_pylist()
     return {(found["run"], found["stack"]) for found in sizes if not found["size_count"]}
 
 
 def row(r: dict[str, Any], without_end: bool = False) -> list[str]:
-    """One stack's numbers as text. without_end: none of its flows can finish."""
+    """The numbers of one stack as text. without_end: none of its flows can finish."""
     finished = (
         f"{count(r['flows'])} endless"
         if without_end and not r["finished"]
@@ -176,7 +174,7 @@ def row(r: dict[str, Any], without_end: bool = False) -> list[str]:
 
 
 def override(text: str) -> tuple[str, str]:
-    """Reads what `--set` takes."""
+    """Parses the value of `--set`."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise InputError(f"`--set {text}` is not a key and a value such as `--set path.rtt=50ms`")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ackclock.sweep.work import Failure
 
 SHOWN = ("finished", "mean", "p99", "loss", "goodput", "timeouts")
-"""Numbers that the table shows when it is not told which."""
+"""Numbers that the table shows by default."""
 MOST_ROWS, MOST_FAILURES = 200, 20
 FORMATS = {
     "mean": seconds,
@@ -58,10 +58,13 @@ SCENARIO_FAILED, RUN_FAILED = 2, 1
     "--tls-ca",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The certificate that signed those of that cluster (PEM).",
+    help="The CA certificate of that cluster (PEM).",
 )
 @click.option(
-    "--tls-cert", type=click.Path(path_type=Path), metavar="FILE", help="Your own certificate for it (PEM)."
+    "--tls-cert",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Your certificate for that cluster (PEM).",
 )
 @click.option(
     "--tls-key", type=click.Path(path_type=Path), metavar="FILE", help="The key of your certificate (PEM)."
@@ -72,7 +75,7 @@ SCENARIO_FAILED, RUN_FAILED = 2, 1
     type=click.Path(path_type=Path),
     default=Path("runs/kept"),
     show_default=True,
-    help="Folder where finished runs are kept and found.",
+    help="Folder in which finished runs are kept and looked up.",
 )
 @click.option("--show", metavar="NUMBER,...", help=f"Numbers in the table; {','.join(SHOWN)} by default.")
 @click.option(
@@ -86,7 +89,7 @@ SCENARIO_FAILED, RUN_FAILED = 2, 1
     "--count",
     "only_count",
     is_flag=True,
-    help="Only say how many runs there are, and how many are kept already.",
+    help="Only print the number of runs, and how many of them are kept already.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
@@ -107,13 +110,13 @@ def command(
 ) -> int | None:
     """Run what PLAN (a TOML file) asks for: a scenario with its axes, seeds and filters.
 
-    Finished runs are kept: what was interrupted or extended runs only what is missing. The result is one
-    table, and one each of all flows and links. Exit code 2 where the plan makes scenarios that will not do, 1
-    where a run failed otherwise; the others are run all the same.
+    Finished runs are kept: a sweep that was interrupted or extended runs only what is missing. The results
+    are one table of all runs, one of all flows and one of all links. Exit code 2 if the plan makes invalid
+    scenarios, 1 if a run failed otherwise; the other runs are made all the same.
     """
     if workers and scheduler:
         raise click.UsageError(
-            "`--workers` is for this machine, and `--scheduler` has workers of its own; give either"
+            "`--workers` is for this machine, and a `--scheduler` has its own workers; give only one"
         )
     from ackclock.results import folder
     from ackclock.sweep import Scheduler
@@ -142,7 +145,7 @@ def command(
     refused = [(c, c.failure) for c in cases if c.failure]
     if len(refused) == len(cases):
         raise InputError(f"{plan}: {given.sweep.error(refused)}")
-    _complain("Will not do", given, refused)
+    _complain("Invalid", given, refused)
     if only_count:
         return _count(cases, keep, as_json)
     found = _run(given, cases, workers, cluster, keep)
@@ -160,7 +163,7 @@ def command(
 
 
 def _complain(what: str, given: Plan, failures: list[tuple[Case, Failure]]) -> None:
-    """Says what failed and why, in one sentence each."""
+    """Notes what failed and why, in one sentence each."""
     for case, failure in failures[:MOST_FAILURES]:
         note(f"{what}: {case.named(given.sweep.axes)}: {failure.reason}")
     if len(failures) > MOST_FAILURES:
@@ -173,7 +176,7 @@ def _run(
     done = [0.0]
     with bar(given.title) as progress:
 
-        def told(share: float, label: str) -> None:
+        def report(share: float, label: str) -> None:
             done[0] = share
             progress(share, label)
 
@@ -183,7 +186,7 @@ def _run(
                 scheduler=scheduler,
                 processes=True,
                 keep=keep,
-                progress=told,
+                progress=report,
                 strict=False,
                 cases=cases,
             )
@@ -224,7 +227,7 @@ def _count(cases: list[Case], keep: Path, as_json: bool) -> int | None:
 def _save(
     given: Plan, found: SweepResult, target: Path, plots: tuple[str, ...], took: float
 ) -> dict[str, Any]:
-    """Writes the folder, and returns what `--json` prints, which the folder holds as well."""
+    """Writes the folder, and returns the summary, which `--json` prints."""
     from ackclock import _core
     from ackclock.results import folder
     from ackclock.sweep.picture import picture
@@ -275,7 +278,7 @@ def _show(found: SweepResult, numbers: list[str]) -> None:
     from ackclock.sweep.axis import shown
 
     rows = found.over_seeds(numbers)
-    # What is nought or missing everywhere says nothing.
+    # A number that is zero or missing everywhere is not shown.
     numbers = [n for n in numbers if any(row[n]["mean"] for row in rows)]
     axes = found.axes
     stacks = len({row["stack"] for row in rows}) > 1

@@ -20,7 +20,7 @@ STRETCHES = 2000
     "names",
     multiple=True,
     metavar="NAME[(KEY=VALUE,...)]",
-    help="A timer; may be repeated. By default every one there is.",
+    help="A timer; may be repeated. By default all timers.",
 )
 @click.option(
     "--out",
@@ -29,14 +29,13 @@ STRETCHES = 2000
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(series: Path, names: tuple[str, ...], out: Path | None, as_json: bool) -> None:
-    """Replay retransmission timers over SERIES (CSV with a header, or Parquet): how they would have done on
-    these round-trip times.
+    """Replay retransmission timers over SERIES, round-trip times as CSV with a header or as Parquet.
 
     Columns: time (s) when an ack arrived; rtt (s), empty where it brought no valid sample; optionally flight,
     cwnd, ssthresh (segments) and lost (true where the segment was lost; rtt is then the time since it was
-    sent). A timeout is spurious where the timer would have expired before the ack. What a loss costs is the
-    time from sending a segment to sending it again: with a countdown that takes the age of the oldest segment
-    off (precise), and with one that starts again in full at every ack (restart).
+    sent). A timeout is spurious if the timer would have expired before the ack. The cost of a loss is the
+    time from sending a segment to retransmitting it: with a timer that each ack restarts less the age of the
+    oldest segment (precise), and with one that each ack restarts in full (restart).
     """
     from ackclock.models.series import read
     from ackclock.models.timer import Timer, raw
@@ -55,7 +54,7 @@ def command(series: Path, names: tuple[str, ...], out: Path | None, as_json: boo
                 replay.feed(columns)
             rows += piece["time"].size
             losses += int(piece["lost"].sum()) if "lost" in piece else 0
-            # The length of a file is not known in rows before its end.
+            # The number of rows is not known before the end of the file.
             progress(1 - 1 / (1 + rows / 1e6), f"{series.name}: {rows:,} rows")
     found = [{"timer": name, **json.loads(replay.summary())} for name, replay in replays.items()]
     if found[0]["samples"] < 2:

@@ -1,4 +1,4 @@
-"""What the options of a closed form may hold: values, lists, repetitions and ranges."""
+"""Parses the inputs of a closed form: values, lists, repetitions and ranges."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Values:
 
     array: np.ndarray
     ends: tuple[float, float] | None = None
-    """Where it is one range: its ends."""
+    """The ends, if it is one range."""
     log: bool = False
-    """Whether that is spaced logarithmically."""
+    """Whether the range is spaced logarithmically."""
 
     def fine(self, kind: str) -> np.ndarray:
         """The same range in as many steps as a curve needs; the values themselves where they are a list."""
@@ -93,7 +93,7 @@ def _spaced(kind: str, low: float, high: float, count: int, log: bool) -> np.nda
 
 
 def _wanted(i: Input, value: float) -> str | None:
-    """What a value should have been; None when it will do."""
+    """What the value should be; None if it is valid."""
     if i.kind == "ratio" and not 0 <= value <= 1:
         return "between 0 and 1"
     if i.kind == "count" and not (value >= 1 and value == int(min(value, 2**53))):

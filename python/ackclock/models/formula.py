@@ -1,4 +1,4 @@
-"""What a closed form declares beside itself: its inputs and their units, its result, its source."""
+"""Declarations of closed forms: inputs with their units, result, source."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray
-"""What formulas take and give: floats of any shape that broadcasts."""
+"""Inputs and results of formulas: floats of any shape that broadcasts."""
 
 FORMULAS: dict[str, Formula] = {}
 """Every closed form, by the name that the command line uses."""
@@ -25,7 +25,7 @@ class Input:
     about: str
     """What it means, in one line."""
     per_flow: bool = False
-    """True when the last axis of the value runs over the flows, which the formula takes together."""
+    """True when the last axis of the value runs over the flows, which the formula combines."""
     default: float | None = None
     """Its value when none is given; None where one must be."""
 
@@ -44,7 +44,7 @@ class Formula:
     over_flows: bool
     function: Callable[..., Any]
     domain: str
-    """Where it has a finite value: the end of a sentence."""
+    """The condition under which it has a finite value, as the end of a sentence."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluates the formula."""

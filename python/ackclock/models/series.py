@@ -26,8 +26,8 @@ def read(path: Path) -> Iterator[dict[str, Array]]:
 
     Columns: `time` (s) when the ack arrived, never falling; `rtt` (s), empty or 0 where there is no valid
     sample; optionally `flight`, `cwnd` and `ssthresh` (segments), and `lost` (true where the segment was
-    lost: `rtt` is then the time since it was sent). Others are passed over. Raises `InputError`, naming the
-    row.
+    lost: `rtt` is then the time since it was sent). Other columns are ignored. Raises `InputError`, naming
+    the row.
     """
     if not path.is_file():
         raise InputError(
@@ -46,7 +46,7 @@ def read(path: Path) -> Iterator[dict[str, Array]]:
             last = float(piece["time"][-1]) if batch.num_rows else last
             yield piece
     except pa.ArrowException as e:
-        # Behind the numbers of columns stands the whole row, which is no matter of an error.
+        # After the numbers of columns the message has the whole row, which an error should not show.
         why = re.sub(r"(Expected \d+ columns, got \d+):.*", r"\1", " ".join(str(e).split()))[:300].rstrip(".")
         raise InputError(
             f"`{path}` cannot be read as a series ({why}); give CSV or Parquet with seconds in the "

@@ -1,6 +1,4 @@
-"""Retransmission timers driven over series of round-trip times. The rules are those that connections run;
-none is written again here.
-"""
+"""Retransmission timers driven over series of round-trip times. The rules are the engine's own."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ Array = np.ndarray
 WHOLE = ("time", "rtt", "srtt", "rttvar", "flight_size", "cwnd", "ssthresh")
 NS = 1e9
 LONGEST = 1e9
-"""Longest time (s) that a timer is given."""
+"""Longest time (s) that a timer accepts."""
 
 
 def names() -> list[str]:
@@ -54,7 +52,9 @@ class Timer:
         return self.name + (f"({', '.join(f'{k}={v}' for k, v in self.params)})" if self.params else "")
 
     def but(self, **params: str) -> Timer:
-        """The same timer with those parameters set that it has, and that were not set before."""
+        """The same timer with these parameters set, except those that it does not have or that are set
+        already.
+        """
         known = {
             p.name for d in declarations() if d.kind == "estimator" and d.name == self.name for p in d.params
         }
@@ -66,7 +66,7 @@ class Timer:
     def rows(
         self, columns: Mapping[str, Array], smss: int = 1, start: tuple[float, float] | None = None
     ) -> dict[str, Array]:
-        """What the timer makes of each row of a series that fits in memory.
+        """Replays the timer over a series that fits in memory.
 
         columns: `time`, `rtt` (s; 0 where a row brings no valid sample) and, where known, `flight_size`,
         `cwnd`, `ssthresh` (bytes; `smss` 1 makes them segments), `sampling_rate`, `lost`, all of shape
@@ -87,10 +87,10 @@ class Timer:
     def step(
         self, srtt: Array, rttvar: Array, sample: Array, smss: int = 1, **columns: Array
     ) -> dict[str, Array]:
-        """What the timer makes of one sample from estimates that it is given, to the nanosecond.
+        """The estimates of the timer after one sample, from given estimates, to the nanosecond.
 
         srtt, rttvar, sample: seconds (a sample of 0 is none); columns: as in `rows`. Shapes that broadcast.
-        Returns `srtt`, `rttvar`, `rto` (s). A timer that counts ticks finds the sample to end on one.
+        Returns `srtt`, `rttvar`, `rto` (s). For a timer that counts ticks the sample ends on a tick.
         """
         given = {"srtt": srtt, "rttvar": rttvar, "rtt": sample, "time": sample, **columns}
         for name in ("srtt", "rttvar", "rtt"):
@@ -111,7 +111,7 @@ class Timer:
 
 
 def raw(columns: Mapping[str, Array]) -> dict[str, bytes]:
-    """The columns of a series as the compiled part takes them: whole nanoseconds and bytes."""
+    """The columns of a series for the compiled part: whole nanoseconds and bytes."""
     out = {}
     for name, values in columns.items():
         v = np.asarray(values)

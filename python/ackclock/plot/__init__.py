@@ -1,4 +1,4 @@
-"""Figures: one file for each, and one for how they all look."""
+"""Figures: a file for each, and `style` for the look of all of them."""
 
 from ackclock.plot.bands import ccdf_bands
 from ackclock.plot.ccdf import ccdf

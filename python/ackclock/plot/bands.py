@@ -10,26 +10,10 @@ from matplotlib.figure import Figure
 
 from ackclock.plot import style
 from ackclock.plot.ccdf import RESPONSE_TIME, around, legend, points, seconds
+from ackclock.results.confidence import student
 
-LEVEL = 0.95
-"""Of the confidence bands."""
 LEVELS = 160
-"""Points of a band."""
-
-
-def student(runs: int) -> float:
-    """Standard errors on either side of a mean over so many runs that make its confidence interval; infinite
-    for one run.
-    """
-    from scipy.stats import t
-
-    return float(t.ppf((1 + LEVEL) / 2, runs - 1)) if runs > 1 else float("inf")
-
-
-def half_width(values: Sequence[float] | np.ndarray) -> float:
-    """Half of the confidence interval of the mean of `values`, one for each run; infinite for one run."""
-    v = np.asarray(values, float)
-    return student(v.size) * float(v.std(ddof=1)) / np.sqrt(v.size) if v.size > 1 else float("inf")
+"""Number of points of a band."""
 
 
 def band(runs: Sequence[np.ndarray], lowest: float = 1e-4) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

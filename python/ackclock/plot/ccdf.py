@@ -24,16 +24,14 @@ def points(values: Sequence[float] | np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 @dataclass(frozen=True)
 class Quantity:
-    """What the values of a distribution are: the words and the unit of its axis, the words of its shares, and
-    how a value is written.
-    """
+    """The quantity of a distribution: the label of its axis, of its shares, and the format of a value."""
 
     label: str
     share: str
     nothing: str
     text: Callable[[float], str]
     limits: tuple[float, float] | None = None
-    """What a logarithmic axis shows at least."""
+    """The least range of a logarithmic axis."""
 
 
 def ccdf(
@@ -111,7 +109,7 @@ def legend(axes: Axes, by: str) -> None:
 
 
 def seconds(x: float) -> str:
-    """A time in seconds, to three digits, with the unit a reader would choose."""
+    """A time to three digits, in seconds or milliseconds."""
     return f"{x * 1e3:.3g} ms" if x < 1 else f"{x:.3g} s"
 
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from ackclock.plot import style
 
 MARKED = 30
-"""Curves of so few points show each of them."""
+"""Curves of at most so many points mark each of them."""
 
 
 def curves(

@@ -17,11 +17,11 @@ from ackclock.results.trace import Trace
 UNITS = ((1024.0, "KiB"), (1024.0**2, "MiB"), (1024.0**3, "GiB"))
 """Units of bytes, by powers of 1024."""
 DENSE = 3000
-"""Marks of one sort beyond which they become an image in a vector file."""
+"""Number of marks of one sort from which they are rasterised in a vector file."""
 SHORT = 0.02
-"""Share of the time shown below which a wait is too short to be named."""
+"""Share of the time shown below which a wait is too short for a label."""
 MOST_NAMED = 12
-"""Waits that are named; in figures of more the longest ones are."""
+"""Most waits that are labelled; the longest ones come first."""
 
 
 def unit(top: float) -> tuple[float, str]:
@@ -33,8 +33,8 @@ def details(
     t: Trace, *, title: str, subtitle: str = "", until: float | None = None, since: float = 0.0
 ) -> Figure:
     """Draws one direction of a connection over time: every segment from its first to its last byte, what was
-    acknowledged, the edge of the receiver's window, SACK blocks, what was sent again by its kind (hollow: in
-    vain), and how long each timer waited.
+    acknowledged, the edge of the receiver's window, SACK blocks, retransmissions by their kind (hollow:
+    spurious), and how long each timer waited.
 
     since, until: the first and the last moment shown (s).
     """
@@ -52,7 +52,7 @@ def details(
         keys = [
             *_lines(axes, t, view),
             *_segments(axes, t, view),
-            *_again(axes, t, view),
+            *_retransmissions(axes, t, view),
             *_waits(axes, t, view),
         ]
         axes.set(xlabel="time (s)", ylabel=f"sequence number ({name})")
@@ -63,7 +63,7 @@ def details(
 
 @dataclass(frozen=True)
 class View:
-    """What of a figure's axes is seen (x from and to, y from and to), and the bytes of one unit."""
+    """The visible part of a figure's axes (x from and to, y from and to), and the bytes of one unit."""
 
     limits: tuple[float, float, float, float]
     scale: float
@@ -88,10 +88,10 @@ def legend(fig: Figure, keys: list[Line2D]) -> None:
     )
 
 
-def again(
+def mark_retransmissions(
     axes: Axes, x: np.ndarray, y: np.ndarray, kind: str, needed: np.ndarray, label: str | None = None
 ) -> Line2D:
-    """Marks what was sent again, and returns what stands for it in a legend. What was in vain is hollow."""
+    """Marks retransmissions of one kind, and returns their entry of the legend. Spurious ones are hollow."""
     look = kinds.look(kind)
     for these, face in ((needed, look.colour), (~needed, "white")):
         axes.plot(
@@ -202,13 +202,13 @@ def _lines(axes: Axes, t: Trace, view: View) -> list[Line2D]:
     return keys
 
 
-def _again(axes: Axes, t: Trace, view: View) -> list[Line2D]:
+def _retransmissions(axes: Axes, t: Trace, view: View) -> list[Line2D]:
     keys = []
     for kind, places in t.kinds():
         x, y = t.time[places], (t.offset[places] + t.size[places] / 2) / view.scale
         keep = visible(x, y, view.limits)
         label = f"{kinds.look(kind).words} ({places.size:,})"
-        keys.append(again(axes, x[keep], y[keep], kind, t.needed[places][keep], label))
+        keys.append(mark_retransmissions(axes, x[keep], y[keep], kind, t.needed[places][keep], label))
     if not t.needed.all():
         keys.append(
             Line2D(
@@ -219,15 +219,15 @@ def _again(axes: Axes, t: Trace, view: View) -> list[Line2D]:
                 color="#555555",
                 markerfacecolor="white",
                 markersize=5,
-                label="hollow: in vain",
+                label="hollow: spurious",
             )
         )
     return keys
 
 
 def _waits(axes: Axes, t: Trace, view: View) -> list[Line2D]:
-    told = [w for w in t.waits if w.rto == w.rto]
-    for w in told:
+    known = [w for w in t.waits if w.rto == w.rto]
+    for w in known:
         axes.plot(
             [w.time - w.rto, w.time],
             [w.offset / view.scale] * 2,
@@ -237,7 +237,7 @@ def _waits(axes: Axes, t: Trace, view: View) -> list[Line2D]:
             solid_capstyle="butt",
         )
     span = view.limits[1] - view.limits[0]
-    for w in sorted((w for w in told if w.rto > SHORT * span), key=lambda w: -w.rto)[:MOST_NAMED]:
+    for w in sorted((w for w in known if w.rto > SHORT * span), key=lambda w: -w.rto)[:MOST_NAMED]:
         words = f"{w.rto:.2g} s" if w.round == 1 else f"{w.rto:.2g} s, round {w.round}"
         below = w.offset / view.scale > view.limits[2] + 0.9 * view.height
         axes.annotate(
@@ -251,4 +251,4 @@ def _waits(axes: Axes, t: Trace, view: View) -> list[Line2D]:
             color="#8a3c00",
             zorder=6,
         )
-    return [Line2D([], [], color=kinds.WAIT, linewidth=1.2, label=kinds.waits(told))] if told else []
+    return [Line2D([], [], color=kinds.WAIT, linewidth=1.2, label=kinds.waits(known))] if known else []

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ackclock.plot import kinds, style
-from ackclock.plot.details import again, legend, unit
+from ackclock.plot.details import legend, mark_retransmissions, unit
 from ackclock.plot.thin import outline
 from ackclock.results.trace import Trace
 
@@ -17,7 +17,7 @@ def flight(
     """Draws what one direction of a connection had in flight (sent and not acknowledged) over time, under the
     windows that limit it.
 
-    window: what the line of the congestion window is called: in a capture it is inferred. until: the last
+    window: the label of the congestion window, which is inferred in a capture. until: the last
     moment shown (s).
     """
     fig, axes = style.figure(title, subtitle)
@@ -90,7 +90,7 @@ def flight(
             )
         for kind, places in t.kinds():
             height = outstanding[np.maximum(np.searchsorted(time, t.time[places], "right") - 1, 0)] / scale
-            keys.append(again(axes, t.time[places], height, kind, t.needed[places]))
+            keys.append(mark_retransmissions(axes, t.time[places], height, kind, t.needed[places]))
         axes.set(
             xlim=(0, max(last, 1e-6)),
             ylim=(0, 1.08 * top / scale),

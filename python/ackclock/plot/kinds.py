@@ -35,20 +35,20 @@ KINDS = {
     "rack-retransmit": Look("#CC79A7", "v", "by RACK"),
     "tail-loss-probe": Look("#000000", "P", "tail loss probe"),
     "copy": Look("#56B4E9", "s", "copy"),
-    "syn": Look("#000000", "*", "SYN again"),
+    "syn": Look("#000000", "*", "SYN retransmitted"),
     "zero-window-probe": Look("#56B4E9", "d", "window probe"),
     "window-probe": Look("#56B4E9", "d", "window probe"),
     "keepalive": Look("#56B4E9", "h", "keepalive"),
 }
-OTHER = Look("#D55E00", "x", "sent again")
+OTHER = Look("#D55E00", "x", "retransmitted")
 
 
 def look(kind: str) -> Look:
-    """That of a kind; one that is not known is merely sent again."""
+    """The look of a kind, or that of any retransmission if the kind is unknown."""
     return KINDS.get(kind, OTHER)
 
 
-def waits(told: Sequence[Wait]) -> str:
+def waits(expired: Sequence[Wait]) -> str:
     """The words of a legend for waits of timers that expired."""
-    silences = any(w.silence for w in told)
-    return f"{'timeouts, by silences' if silences else 'timer waiting'} ({len(told):,})"
+    silences = any(w.silence for w in expired)
+    return f"{'timeouts inferred from silences' if silences else 'waiting for a timer'} ({len(expired):,})"

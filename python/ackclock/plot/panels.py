@@ -13,7 +13,7 @@ from ackclock.plot.bands import band
 from ackclock.plot.ccdf import RESPONSE_TIME, around, legend, points, seconds
 
 LIMITS = (0.01, 100.0)
-"""What the axis of times shows at least."""
+"""The least range of the axis of times."""
 
 
 def ccdf_panels(
@@ -26,8 +26,8 @@ def ccdf_panels(
     """Draws complementary distributions in panels side by side, on the same logarithmic axes; each name has
     one look in all of them.
 
-    panels: by the panel's name, the series by name, an array for each run (seed). A value that has not come
-    is infinite: it counts among those that took longer. Bands and legends are those of `ccdf_bands`.
+    panels: by the panel's name, the series by name, an array for each run (seed). An infinite value is a flow
+    that did not finish: it counts among those that took longer. Bands and legends are those of `ccdf_bands`.
     """
     names = list(dict.fromkeys(name for series in panels.values() for name in series))
     every = np.concatenate(
@@ -63,7 +63,7 @@ def _line(axes: Axes, i: int, name: str, runs: list[np.ndarray]) -> None:
     axes.step(np.append(x, x[-1]), np.append(share, max(unfinished, 1e-9)), where="pre", zorder=3, **look)
     if len(runs) > 1:
         shares, low, high = band([r[np.isfinite(r)] for r in runs])
-        # Where much is unfinished the band of what finished says nothing of the curve.
+        # Where many flows are unfinished, a band from the finished ones would mislead.
         shown = shares > 20 * unfinished
         axes.fill_betweenx(
             shares[shown], low[shown], high[shown], color=look["color"], alpha=0.1, linewidth=0, zorder=2

@@ -15,7 +15,7 @@ from ackclock.results.trace import Wait
 
 SAMPLE = "#777777"
 WIDE = 12
-"""So many times the median round trip, and larger, needs a logarithmic axis."""
+"""Multiple of the median round trip from which the axis is logarithmic."""
 
 
 def is_wide(rtt: np.ndarray, high: float) -> bool:
@@ -36,16 +36,18 @@ def round_trips(
     """Draws samples of the round-trip time (s) as dots, over them the timeouts that each timer would have
     set, and those that expired.
 
-    rto: by the timer's name. waits: expiries as they happened, each at its moment and at the height of what
-    it had waited, backoff included.
+    rto: by the timer's name. waits: expiries, each at its moment and at the height of the time waited,
+    backoff included.
     """
     fig, axes = style.figure(title, subtitle)
-    told = [w for w in waits if w.rto == w.rto]
-    every = np.concatenate([rtt, *rto.values(), [w.rto for w in told]])
+    expired = [w for w in waits if w.rto == w.rto]
+    every = np.concatenate([rtt, *rto.values(), [w.rto for w in expired]])
     every = every[np.isfinite(every) & (every > 0)]
     low, high = (float(every.min()), float(every.max())) if every.size else (0.001, 1.0)
     wide = is_wide(rtt, high)
-    last = max([float(time[-1]) if time.size else 0.0, *(w.time for w in told)]) if until is None else until
+    last = (
+        max([float(time[-1]) if time.size else 0.0, *(w.time for w in expired)]) if until is None else until
+    )
     with mpl.rc_context(style.SETTINGS):
         keep = visible(
             time,
@@ -87,8 +89,11 @@ def round_trips(
                 **look,
             )
             keys.append(Line2D([], [], label=f"RTO of {name}", **look))
-        for hollow, words in ((False, "timeout as it was"), (True, "a longer one would have avoided it")):
-            these = [w for w in told if (w.spurious is True) == hollow]
+        for hollow, words in (
+            (False, "timeout of the sender"),
+            (True, "timeout that a longer RTO would have avoided"),
+        ):
+            these = [w for w in expired if (w.spurious is True) == hollow]
             if these:
                 face = {"markerfacecolor": "white"} if hollow else {}
                 look = {"linestyle": "", "marker": "X", "color": kinds.WAIT, "markersize": 6.5, **face}

@@ -13,10 +13,10 @@ from ackclock.results.transfer import Transfer
 KB = 1024.0
 """Bytes of a KB, as in Jacobson & Karels 1988: a window of 16 KB is 32 packets of 512 bytes."""
 AGAIN = "#D55E00"
-"""Colour of what is sent again; connections have the other ones."""
+"""Colour of retransmissions; connections have the other colours."""
 COLOURS = tuple(c for c in style.COLOURS if c != AGAIN)
 MANY_DOTS = 5000
-"""A vector file with more of them would be slow to show: they become an image in it."""
+"""Number of dots from which they are rasterised in a vector file, which would be slow to show."""
 
 
 def sequence(
@@ -32,7 +32,7 @@ def sequence(
     of Jacobson & Karels).
 
     A column of dots is a burst, two dots at one height are a segment sent twice. transfers: by name, each in
-    a colour of its own; what is sent again is marked in all of them. available: the path's rate for data
+    a colour of its own; retransmissions are marked in all of them. available: the path's rate for data
     (B/s), a dashed line from the start of the first. acks: also draws the bytes acknowledged, where there is
     one connection. until: the last moment shown (s).
     """
@@ -54,7 +54,7 @@ def sequence(
         )
         if any(t.again.any() for t in transfers.values()):
             keys.append(
-                Line2D([], [], color=AGAIN, marker="x", markersize=4.5, linestyle="", label="sent again")
+                Line2D([], [], color=AGAIN, marker="x", markersize=4.5, linestyle="", label="retransmitted")
             )
         if acks and len(transfers) == 1:
             keys.append(Line2D([], [], color="#888888", linewidth=0.9, label="acknowledged"))
@@ -83,7 +83,7 @@ AVAILABLE = {"color": "#000000", "linestyle": (0, (6, 4)), "linewidth": 1.0, "zo
 
 
 def dots(axes: Axes, t: Transfer, index: int, name: str, acks: bool) -> Line2D:
-    """One connection's dots, and what stands for them in the legend."""
+    """Draws the dots of one connection, and returns their entry of the legend."""
     colour = COLOURS[index % len(COLOURS)]
     at = (t.offset + t.size) / KB
     image = t.time.size > MANY_DOTS
@@ -102,7 +102,7 @@ def dots(axes: Axes, t: Transfer, index: int, name: str, acks: bool) -> Line2D:
         zorder=4,
         rasterized=image,
     )
-    resent = f", {t.retransmissions} again" if t.time.size else ": nothing sent"
+    resent = f", {t.retransmissions} retransmitted" if t.time.size else ": nothing sent"
     return Line2D(
         [],
         [],

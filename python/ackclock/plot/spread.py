@@ -21,7 +21,7 @@ class Measured:
     y: np.ndarray
     half: np.ndarray | None = None
     look: int | None = None
-    """Number of its look; that of its place otherwise."""
+    """Index of its look; by default that of its place."""
 
 
 def measured(

@@ -1,5 +1,5 @@
-"""How every figure looks: colours that colour-blind readers tell apart, a line style for each as well, and
-files that are the same each time.
+"""How every figure looks: colours that colour-blind readers can distinguish, a line style for each as well,
+and files that are the same each time.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ SETTINGS = {
     "legend.fancybox": False,
     "lines.linewidth": 1.8,
     "figure.dpi": 100,
-    # Names inside an SVG come from this salt instead of chance.
+    # Ids inside an SVG are derived from this salt instead of random numbers.
     "svg.hashsalt": "ackclock",
     "svg.fonttype": "path",
 }
 
 
 class PlainFigure(Figure):
-    """A figure whose words are shown as they are: a `$` in the name of a stack begins no formula."""
+    """A figure that shows text as it is: a `$` in the name of a stack begins no formula."""
 
     def draw(self, renderer: object) -> None:
         """Draws it."""
@@ -111,14 +111,14 @@ def side_by_side(
 
 
 class FigureWarning(UserWarning):
-    """A figure could not be drawn; everything else is there."""
+    """Warns that a figure could not be drawn; everything else is written."""
 
     bad_input = False
-    """Whether that is a matter of what was asked for, and not a fault of ackclock."""
+    """Whether the request was wrong, rather than ackclock at fault."""
 
 
 def could_not_be_drawn(name: str, error: Exception) -> None:
-    """Warns of a figure that failed, which loses nothing else."""
+    """Warns that a figure could not be drawn."""
     bad_input = isinstance(error, InputError | OSError)
     why = " ".join((str(error) if bad_input else f"{type(error).__name__}: {error}").split())[:300]
     warning = FigureWarning(f"the figure `{name}` could not be drawn ({why}); everything else is written")

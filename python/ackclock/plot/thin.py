@@ -3,14 +3,13 @@ from __future__ import annotations
 import numpy as np
 
 FINE = 4000
-"""Places along an axis that a figure can tell apart, with some to spare: it is 1152 pixels wide."""
+"""Distinguishable positions along an axis, with a margin: figures are 1152 pixels wide."""
 
 
 def visible(
     x: np.ndarray, y: np.ndarray, limits: tuple[float, float, float, float], fine: int = FINE
 ) -> np.ndarray:
-    """Which points to draw: one of all that lie so close together that a figure shows them as one. Their
-    order is kept.
+    """Which points to draw: one of those that coincide in the figure. Their order is kept.
 
     limits: the axes, x from and to, y from and to.
     """

@@ -51,7 +51,7 @@ def timers(
 
 
 TOGETHER = 3
-"""So many timers share a panel; more of them have one each."""
+"""Most timers that share a panel; more of them have one each."""
 
 
 def outlines(
@@ -64,7 +64,7 @@ def outlines(
     """Draws outlines of a replay: for each timer the range that its timeout had in each stretch, and the
     range of the round-trip times below.
 
-    said: what stands beside a timer's name. Few timers share a panel; many have one each, with the same axes.
+    said: the text beside a timer's name. Few timers share a panel; many have one each, with the same axes.
     """
     said = said or {}
     shown = np.concatenate([np.concatenate([c["rto_max"], c["rtt_min"]]) for c in curves.values()])

@@ -1,4 +1,4 @@
-"""Files for xplot (xplot.org), which draws and zooms what tcptrace and its kin write.
+"""Files for xplot (xplot.org), which draws and zooms graphs of tcptrace and similar programs.
 
 A file is text: the types of both axes, `title`, `xlabel` and `ylabel` with their words on the next line, then
 one drawing command a line, its colour at the end, and `go`. Times are absolute seconds of the capture's own
@@ -29,13 +29,13 @@ AGAIN = {
     "window-probe": ("W", "blue"),
     "keepalive": ("L", "blue"),
 }
-"""Letters and colour of what is sent again, by its kind; U of what is of none of them."""
+"""Letter and colour of retransmissions by kind; U for any other kind."""
 TIMERS = ("green", "blue", "purple", "orange", "yellow", "pink")
 
 
 def sequence(t: Trace, title: str) -> Iterator[str]:
     """The time-sequence graph: segments between arrows, acknowledgments, the window's edge, SACK blocks,
-    letters on what was sent again.
+    letters on retransmissions.
     """
     yield from _head(title, "offset (bytes)")
     yield from _stairs(t, t.acked_at, t.acked, "green")
@@ -51,7 +51,7 @@ def sequence(t: Trace, title: str) -> Iterator[str]:
         yield f"line {at} {low} {at} {low + size} {colour}"
         if again:
             yield f"atext {at} {low + size} {colour}"
-            yield letter if needed else f"{letter} in vain"
+            yield letter if needed else f"{letter} spurious"
     for w in t.waits:
         if w.rto == w.rto:
             began, at = (f"{t.origin + x:.6f}" for x in (w.time - w.rto, w.time))
@@ -109,7 +109,7 @@ def _head(title: str, ylabel: str) -> Iterator[str]:
 
 
 def _words(text: str) -> str:
-    """Text that stays on its line."""
+    """Text on a single line."""
     return "".join(c if c.isprintable() else " " for c in text) or " "
 
 

@@ -60,9 +60,9 @@ class PolicyKind:
     """A kind of policy."""
 
     name: str
-    """As scenario files have it."""
+    """Its name in scenario files."""
     title: str
-    """What policies of it decide: a heading."""
+    """What its policies decide, as a heading."""
     of_stacks: bool
     """Whether it is a part of a stack."""
 
@@ -81,7 +81,7 @@ def options() -> tuple[Param, ...]:
 
 @dataclass(frozen=True)
 class Preset:
-    """A stack known by name."""
+    """A named stack."""
 
     name: str
     about: str
@@ -98,7 +98,7 @@ class Modifier:
 
 @cache
 def presets() -> tuple[Preset, ...]:
-    """The stacks known by name."""
+    """The named stacks."""
     return tuple(Preset(**p) for p in _registry()["presets"])
 
 
@@ -177,7 +177,7 @@ def check(d: Declaration, given: Mapping[str, Any]) -> None:
 
 
 def scalar(value: Any) -> str | None:
-    """A single value as the text that a scenario's reader makes of it; None for what is none."""
+    """A single value as a scenario file writes it; None if it is not a single value."""
     if hasattr(value, "dtype") and hasattr(value, "item") and not getattr(value, "shape", ()):
         value = value.item()
     if isinstance(value, bool):
@@ -188,7 +188,7 @@ def scalar(value: Any) -> str | None:
 
 
 def shown(value: Any) -> str:
-    """A value in a message, on one line and not too long of it."""
+    """A value for a message, on one line and shortened."""
     found = " ".join(repr(value).split())
     return f"`{found if len(found) <= 60 else found[:57] + '...'}`"
 
@@ -199,7 +199,7 @@ def _unknown(policy: str, met: str, known: list[str]) -> str:
 
 
 def python_name(name: str) -> str:
-    """The name, with an underscore behind it where Python has a use for the word itself: `from_`."""
+    """The name, with an underscore appended where it is a keyword of Python: `from_`."""
     return name + "_" if keyword.iskeyword(name) else name
 
 

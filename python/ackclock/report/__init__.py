@@ -1,6 +1,4 @@
-"""Self-contained HTML pages: everything is inside, so that they open offline and nothing is asked of the
-network.
-"""
+"""Self-contained HTML pages: everything is inside, so that they open offline."""
 
 from ackclock.report.capture import check, page, write
 

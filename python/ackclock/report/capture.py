@@ -1,4 +1,4 @@
-"""The page of captures taken apart: `ackclock capture --html`."""
+"""The HTML page of analysed captures: `ackclock capture --html`."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 OURS = re.compile(rb'<!doctype html>.{1,1500}<meta name="generator" content="ackclock ', re.DOTALL)
-"""How the pages begin that ackclock writes."""
+"""The beginning of pages that ackclock writes."""
 HEAD = 2048
 MOST_CONNECTIONS = 500
 """Rows of the table of connections."""
 MOST_ROWS = 300
-"""Rows of the table of what a direction sent again."""
+"""Rows of the table of retransmissions of a direction."""
 
 
 WHAT_IF = ("timer", "timeouts", "spurious", "early", "rounds", "waited", "waited_least", "waited_most")
-"""Columns of a what-if, in their order; others follow."""
+"""Columns of a what-if that come first, in this order."""
 
 
 def check(path: Path) -> None:
@@ -60,7 +60,7 @@ def check(path: Path) -> None:
 
 
 def _ours(path: Path) -> bool:
-    """Whether a file begins as pages of ackclock do."""
+    """Whether a file begins like a page of ackclock."""
     try:
         with open(path, "rb", opener=owned.regular) as f:
             return OURS.match(f.read(HEAD)) is not None
@@ -77,8 +77,7 @@ def write(
     """Writes the page of some captures, which were read with samples and packets, to `path`; it is there
     whole or not at all.
 
-    An earlier page there is replaced, nothing else is, and what a command left that was killed while it wrote
-    this page is removed.
+    An earlier page there is replaced, nothing else is, and half-written pages of killed commands are removed.
     """
     check(path)
     text = page(captures, timers, progress)
@@ -152,7 +151,7 @@ def page(
         version=_core.version,
         style=style,
         scripts=scripts,
-        # The page runs its own scripts and no other ones, and asks nobody for anything.
+        # The page runs its own scripts only, and loads nothing.
         policy=f"default-src 'none'; style-src {digest(style)}; script-src {' '.join(map(digest, scripts))}; "
         "base-uri 'none'; form-action 'none'",
         licence=(vendor / "LICENSE").read_text(encoding="utf-8"),
@@ -161,7 +160,7 @@ def page(
 
 
 def digest(text: str) -> str:
-    """What a content security policy knows an inline script or style by."""
+    """The hash by which a content security policy allows an inline script or style."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
@@ -236,7 +235,7 @@ def direction(
     """One direction: its figures with their data, its lists."""
     d = c["directions"][side]
     if not d["bytes"]:
-        # A SYN or a FIN that was sent again, and nothing to draw.
+        # Only a SYN or a FIN was retransmitted: nothing to draw.
         return listed(d, c, c["start"], link, side) | {"figures": [], "data": None, "thinned": []}
     t = capture.plot.trace(c["number"], side)
     evidence = {
@@ -244,8 +243,8 @@ def direction(
     }
     thinned = layers.Thinned(shares)
     time, rtt, rto = capture.plot.replayed(c["number"], timers, t.origin, side)
-    told = [w.rto for w in t.waits if w.rto == w.rto and w.rto > 0]
-    longest = max([*told, *(float(np.nanmax(v)) for v in rto.values() if v.size), float(rtt.max(initial=0))])
+    known = [w.rto for w in t.waits if w.rto == w.rto and w.rto > 0]
+    longest = max([*known, *(float(np.nanmax(v)) for v in rto.values() if v.size), float(rtt.max(initial=0))])
     last = max([t.end, *(w.time for w in t.waits)])
     sent, kinds = int((~t.marked).sum()), ", ".join(f"{places.size:,} {kind}" for kind, places in t.kinds())
     made = [
@@ -256,8 +255,8 @@ def direction(
             "unit": "B",
             "log": False,
             "words": f"{sent:,} new segments"
-            + (f"; sent again: {kinds}" if kinds else "; none sent again")
-            + f"; {len(told):,} timeouts.",
+            + (f"; retransmitted: {kinds}" if kinds else "; none retransmitted")
+            + f"; {len(known):,} timeouts.",
             "layers": layers.sequence(t, evidence, thinned),
         },
         {
@@ -275,7 +274,7 @@ def direction(
                 else "No sample."
             )
             + ("" if rto else " The capture shows too little of the round trip for timers.")
-            + (f" Timeouts waited {seconds(min(told))} to {seconds(max(told))}." if told else ""),
+            + (f" Timeouts waited {seconds(min(known))} to {seconds(max(known))}." if known else ""),
             "layers": layers.round_trips(t, time, rtt, rto, thinned),
         },
         {
@@ -301,14 +300,14 @@ def direction(
 
 
 def listed(d: dict[str, Any], c: dict[str, Any], origin: float, link: str, side: int) -> dict[str, Any]:
-    """What is said of a direction in words and tables. `origin`: when time begins (s)."""
+    """The words and tables of a direction. `origin`: when time begins (s)."""
     return {
         "link": link,
         "from": d["from"],
         "to": d["to"],
         "who": "client" if side == 0 else "server",
         "seen": seen_from(d),
-        # Requests are short beside their answers: their figures wait to be asked for.
+        # Requests are small compared with the responses: their figures start closed.
         "open": bool(d["retransmissions"]) or 10 * d["bytes"] >= max(e["bytes"] for e in c["directions"]),
         "numbers": facts(d),
         "retransmissions": [{**r, "t": r["t"] - origin} for r in d["retransmissions"][:MOST_ROWS]],
@@ -327,8 +326,8 @@ def facts(d: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         ("packets", count(d["packets"])),
         ("payload", f"{count(d['unique_bytes'])} B"),
-        ("sent again", count(d["retransmitted_packets"])),
-        ("in vain", count(d["unneeded_packets"])),
+        ("retransmitted", count(d["retransmitted_packets"])),
+        ("spurious", count(d["unneeded_packets"])),
         ("timeouts", count(len(expiries(d)))),
         ("round-trip time, median", seconds(d["rtt"]["p50"])),
         ("95th percentile", seconds(d["rtt"]["p95"])),
@@ -358,7 +357,7 @@ def what_if(rows: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
 
 
 def cell(name: str, value: Any) -> str:
-    """A value of the column `name` of a what-if: what was waited is seconds."""
+    """A value of the column `name` of a what-if, as text; waits are in seconds."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -371,7 +370,7 @@ def cell(name: str, value: Any) -> str:
 
 
 def limits(shares: Mapping[str, float]) -> list[tuple[str, float, str]]:
-    """What held a sender back, the most first: words, share of the time, and the share as text."""
+    """What limited a sender, the largest share first: words, share of the time, and the share as text."""
     whole = sum(shares.values())
     found = sorted(
         ((t / whole, name) for name, t in shares.items() if whole > 0 and t / whole >= 0.005), reverse=True
@@ -380,7 +379,7 @@ def limits(shares: Mapping[str, float]) -> list[tuple[str, float, str]]:
 
 
 def models(found: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What a sender achieved beside what models of long transfers predict."""
+    """The rate that a sender achieved, and those that models of long transfers predict."""
     said = []
     for words, key in (("Mathis et al.", "mathis"), ("PFTK", "pftk")):
         m = found.get(key) or {}
@@ -396,5 +395,5 @@ def models(found: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def begun(text: str) -> str:
-    """With a capital letter, the rest as it is."""
+    """The text with its first letter capitalised."""
     return text[:1].upper() + text[1:]

@@ -1,6 +1,4 @@
-"""What a figure of a page is made of: layers of bars, stairs, dots and marks, as arrays that the page's
-script draws.
-"""
+"""The layers of a page's figures: bars, stairs, dots and marks, as arrays that the page's script draws."""
 
 from __future__ import annotations
 
@@ -15,11 +13,11 @@ from ackclock.plot.thin import outline, visible
 from ackclock.results.trace import Trace, Wait
 
 MOST = 250_000
-"""Items of a layer; of more those that a full view can show are kept."""
+"""Most items of a layer; a larger one keeps those that a full view can show."""
 MOST_OF_PAGE = 300_000
 """The same, shared by the directions of a page that shows several."""
 DASHES = ([], [7, 3], [2, 2], [8, 3, 2, 3])
-"""Dashes of lines that colours alone should not tell apart."""
+"""Dashes of lines, so that they do not differ by colour alone."""
 SHAPES = {
     "X": "cross",
     "x": "cross",
@@ -83,7 +81,7 @@ class Thinned:
             return np.arange(x.size)
         keep = visible(x, y, (float(x.min()), float(x.max()), float(y.min()), float(y.max())), 3000)
         keep = keep[np.linspace(0, keep.size - 1, self.most).astype(int)] if keep.size > self.most else keep
-        self.said.append(f"{keep.size:,} of {x.size:,} {what}: those that a full view tells apart")
+        self.said.append(f"{keep.size:,} of {x.size:,} {what}: those that a full view can distinguish")
         return keep
 
     def line(self, x: np.ndarray, y: np.ndarray, what: str) -> np.ndarray:
@@ -120,15 +118,15 @@ def sequence(t: Trace, evidence: Mapping[tuple[float, int], str], thinned: Thinn
         new = new[thinned.points(t.time[new], t.offset[new], "segments")]
         arrays = {"x": t.time[new], "low": t.offset[new], "high": t.offset[new] + t.size[new]}
         layers.append(layer("bars", f"data ({int((~t.marked).sum()):,})", "data", arrays, thick=True))
-    told = [w for w in t.waits if w.rto == w.rto]
-    if told:
+    known = [w for w in t.waits if w.rto == w.rto]
+    if known:
         arrays = {
-            "x": np.array([w.time for w in told]),
-            "from": np.array([w.time - w.rto for w in told]),
-            "y": np.array([w.offset for w in told]),
+            "x": np.array([w.time for w in known]),
+            "from": np.array([w.time - w.rto for w in known]),
+            "y": np.array([w.offset for w in known]),
         }
-        notes = [waited(w) for w in told]
-        layers.append(layer("waits", kinds.waits(told), "timeout", arrays, notes=notes))
+        notes = [waited(w) for w in known]
+        layers.append(layer("waits", kinds.waits(known), "timeout", arrays, notes=notes))
     return layers + _marks(t, (t.offset + t.size / 2).astype(np.int64), evidence)
 
 
@@ -187,18 +185,18 @@ def round_trips(
                 dash=DASHES[i % 4],
             )
         )
-    told = [w for w in t.waits if w.rto == w.rto]
-    if told:
+    known = [w for w in t.waits if w.rto == w.rto]
+    if known:
         arrays = {
-            "x": np.array([w.time for w in told]),
-            "y": np.array([w.rto for w in told]),
-            "hollow": np.array([w.spurious is True for w in told]),
+            "x": np.array([w.time for w in known]),
+            "y": np.array([w.rto for w in known]),
+            "hollow": np.array([w.spurious is True for w in known]),
         }
-        notes = [waited(w) + ("; a longer timer would have avoided it" if w.spurious else "") for w in told]
+        notes = [waited(w) + ("; a longer timer would have avoided it" if w.spurious else "") for w in known]
         layers.append(
             layer(
                 "marks",
-                f"timeouts as they were ({len(told):,})",
+                f"timeouts of the sender ({len(known):,})",
                 "timeout",
                 arrays,
                 notes=notes,
@@ -255,4 +253,4 @@ COLOURS = {
     "window-probe": "sack",
     "keepalive": "sack",
 }
-"""The page's colour of a kind of retransmission: light and dark pages have their own shades of it."""
+"""The page's colour of a kind of retransmission, which has a shade for light and one for dark pages."""

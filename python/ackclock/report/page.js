@@ -42,7 +42,7 @@
       default: ctx.arc(x, y, r, 0, 7);
     }
     if (shape === "cross" || shape === "plus") {
-      // Open shapes cannot be hollow: in vain is a ring around them.
+      // Open shapes cannot be hollow: a ring around them shows that the retransmission was spurious.
       if (hollow) { ctx.moveTo(x + 1.7 * r, y); ctx.arc(x, y, 1.7 * r, 0, 7); }
     } else if (!hollow) ctx.fill();
     ctx.stroke();

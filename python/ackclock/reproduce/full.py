@@ -1,8 +1,8 @@
-"""How long the paper's own sizes take: what each `--full` form took when it was last run, and what it gave.
+"""Records of the `--full` forms: how long each took when it was last run, and its results.
 
 `python -m ackclock.reproduce.full ID...` runs the full forms and writes the record, `full.json` of their
-papers, anew for them. Seconds are those of the processor, which two cores share, so that they depend little
-on what else a machine does.
+papers, anew for them. Seconds are processor time on two cores, which depends little on what else a machine
+does.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ def processor() -> float:
 
 
 def sentence(id: str) -> str:
-    """What the record says of an item, in a sentence; empty where it says nothing."""
+    """The record of an item as a sentence; empty if there is none."""
     found = recorded().get(id)
     if found is None:
         return ""
     said = "holds" if found["verdict"] == HOLDS else "falls short"
     reason = f": {found['reason']}" if found.get("reason") else "."
-    return f"`--full` took {found['cpu']} s of processor time, which two cores share, and {said}{reason}"
+    return f"`--full` took {found['cpu']} s of processor time on two cores, and {said}{reason}"
 
 
 def main(ids: list[str]) -> int:

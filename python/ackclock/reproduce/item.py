@@ -1,4 +1,4 @@
-"""How an item of the papers is declared, what it returns, and how its checks are judged."""
+"""The declaration of items of the papers, their results, and their checks."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ KINDS = {
     "CF": "closed form",
     "MODEL": "row-by-row model",
     "SIM": "packet simulation",
-    "REAL": "real packets; left out, and said so, where the system has no right to them",
+    "REAL": "real packets; skipped with a note where the system does not permit them",
     "CAP": "capture analysis",
-    "RULE": "an algorithm, and the policy that is it",
-    "TOOL": "an instrument, and the command that is it",
-    "CONTEXT": "a statement of the paper about its time, with nothing to check",
+    "RULE": "an algorithm, and the policy that implements it",
+    "TOOL": "an instrument, and the command that implements it",
+    "CONTEXT": "a statement of the paper about its time; nothing to check",
 }
 """The kinds of item."""
 
@@ -50,19 +50,17 @@ class Check:
 
 @dataclass
 class Outcome:
-    """What running an item gives."""
+    """The result of running an item."""
 
     checks: list[Check]
     tables: dict[str, pa.Table] = field(default_factory=dict)
     figures: dict[str, Figure] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    """What was realised, such as a measured load, and what a reader must know of the result."""
+    """What was realised, such as a measured load, and what qualifies the result."""
     answer: str = ""
-    """Where the item is a question: the answer that these results give, in a plain sentence or two."""
+    """The answer that the results give, in a sentence or two, if the item is a question."""
     skipped: str = ""
-    """Why it could not be run here, such as a right that is missing: then it neither holds nor falls
-    short.
-    """
+    """Why it could not be run here, such as a missing permission; it then neither holds nor falls short."""
 
     @property
     def holds(self) -> bool:
@@ -79,7 +77,7 @@ class Setting:
     workers: int | None = None
     """Runs side by side; None for one per core."""
     progress: Callable[[float, str], None] = lambda share, label: None
-    """Told the share of the work that is done."""
+    """A callback that gets the share of the work that is done."""
 
     def run_all(
         self, scenarios: Sequence[Scenario], label: str, share: tuple[float, float] = (0.0, 1.0)
@@ -108,32 +106,32 @@ class Item:
     """What the paper leaves unstated, and what was chosen."""
     function: Callable[[Setting], Outcome]
     points_at: tuple[str, ...] = ()
-    """What it is in this project: references, as `pointer` has them."""
+    """What implements it in this project: references, as in `pointer`."""
     tests: tuple[str, ...] = ()
-    """The tests that pin it: path and name."""
+    """The tests of it: path and name."""
 
     def run(self, setting: Setting | None = None) -> Outcome:
-        """Runs it, and looks for what it points at."""
+        """Runs it, and checks that what it points at exists."""
         with held():
             outcome = self.function(setting or Setting())
         outcome.checks += self.pointers()
         return outcome
 
     def pointers(self) -> list[Check]:
-        """Whether what it points at is there: policies and commands with the parameters named, and, in a
+        """Whether what it points at exists: policies and commands with the parameters named, and, in a
         checkout, the tests.
         """
         checks = []
         for text in self.points_at:
             problem = pointer.Reference.parse(text).problem(ITEMS)
-            checks.append(Check(text, "there", problem or "there", problem is None))
+            checks.append(Check(text, "exists", problem or "exists", problem is None))
         if self.tests and pointer.in_checkout():
             missing = [m for m in map(pointer.missing_test, self.tests) if m]
             checks.append(
                 Check(
-                    "tests that pin it",
-                    f"{len(self.tests)} there",
-                    "; ".join(missing) or f"{len(self.tests)} there",
+                    "tests of it",
+                    f"{len(self.tests)} exist",
+                    "; ".join(missing) or f"{len(self.tests)} exist",
                     not missing,
                 )
             )
@@ -156,7 +154,7 @@ def item(
     """Declares the decorated function as the register's item `id`; its paper is the folder that its file lies
     in.
 
-    points_at, tests: what it is in this project and what pins it, as `pointer` has them.
+    points_at, tests: what implements and what tests it, as in `pointer`.
     """
 
     def declare(function: Callable[[Setting], Outcome]) -> Callable[[Setting], Outcome]:
@@ -176,8 +174,8 @@ def rule(
     kind: str = "RULE",
     choices: dict[str, str] | None = None,
 ) -> None:
-    """Declares an algorithm of the register (kind TOOL: an instrument) as what it is in this project, with
-    the tests that pin it.
+    """Declares an algorithm of the register (kind TOOL: an instrument) by what implements it in this project,
+    and its tests.
 
     points: checks of the rule itself, evaluated as connections evaluate it.
     """
@@ -190,7 +188,7 @@ def rule(
 
 
 def context(id: str, title: str, statement: str) -> None:
-    """Declares what the register has as context: shown, with nothing to check."""
+    """Declares an item of the register that is context: shown, with nothing to check."""
     paper = papers.paper_of(id).name
     _add(Item(id, paper, "CONTEXT", title, {}, lambda setting: Outcome([], notes=[statement])))
 
@@ -252,7 +250,7 @@ def arrange() -> None:
 
 
 def find(name: str) -> list[Item]:
-    """The items that `name` stands for: an id, a paper, or `all`."""
+    """The items of `name`: an id, a paper, or `all`."""
     wanted = name.casefold()
     found = [i for i in ITEMS.values() if wanted in (i.id.casefold(), i.paper.casefold(), "all")]
     if not found:

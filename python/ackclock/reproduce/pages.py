@@ -1,5 +1,5 @@
-"""The pages of the papers: every item with its figures, checks and verdict, in `docs/papers`. All but the
-figures is written from the verdicts on record.
+"""The pages of the papers: every item with its figures, checks and verdict, in `docs/papers`. Everything but
+the figures is written from the recorded verdicts.
 
 `python -m ackclock.reproduce.pages [stale | ID | PAPER ...]` runs the quick forms of the items named, records
 what they give where the verdict is that on record, and writes the pages of their papers; by default it runs
@@ -35,7 +35,7 @@ COLOURS = 64
 
 
 def section(i: Item, entry: dict[str, Any]) -> str:
-    """One item in Markdown. entry: what is on record of it, as `verdicts.entry` has it."""
+    """One item in Markdown. entry: its record, as `verdicts.entry` makes it."""
     said = "Holds." if entry["verdict"] == HOLDS else "Falls short."
     reason = f" {entry['reason']}" if entry["reason"] else ""
     text = (
@@ -63,8 +63,8 @@ def image(id: str, name: str) -> str:
 
 
 def declared(i: Item) -> list[str]:
-    """What an item's declaration says, in Markdown: what it is here, what pins it, how long its full form
-    takes, what was chosen.
+    """The declaration of an item in Markdown: what implements it, its tests, how long its full form takes,
+    what was chosen.
     """
     parts = []
     if i.points_at:
@@ -73,7 +73,7 @@ def declared(i: Item) -> list[str]:
         links = ", ".join(
             f"[`{name}`](../../{path})" for path, _, name in (t.partition("::") for t in i.tests)
         )
-        parts.append(f"\nPinned by {links}.\n")
+        parts.append(f"\nTested by {links}.\n")
     if said := full.sentence(i.id):
         parts.append(f"\n{said}\n")
     if i.choices:
@@ -86,8 +86,8 @@ def declared(i: Item) -> list[str]:
 
 def pointer(text: str) -> str:
     """A reference in Markdown, with the parameters that differ from their defaults or are named."""
-    told = Reference.parse(text).about()
-    about = f": {told['about']}" if told["about"] else ""
+    reference = Reference.parse(text).about()
+    about = f": {reference['about']}" if reference["about"] else ""
     return f"- `{text}`{about}\n"
 
 
@@ -97,7 +97,7 @@ def cell(text: str) -> str:
 
 
 def png(fig: Figure) -> bytes:
-    """A figure as a small PNG that depends on nothing but the figure."""
+    """A figure as a small PNG whose bytes depend on the figure alone."""
     import matplotlib as mpl
     from PIL import Image
 
@@ -114,20 +114,21 @@ def png(fig: Figure) -> bytes:
 
 
 def head(paper: Paper, entries: dict[str, dict[str, Any]]) -> str:
-    """What stands above the items: title, how they fare, what their answers come to, which fall short, the
-    paper's contradictions. entries: what is on record of them, by id.
+    """The top of a page: title, how many items hold, the answers, the items that fall short, the paper's
+    contradictions. entries: the records by id.
     """
     short = {id: entry["reason"] for id, entry in entries.items() if entry["verdict"] != HOLDS}
     text = (
-        f"{NOTE}# {paper.citation}\n\nEvery item of the register with its checks, what was expected and what "
-        "the quick form got, its figures and its verdict: "
+        f"{NOTE}# {paper.citation}\n\nThe register lists the statements, figures and numbers of the paper "
+        "that can be checked. Below is each of its items with its verdict, its figures, and its checks: "
+        "what was expected and what the quick form gave. "
     )
     text += (
-        f"{len(entries) - len(short)} of {len(entries)} hold. `ackclock reproduce ID` runs one, `--full` at "
-        "the paper's own sizes.\n"
+        f"{len(entries) - len(short)} of {len(entries)} hold. `ackclock reproduce ID` runs an item, `--full` "
+        "at the paper's own sizes.\n"
     )
     introduction, readings = read(paper)
-    # What a reader came for, before what is wrong with it.
+    # The answers come before the items that fall short.
     answers = together(introduction, entries)
     if short:
         heading = "\n## Those that fall short\n\n" if answers else "\nThose that fall short:\n\n"
@@ -143,7 +144,9 @@ def head(paper: Paper, entries: dict[str, dict[str, Any]]) -> str:
 
 
 def read(paper: Paper) -> tuple[str, list[tuple[str, str, str]]]:
-    """What introduces a paper's answers, and its contradictions: where, the readings, which one holds."""
+    """The introduction to a paper's answers, and its contradictions: where, the readings, which one is
+    taken.
+    """
     name = f"ackclock.reproduce.{paper.name}.readings"
     if importlib.util.find_spec(name) is None:
         return "", []
@@ -152,9 +155,7 @@ def read(paper: Paper) -> tuple[str, list[tuple[str, str, str]]]:
 
 
 def together(introduction: str, entries: dict[str, dict[str, Any]]) -> str:
-    """The answers of all items that are questions, in one place, below what the paper's readings say to
-    introduce them.
-    """
+    """The answers of all items that are questions, below their introduction."""
     lengths = {id: entry["reason"] for id, entry in full.recorded().items() if entry.get("reason")}
     longer = {id: f" At full length: {reason}" for id, reason in lengths.items()}
     lines = [
@@ -172,7 +173,7 @@ def anchor(id: str) -> str:
 
 
 def entries_of(paper: Paper) -> dict[str, dict[str, Any]]:
-    """What is on record of a paper's items, in the order of its page."""
+    """The records of a paper's items, in the order of its page."""
     record = recorded()
     return {
         id: record[id] for id in sorted(ITEMS, key=order) if ITEMS[id].paper == paper.name and id in record
@@ -185,13 +186,13 @@ def place(paper: Paper) -> Path:
 
 
 def page(paper: Paper) -> str:
-    """A paper's page, as the record has it."""
+    """A paper's page, from the record."""
     entries = entries_of(paper)
     return "\n".join([head(paper, entries), *(section(ITEMS[id], entry) for id, entry in entries.items())])
 
 
 def stale() -> list[str]:
-    """Items that have no verdict on record, and those whose page does not show what is on record."""
+    """Items without a recorded verdict, and those whose page differs from the record."""
     record, found = recorded(), []
     pages = {p.name: place(p).read_text(encoding="utf-8") for p in PAPERS.values() if place(p).exists()}
     for id, i in ITEMS.items():
@@ -202,7 +203,7 @@ def stale() -> list[str]:
 
 
 def sweep() -> None:
-    """Takes away figures that no page shows."""
+    """Removes figures that no page shows."""
     shown = {image(id, name) for id, entry in recorded().items() for name in entry["figures"]}
     for file in IMAGES.glob("*.png"):
         if file.name not in shown:

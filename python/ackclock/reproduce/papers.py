@@ -26,7 +26,7 @@ PAPERS: dict[str, Paper] = {}
 """The papers by the name of their folder, in their order."""
 
 LETTERS = "AEFTNXSU"
-"""What ids say after the prefix, in their order: algorithms, equations, figures, tables, numbers, further
+"""Letters of ids after the prefix, in their order: algorithms, equations, figures, tables, numbers, further
 experiments, sceptics' questions, tools.
 """
 
@@ -36,9 +36,9 @@ class Paper:
     """A paper, as its folder declares it."""
 
     prefix: str
-    """Begins the ids of its items: a capital letter, and perhaps further letters and digits."""
+    """The prefix of the ids of its items: a capital letter, and perhaps further letters and digits."""
     title: str
-    """What indexes call it, such as authors and year."""
+    """Its name in indexes, such as authors and year."""
     citation: str
     """Authors, title and year; the heading of its page."""
     order: float
@@ -48,7 +48,7 @@ class Paper:
     `beyond` marks what is asked beyond the paper. Without one, items are shown by kind and number.
     """
     remark: str = ""
-    """What indexes say beside the title, in Markdown."""
+    """A remark for indexes, in Markdown."""
     folder: Path = Path()
     """Where it lies; known when it is found."""
 
@@ -95,7 +95,7 @@ def further() -> Iterable[Path]:
 
 
 def declared(name: str) -> Paper:
-    """What the folder `name` declares."""
+    """The paper that the folder `name` declares."""
     package = importlib.import_module(f"{PACKAGE}.{name}")
     (folder,) = package.__path__
     paper = getattr(package, "PAPER", None)
@@ -120,7 +120,7 @@ def paper_of(id: str) -> Paper:
 
 
 def order(id: str) -> tuple[int, int, int, str]:
-    """By which ids sort: paper, kind, number. Raises `InputError` for what is no id."""
+    """Sort key of ids: paper, kind, number. Raises `InputError` for text that is no id."""
     found = re.fullmatch(rf"\w+-([{LETTERS}])(\d+)(\w*)", id)
     if not found:
         raise InputError(f"{id} is no id such as M-F3 or M-F3a; letters of kinds are {', '.join(LETTERS)}")

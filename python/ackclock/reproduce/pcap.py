@@ -1,4 +1,4 @@
-"""Files of packets (pcap) with headers alone, as items write them of what simulated hosts saw."""
+"""Writes pcap files of headers, in which items record what simulated hosts saw."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ RAW_IP = 101
 
 
 def begin() -> bytes:
-    """How a file with nanoseconds begins."""
+    """The header of a file with nanoseconds."""
     return struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65_535, RAW_IP)
 
 
 def record(time: float, packet: bytes, length: int) -> bytes:
-    """A packet's headers, and that there were so many bytes of payload after them, which are left out."""
+    """The record of a packet: its headers, and the length of its payload, which is left out."""
     nanos = round(time * 1e9)
     return struct.pack("<IIII", nanos // 10**9, nanos % 10**9, len(packet), len(packet) + length) + packet
 

@@ -1,5 +1,5 @@
-"""What an item of the register is in this project: policies, options, stacks, commands, closed forms; and the
-tests that pin it.
+"""References from items of the register to what implements them: policies, options, stacks, commands, closed
+forms; and to their tests.
 
 A reference is text: `estimator jacobson88-ticks(form=final)`, `window reno(decrease, increase_segs)`,
 `option karn_backoff`, `stack rfc793+lite(500ms)`, `command timers`, `formula eifel-rto`, `item E-F2`. Words
@@ -51,7 +51,7 @@ class Reference:
         )
 
     def problem(self, items: Container[str]) -> str | None:
-        """Why there is no such thing; None when there is. items: the ids that there are."""
+        """Why it does not exist; None if it does. items: the known ids."""
         try:
             if self.kind == "command":
                 return _unknown_command(self.name)
@@ -85,7 +85,7 @@ class Reference:
         return f"`{self.name}` has no parameter {missing[0]}" if missing else None
 
     def _unresolved(self) -> str | None:
-        """Puts it into a scenario, which refuses values that will not do."""
+        """Puts it into a scenario, which refuses invalid values."""
         from ackclock.scenario import Scenario
 
         given = {key: value for key, value in self.settings if value is not None}
@@ -120,15 +120,15 @@ class Reference:
         return None
 
     def about(self) -> dict[str, Any]:
-        """What it is: `reference`, `about`, `source`, `params` (name, value here, default, values,
+        """Its description: `reference`, `about`, `source`, `params` (name, value here, default, values,
         meaning).
         """
         given = dict(self.settings)
         d, o = self.declaration, self.option
-        told: dict[str, Any] = {"reference": self.text, "about": "", "source": "", "params": []}
+        found: dict[str, Any] = {"reference": self.text, "about": "", "source": "", "params": []}
         if d is not None:
-            told |= {"about": d.about, "source": d.source}
-            told["params"] = [
+            found |= {"about": d.about, "source": d.source}
+            found["params"] = [
                 {
                     "name": p.name,
                     "here": given.get(p.name) or p.default,
@@ -139,12 +139,12 @@ class Reference:
                 for p in d.params
             ]
         elif o is not None:
-            told["about"] = f"{o.about} ({bounds(o)}; default {o.default})"
+            found["about"] = f"{o.about} ({bounds(o)}; default {o.default})"
         elif self.kind == "stack":
             base, *changes = self.name.split("+")
             known = {p.name: p.about for p in presets()}
             known |= {m.name: m.about for m in modifiers()}
-            told["about"] = "; ".join(
+            found["about"] = "; ".join(
                 filter(
                     None,
                     [known.get(base, "").rstrip("."), *(known.get(c.partition("(")[0]) for c in changes)],
@@ -153,12 +153,12 @@ class Reference:
         elif self.kind == "formula":
             from ackclock.models import FORMULAS
 
-            told["about"] = FORMULAS[self.name].about if self.name in FORMULAS else ""
+            found["about"] = FORMULAS[self.name].about if self.name in FORMULAS else ""
         elif self.kind == "command":
             from ackclock.cli import COMMANDS
 
-            told["about"] = COMMANDS.get(self.name.split()[0], "")
-        return told
+            found["about"] = COMMANDS.get(self.name.split()[0], "")
+        return found
 
 
 def _value(p: Param, text: str) -> Any:
@@ -186,7 +186,7 @@ def _unknown_command(name: str) -> str | None:
 
 
 def missing_test(test: str) -> str | None:
-    """Why there is no such test; None when there is. Call only in a checkout."""
+    """Why the test does not exist; None if it does. Call only in a checkout."""
     path, _, name = test.partition("::")
     file = ROOT / path
     if not file.is_file():
@@ -208,7 +208,7 @@ def missing_test(test: str) -> str | None:
 
 
 def _is_law(file: Path, source: str, name: str) -> bool:
-    """Whether it is a law of policies, which the list beside it makes a test of."""
+    """Whether it is a law of policies, which the list beside it runs as a test."""
     list_of_laws = file.parent / "mod.rs"
     return (
         file.parent.name == "laws"

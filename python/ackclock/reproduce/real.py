@@ -14,15 +14,15 @@ from typing import Any
 from ackclock import _core
 from ackclock.cli import INTERRUPTED
 
-LEFT_OUT = "Real packets left out, neither passed nor failed"
-"""What an item says where the system has no right to them."""
+LEFT_OUT = "Real packets skipped, neither passed nor failed"
+"""The note of an item where real packets are not permitted."""
 GLANCE = 0.25
-"""Seconds between two looks at what runs."""
+"""Seconds between two polls of the processes."""
 
 
 def between_kernels(runs: list[dict[str, Any]]) -> list[dict[str, Any]] | str:
-    """What runs found, one after the other, as `ackclock.cli.emulated` prints it, or the sentence that says
-    what is missing for them.
+    """The results of runs, one after the other, as `ackclock.cli.emulated` prints them, or the sentence that
+    names what is missing for them.
     """
     return side_by_side([runs])[0]
 
@@ -33,10 +33,8 @@ def side_by_side(
     seconds: float = 0.0,
     progress: Callable[[float], None] = lambda share: None,
 ) -> list[list[dict[str, Any]] | str]:
-    """The same for sets of runs that go on at the same time, each in a process of its own; the answers in the
-    same order.
-
-    progress: told the share of `seconds`, which they take at most. Where one fails or is interrupted, all
+    """The same for sets of runs at the same time, each in its own process; results in the same order.
+    progress: called with the share of `seconds`, the most that they take. If one fails or is interrupted, all
     end.
     """
     began = time.monotonic()

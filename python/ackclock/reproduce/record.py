@@ -1,4 +1,4 @@
-"""Records of what items gave: JSON files in the folders of their papers, an entry for each id."""
+"""Records of results: JSON files in the folders of the papers, an entry for each id."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ackclock.reproduce.papers import PAPERS, Paper
 
 
 def file(paper: Paper, name: str) -> Path:
-    """Where the record `name` of a paper lies, whether or not there is one."""
+    """The file of the record `name` of a paper, whether or not it exists."""
     return paper.folder / f"{name}.json"
 
 
@@ -25,8 +25,8 @@ def read(name: str) -> dict[str, dict[str, Any]]:
 
 
 def add(name: str, entries: dict[str, dict[str, Any]]) -> None:
-    """Records entries in place of those that their ids had. What has no item any more leaves the records of
-    these papers.
+    """Replaces the entries of these ids. Entries without an item are removed from the records of their
+    papers.
     """
     record = {**read(name), **entries}
     for paper in {ITEMS[id].paper for id in entries}:

@@ -1,8 +1,8 @@
-"""The verdicts on record, `verdicts.json` of each paper: whether each item's quick form holds, why it falls
-short where it does, and what it gave, from which the papers' pages are written.
+"""The recorded verdicts, `verdicts.json` of each paper: whether each item's quick form holds, why not if it
+falls short, and its results, from which the papers' pages are written.
 
-`python -m ackclock.reproduce.verdicts [ID | PAPER ...]` runs the items, by default all, and records what they
-give; reasons that stand there are kept.
+`python -m ackclock.reproduce.verdicts [ID | PAPER ...]` runs the items, by default all, and records their
+results; recorded reasons are kept.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def verdict(outcome: Outcome) -> str:
 
 
 def entry(outcome: Outcome, reason: str = "") -> dict[str, Any]:
-    """What is recorded of an outcome: `verdict`, `reason` (why it falls short, a sentence; empty where all
+    """The record of an outcome: `verdict`, `reason` (why it falls short, a sentence; empty where all
     checks hold), `answer`, `checks`, names of `figures`, `notes`.
     """
     return {
@@ -45,7 +45,7 @@ def entry(outcome: Outcome, reason: str = "") -> dict[str, Any]:
 
 
 def disagreement(id: str, outcome: Outcome) -> str | None:
-    """What the record says otherwise of an item that was run; None when it agrees."""
+    """How the record differs from the outcome of an item; None if they agree."""
     found = recorded().get(id)
     if found is None:
         return f"{id} has no verdict on record: run `python -m ackclock.reproduce.verdicts {id}`"
@@ -60,7 +60,7 @@ def disagreement(id: str, outcome: Outcome) -> str | None:
 
 
 def keep(outcomes: dict[str, Outcome]) -> None:
-    """Records what items gave."""
+    """Records the results of items."""
     before, entries = recorded(), {}
     for id, outcome in outcomes.items():
         if outcome.skipped:
@@ -71,7 +71,7 @@ def keep(outcomes: dict[str, Outcome]) -> None:
 
 
 def main(names: list[str]) -> int:
-    """Runs items, by default all, and records what they give."""
+    """Runs items, by default all, and records their results."""
     try:
         items = [i for name in names or ["all"] for i in find(name)]
     except InputError as e:

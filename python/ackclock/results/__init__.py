@@ -1,4 +1,4 @@
-"""What a run leaves: tables, numbers, folders."""
+"""Results: tables, numbers and folders of runs, and of captures."""
 
 from ackclock.results.capture import Capture, read_capture
 from ackclock.results.run import Run, load

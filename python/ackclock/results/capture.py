@@ -1,4 +1,4 @@
-"""A capture taken apart."""
+"""An analysed capture: its report, tables and figures."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ TABLES = ("directions", "retransmissions", "timeouts", "episodes", "samples", "p
 
 @dataclass(frozen=True)
 class Capture:
-    """What a capture holds. Tables have the columns of simulated runs where these have them; `connection`
+    """An analysed capture. Tables have the columns of simulated runs where these have them; `connection`
     numbers directions, two to a connection.
     """
 
     report: dict[str, Any]
-    """Everything that was found, as `ackclock capture --json` prints it."""
+    """All results, as `ackclock capture --json` prints them."""
     directions: pa.Table
     """A row for each direction of each connection."""
     retransmissions: pa.Table
-    """A row for each segment sent again, with kind and evidence."""
+    """A row for each retransmitted segment, with kind and evidence."""
     timeouts: pa.Table
     """A row for each expiry of a retransmission timer."""
     episodes: pa.Table
@@ -43,11 +43,11 @@ class Capture:
     packets: pa.Table
     """A row for each packet, where they were asked for."""
     what_if: pa.Table
-    """A row for each direction and each timer that was asked about, the sender as it ran first."""
+    """A row for each direction and each timer of the what-if, the sender as it ran first."""
     stalls: pa.Table
     """A row for each of its stalls with each of these timers."""
     traces: dict[int, Trace] = field(default_factory=dict, repr=False, compare=False)
-    """What the latest figures drew, by the number of the direction."""
+    """Traces of the directions that were drawn last, by the number of the direction."""
 
     @property
     def connections(self) -> list[dict[str, Any]]:
@@ -74,7 +74,7 @@ def read_capture(
     packets: bool = False,
     what_if: str | Sequence[str] | None = None,
 ) -> Capture:
-    """Takes apart the pcap or pcapng file at `path`, plain, gzip or zstd; `-` is standard input.
+    """Analyses the pcap or pcapng file at `path`, plain, gzip or zstd; `-` is standard input.
 
     `flow` chooses connections: a number, a port (`:443`), an address or both, with commas between. `samples`
     keeps a row for every ack that moves forward. `packets` keeps a row for every packet of these connections,

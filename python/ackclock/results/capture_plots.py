@@ -83,8 +83,8 @@ class CapturePlots:
         """Samples of the round-trip time, the timeouts that `timers` would have set after each, and those
         that expired.
 
-        A capture nearer to the receiver shows a part of the round trip alone, of which no timeout of the
-        sender can be made: then no timer is drawn.
+        A capture nearer to the receiver shows only a part of the round trip, from which the timeouts of the
+        sender cannot be computed: then no timer is drawn.
         """
         from ackclock import plot
 
@@ -93,7 +93,7 @@ class CapturePlots:
         time, rtt, rto = self.replayed(n, timers, t.origin)
         words = self._words(n, "round-trip times and timeouts")
         if not rto:
-            words["subtitle"] += "; too little of it for timers"
+            words["subtitle"] += "; too little of the round trip for timers"
         return labelled(
             plot.round_trips(time, rtt, rto, waits=t.waits, until=t.end if until is None else until, **words),
             t,
@@ -124,7 +124,7 @@ class CapturePlots:
         rows = totals(c["directions"])
         if not rows:
             raise InputError(
-                f"connection {n} has no answers of other timers; read the capture with `what_if`, such "
+                f"connection {n} has no what-if of other timers; read the capture with `what_if`, such "
                 'as `what_if="all"`'
             )
         return plot.what_if(
@@ -134,8 +134,8 @@ class CapturePlots:
         )
 
     def trace(self, flow: int, side: int | None = None) -> Trace:
-        """What the figures draw of connection `flow`: the direction that carries more payload, or that of the
-        client (0) or the server (1).
+        """The trace that the figures draw of connection `flow`: the direction that carries more payload, or
+        that of the client (0) or the server (1).
         """
         direction = 2 * flow + (self.side(flow) if side is None else side)
         if direction in self.traces:
@@ -170,10 +170,8 @@ class CapturePlots:
     def replayed(
         self, flow: int, timers: Sequence[str], origin: float, side: int | None = None
     ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-        """Samples of a connection: times less `origin`, round-trip times, and what each timer makes of them
-        (s).
-
-        No timer makes anything of samples that cover less than half of the round trip.
+        """Samples of a connection: times less `origin`, round-trip times, and the timeout (s) that each timer
+        sets after them. No timer is replayed over samples that cover less than half of the round trip.
         """
         side = self.side(flow) if side is None else side
         d = self.connection(flow)["directions"][side]
@@ -242,7 +240,7 @@ def replayed(
 
 
 def labelled(figure: Any, t: Trace) -> Any:
-    """Says when time began."""
+    """Labels the time axis with the moment at which it begins."""
     if t.origin:
         figure.axes[-1].set_xlabel(f"time since {moment(t.origin)} (s)")
     return figure

@@ -1,4 +1,4 @@
-"""What a capture tells, in plain words."""
+"""The summary of a capture, in sentences."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ HELD = {
     "application": "the application",
     "timeouts": "waiting for timers",
 }
-"""What holds a sender back, as a sentence has it."""
+"""What limits a sender, in the words of the summary."""
 
 
 def summary(connections: Iterable[dict[str, Any]]) -> list[str]:
-    """What happened to some connections: a sentence on what stood still, one on what was sent again, and one
-    on what other timers would have done.
+    """What happened to some connections: a sentence on stalls, one on retransmissions, and one on what other
+    timers would have done.
     """
     connections = list(connections)
     directions = [d for c in connections for d in c["directions"]]
     lasted = sum(c["duration"] for c in connections)
     timeouts = [t for d in directions for t in expiries(d)]
-    said = [_stalls(timeouts, sum(map(stalled, connections)), lasted, len(connections)), _again(directions)]
+    said = [
+        _stalls(timeouts, sum(map(stalled, connections)), lasted, len(connections)),
+        _retransmissions(directions),
+    ]
     if any(d["massive_reordering"] for d in directions):
-        said.append(
-            "Most retransmissions that acks called forth were in vain: packets overtake each other on "
-            "the way."
-        )
+        said.append("Most retransmissions triggered by acks were spurious: the path reorders packets.")
     if timers := totals(directions):
-        untold = [d for d in directions if expiries(d) and not d["what_if"]]
-        if untold and not any(expiries(d) and d["what_if"] for d in directions):
+        unreplayed = [d for d in directions if expiries(d) and not d["what_if"]]
+        if unreplayed and not any(expiries(d) and d["what_if"] for d in directions):
             said.append(
-                "What other timers would have done cannot be told: the capture was taken near the receiver."
+                "What other timers would have done is unknown: the capture was taken near the receiver."
             )
         else:
-            said.append(_alternatives(timers, "of senders near the capture" if untold else ""))
+            said.append(_alternatives(timers, "of senders near the capture" if unreplayed else ""))
     return said
 
 
@@ -58,8 +58,8 @@ def totals(directions: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def held_back(direction: dict[str, Any]) -> str:
-    """What held a sender back, the most first: "the congestion window 61 %, timeouts 30 %, slow start 9
-    %".
+    """What limited a sender, the largest share first: "the congestion window 61 %, timeouts 30 %, slow start
+    9 %".
     """
     limits = direction["limits"]
     total = sum(limits.values())
@@ -83,7 +83,7 @@ def _is(key: str, value: object) -> Callable[[dict[str, Any]], bool]:
 
 
 CAUSES: tuple[tuple[str, str, str, Callable[[dict[str, Any]], bool]], ...] = (
-    ("while opening", "it came while opening", "came while opening", _is("of", "syn")),
+    ("in the handshake", "it came in the handshake", "came in the handshake", _is("of", "syn")),
     (
         "that a longer timer would have avoided",
         "a longer timer would have avoided it",
@@ -91,9 +91,9 @@ CAUSES: tuple[tuple[str, str, str, Callable[[dict[str, Any]], bool]], ...] = (
         _is("eifel_spurious", True),
     ),
     (
-        "that silences near the receiver show",
-        "a silence near the receiver shows it",
-        "are shown by silences near the receiver",
+        "inferred from silences near the receiver",
+        "it is inferred from a silence near the receiver",
+        "are inferred from silences near the receiver",
         by_silence,
     ),
     (
@@ -127,14 +127,14 @@ CAUSES: tuple[tuple[str, str, str, Callable[[dict[str, Any]], bool]], ...] = (
         _is("outage", True),
     ),
     (
-        "after losses that no ack told of in time",
-        "no ack had told of the loss in time",
-        "came after losses that no ack told of in time",
+        "after losses that no ack reported in time",
+        "no ack had reported the loss in time",
+        "came after losses that no ack reported in time",
         lambda _: True,
     ),
 )
-"""Kinds of timeouts, the first that holds: among several kinds, for a single timeout, for all of several, and
-the test.
+"""Kinds of timeouts; the first whose test holds applies. Each has its words among several kinds, for a single
+timeout and for all of several timeouts, and its test.
 """
 
 
@@ -148,26 +148,26 @@ def _causes(timeouts: list[dict[str, Any]]) -> str:
     return ", ".join(f"{n:,} {CAUSES[i][0]}" for i, n in enumerate(counted) if n)
 
 
-def _again(directions: list[dict[str, Any]]) -> str:
+def _retransmissions(directions: list[dict[str, Any]]) -> str:
     packets, sent = sum(d["retransmitted_packets"] for d in directions), sum(d["packets"] for d in directions)
     if not packets:
-        again = f"None of {sent:,} packets was sent again"
+        none = f"None of {sent:,} packets was retransmitted"
         if any(map(by_silence, (t for d in directions for t in expiries(d)))):
             return (
-                f"{again}, as far as can be seen near the receiver: what was lost with nothing behind "
-                "it comes again looking new."
+                f"{none}, as far as can be seen near the receiver: a retransmission looks new there if "
+                "nothing sent after the lost original had arrived."
             )
-        return f"{again}."
+        return f"{none}."
     kinds: dict[str, int] = {}
     for r in (r for d in directions for r in d["retransmissions"]):
         kinds[r["kind"]] = kinds.get(r["kind"], 0) + max(r["packets"], 1)
     words = ", ".join(
         f"{n} {kind.replace('-', ' ')}" for kind, n in sorted(kinds.items(), key=lambda k: (-k[1], k[0]))
     )
-    vain = sum(d["unneeded_packets"] for d in directions)
+    spurious = sum(d["unneeded_packets"] for d in directions)
     return (
-        f"{packets:,} of {sent:,} packets were sent again ({words}), {vain or 'none'} of them in vain "
-        "as far as can be told."
+        f"{packets:,} of {sent:,} packets were retransmitted ({words}), {spurious or 'none'} of them "
+        "spuriously as far as is known."
     )
 
 
@@ -175,8 +175,8 @@ def _alternatives(timers: list[dict[str, Any]], of: str) -> str:
     def one(t: dict[str, Any]) -> str:
         least, most = t["waited_least"], t["waited_most"]
         near = f" ({_span(least)} to {_span(most)})" if most - least > 0.05 else ""
-        vain = f", {t['spurious']:,} spurious" if t["spurious"] else ""
-        return f"{t['timer'].replace('as-run', 'as run')}: {_span(t['waited'])}{near}{vain}"
+        spurious = f", {t['spurious']:,} spurious" if t["spurious"] else ""
+        return f"{t['timer'].replace('as-run', 'as run')}: {_span(t['waited'])}{near}{spurious}"
 
     return f"Waiting for timers{of and f', {of}'}: {'; '.join(map(one, timers))}."
 

@@ -21,13 +21,13 @@ SCALES = {
     "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),
     "B": ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B")),
 }
-"""Units in which a reader would have large values, the largest first."""
+"""Units for large values, the largest first."""
 NOTHING = {None: "-", "": "none"}
 """What the legend calls flows without a value of the column that makes the lines; sources of datagrams have
 no stack.
 """
 MOST_LINES = 28
-"""Lines that a column other than `stack` may make: as many as there are looks."""
+"""The most lines that a column other than `stack` may make: the number of distinct looks."""
 
 
 def numbers(table: pa.Table) -> list[str]:
@@ -75,7 +75,7 @@ def quantity(table: pa.Table, column: str, series: dict[str, np.ndarray]) -> tup
 
 
 def scaled(unit: str, top: float) -> tuple[float, str]:
-    """The unit, and its size, in which values up to `top` read well that have the unit `unit`."""
+    """The unit, and its size, in which to show values of the unit `unit` up to `top`."""
     return next((s for s in SCALES.get(unit, ()) if top >= s[0]), (1.0, unit))
 
 

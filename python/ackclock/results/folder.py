@@ -1,4 +1,4 @@
-"""Run folders: all that anyone needs to repeat or to read a run."""
+"""Run folders: everything needed to repeat a run or to read its results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SUMMARY = owned.SUMMARY
 PARQUET: dict[str, Any] = {"compression": "zstd", "use_dictionary": True, "write_statistics": True}
 NEEDED = "give a folder that is new, empty or an earlier run"
 PARTIAL, OLD = ".partial", ".old"
-"""How folders end that are being written, and those that are being replaced."""
+"""Suffixes of folders that are being written, and of those that are being replaced."""
 
 
 def check_writable(target: Path) -> None:
@@ -38,9 +38,7 @@ def check_writable(target: Path) -> None:
 
 
 def _takes_folders(parent: Path, target: Path) -> bool:
-    """Whether a folder can be made there. Rights do not tell of systems of files that take none, such as
-    /proc.
-    """
+    """Whether a folder can be made there. Permissions alone do not show it: /proc, for one, takes none."""
     try:
         os.rmdir(tempfile.mkdtemp(prefix=f".{_placed(target).name}.", suffix=PARTIAL, dir=parent))
     except OSError:
@@ -68,10 +66,9 @@ def _placed(target: Path) -> Path:
 def write(target: Path, fill: Callable[[Path], None], figures: Mapping[str, Any] | None = None) -> Path:
     """Has `fill` write files into a folder beside `target`, and puts it in place only when it is complete.
 
-    An earlier run there is replaced, and left-overs of commands that were killed are removed. Whatever
-    interrupts this leaves `target` as it was.
-    figures: by name, or functions that draw them. They come into the folder once it is in place: one that
-    fails is a `FigureWarning`.
+    An earlier run there is replaced, and partial folders of killed commands are removed. An interruption
+    leaves `target` as it was. figures: by name, or functions that draw them. They are added once the folder
+    is in place: one that fails is a `FigureWarning`.
     """
     check_writable(target)
     target = _placed(target)
@@ -112,7 +109,7 @@ def _draw(target: Path, figures: Mapping[str, Any]) -> None:
             partial = _beside(target)
             with owned.marked(partial):
                 written = save(given() if callable(given) else given, partial / name)
-                # Another command may have replaced the folder: its figures are its own.
+                # Another command may have replaced the folder: these figures do not belong to it.
                 if os.path.samestat(about, os.stat(target)):
                     for file in written:
                         file.replace(target / file.name)

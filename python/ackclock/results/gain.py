@@ -1,5 +1,5 @@
-"""What a strategy gains at the loss that flows experience (I-U2): mean response times in bins of the loss
-ratio, and their ratio.
+"""The gain of a strategy by the loss that flows experience (I-U2): the ratio of mean response times, in bins
+of the loss ratio.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ackclock._core import InputError
-from ackclock.plot.bands import half_width
+from ackclock.results.confidence import half_width
 
 
 @dataclass(frozen=True)
@@ -81,15 +81,15 @@ class Bin:
         x, y, n = e.loss[inside], e.response[inside], e.packets[inside]
         if not x.size:
             return Bin(low, high, np.nan, np.nan, np.nan, 0, 0.0)
-        # The interval is that of the entries' mean: weighted deviations stand for plain ones.
+        # The interval of the mean over entries, from deviations weighted by packets.
         mean = float(np.average(y, weights=n))
         half = half_width(mean + (y - mean) * n / n.mean())
         return Bin(low, high, float(np.average(x, weights=n)), mean, half, int(x.size), float(n.sum()))
 
 
 def gain(interactive: Experience, backlogged: Experience, edges: Sequence[float] | np.ndarray) -> pa.Table:
-    """How many times longer the interactive flows' packets took than the others' that experienced as much
-    loss: a row for each bin that both have.
+    """The ratio of the mean response times of interactive and backlogged flows at the same experienced loss:
+    a row for each bin that both have.
 
     Columns: `low`, `high` (edges of the bin), `loss` (mean of both sides' mean loss ratios), `interactive`,
     `backlogged` (mean response times, s), `gain` (their ratio), `half` (half of its 95 % confidence

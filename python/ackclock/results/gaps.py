@@ -1,4 +1,4 @@
-"""Timeouts of a sender, inferred by its receiver from gaps between arrivals (B-U1): nothing is known of the
+"""Timeouts of a sender, inferred by its receiver from gaps between arrivals (B-U1): without knowledge of the
 sender's timer.
 """
 
@@ -12,9 +12,9 @@ import pyarrow as pa
 from ackclock._core import InputError, gap_timeouts
 
 LEAST = 0.2
-"""Seconds: a gap must be longer than any least timeout in use (B-U1)."""
+"""Seconds. A gap must be longer than this to count: longer than any minimum timeout in use (B-U1)."""
 ROUND_TRIPS = 1.2
-"""And longer than this many round trips (B-U1)."""
+"""A gap must also be longer than this many round trips (B-U1)."""
 RATIO = 1.5
 """A further gap this much longer than the previous one shows backoff: it would double (the ratio is our
 choice, B-U1).
@@ -53,14 +53,14 @@ def infer(
     """The timeouts that the arrivals at a receiver show.
 
     arrivals: times (s) in order of the request's last transmission and then of every packet that came from
-    the sender. rtt: the handshake's (s). A gap is a timeout when it exceeds both `least` and `round_trips`
-    times `rtt`. It is a consecutive one when the gap right before it was a timeout too, with nothing but what
-    ended that between them, and it is at least `ratio` times as long. Raises InputError for times out of
-    order or a round-trip time that is none.
+    the sender. rtt: the handshake's (s). A gap is a timeout if it exceeds both `least` and `round_trips`
+    times `rtt`. It is a consecutive one if the gap right before it was a timeout too, only the packet that
+    ended that one lies between them, and it is at least `ratio` times as long. Raises InputError for times
+    out of order or a round-trip time that is none.
     """
     times = np.asarray(arrivals, float)
     if not (np.isfinite(rtt) and rtt > 0):
-        raise InputError(f"a round-trip time of {rtt} s is none: give the handshake's, above 0")
+        raise InputError(f"the round-trip time is {rtt} s; give that of the handshake, above 0")
     lengths = np.diff(times)
     if not np.isfinite(times).all() or (lengths < 0).any():
         raise InputError("arrivals are not in order of time")

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 SENT_AGAIN = "sent-again"
-"""The rule of timeouts that a retransmission tells of."""
+"""The rule that infers timeouts from retransmissions."""
 
 
 def overview(c: dict[str, Any]) -> dict[str, Any]:
@@ -18,15 +18,15 @@ def overview(c: dict[str, Any]) -> dict[str, Any]:
     directions = c["directions"]
     main = max(directions, key=lambda d: d["bytes"])
     timeouts = [t for d in directions for t in expiries(d)]
-    # From end to end: what lies on either side of the capture, at the median.
+    # From end to end: the sum of the median times on either side of the capture.
     rtts = [d["rtt"]["p50"] for d in directions if d["rtt"]["p50"] is not None]
     return {
         **{key: c[key] for key in ("number", "client", "server", "state", "duration")},
         "packets": total(c, "packets"),
         "bytes": total(c, "bytes"),
         "rtt": sum(rtts) if rtts else None,
-        "again": total(c, "retransmitted_packets"),
-        "vain": total(c, "unneeded_packets"),
+        "retransmitted": total(c, "retransmitted_packets"),
+        "spurious": total(c, "unneeded_packets"),
         "timeouts": len(timeouts),
         "rounds": max((t["round"] for t in timeouts), default=0),
         "stalled": stalled(c),
@@ -44,23 +44,24 @@ def worst_first(connections: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def carrying(connections: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Those that carry payload: the others leave nothing to draw."""
+    """Those that carry payload; the others have nothing to draw."""
     return [c for c in connections if any(d["bytes"] for d in c["directions"])]
 
 
 def expiries(direction: dict[str, Any]) -> list[dict[str, Any]]:
-    """The timeouts that count: from the sender's side what a retransmission tells of, near the receiver what
-    silences do. Other rules may tell of the same ones."""
+    """The timeouts that count: those inferred from retransmissions at the sender's side, from silences near
+    the receiver. Other rules may find the same timeouts again.
+    """
     return [t for t in direction["timeouts"] if t.get("counts", True)]
 
 
 def by_silence(timeout: dict[str, Any]) -> bool:
-    """Whether a silence near the receiver tells of it."""
+    """Whether the timeout is inferred from a silence near the receiver."""
     return timeout.get("rule", SENT_AGAIN) != SENT_AGAIN
 
 
 def stalled(c: dict[str, Any]) -> float:
-    """Time in which a connection waited for timeouts (s): where both sides did, once."""
+    """Time for which a connection waited for timeouts (s). Where both sides waited, it counts once."""
     waits = sorted((t["t"] - t["rto"], t["t"]) for d in c["directions"] for t in expiries(d))
     waited, until = 0.0, float("-inf")
     for begin, end in waits:

@@ -1,6 +1,6 @@
 """Which folders ackclock may replace: those that it wrote itself and that hold nothing else.
 
-Every folder that ackclock writes has a mark, `ackclock.json`, which says so and lists its files. Folders of
+Every folder that ackclock writes has a mark, `ackclock.json`, which lists its files. Folders of
 versions before the mark are known by their summary and by the names that those versions wrote. Nothing here
 follows a symbolic link, and nothing is removed below a folder's first level.
 """
@@ -23,13 +23,13 @@ if os.name == "posix":
     import fcntl
 
 MARK = "ackclock.json"
-"""The file that says that a folder is ours."""
+"""The file that marks a folder as ours."""
 SUMMARY = "summary.json"
 LARGEST = 1 << 20
 """Bytes of a mark."""
 LARGEST_SUMMARY = 1 << 30
 ABANDONED = 3600
-"""Seconds after which a folder or file that nobody can be asked about belongs to nobody."""
+"""Seconds after which a folder or file whose lock cannot be checked counts as abandoned."""
 WRITER = "ackclock"
 FILE = re.compile(r"[^/\\\0]+\.(parquet|png|svg|json|toml|xpl|pcapng)")
 """The names of files that ackclock writes into folders."""
@@ -135,13 +135,17 @@ def regular(path: str, flags: int) -> int:
 
 
 def remove(directory: Path) -> bool:
-    """Removes a folder of ours, file by file, and says whether it is gone: what is not ours stays."""
+    """Removes a folder of ours, file by file, and returns whether it is gone. Files that are not ours
+    stay.
+    """
     with contextlib.suppress(OSError):
         if not stat.S_ISDIR(os.lstat(directory).st_mode):
             return False
         regular = {e.name for e in os.scandir(directory) if e.is_file(follow_symlinks=False)}
-        names = regular if _unfinished(directory) or _hardly_begun(directory) else _known(directory, regular)
-        # The mark goes last: a removal that is interrupted is gone on with by the next command.
+        names = (
+            regular if _unfinished(directory) or _empty_or_unmarked(directory) else _known(directory, regular)
+        )
+        # The mark goes last, so that the next command can finish an interrupted removal.
         for name in sorted(names, key=lambda n: (n in (MARK, SUMMARY), n)):
             if FILE.fullmatch(name):
                 os.unlink(directory / name)
@@ -155,9 +159,9 @@ def _unfinished(directory: Path) -> bool:
     return isinstance(mark, dict) and mark.get("written_by") == WRITER and mark.get("unfinished") is True
 
 
-def _hardly_begun(directory: Path) -> bool:
-    """Whether a folder holds nothing, or a mark in which nothing stands yet: what was to write it was killed,
-    or the disk was full.
+def _empty_or_unmarked(directory: Path) -> bool:
+    """Whether a folder is empty or has an empty mark: its command was killed at once, or the disk was
+    full.
     """
     entries = list(os.scandir(directory))
     return all(
@@ -168,7 +172,7 @@ def _hardly_begun(directory: Path) -> bool:
 
 @contextlib.contextmanager
 def marked(directory: Path) -> Iterator[IO[str]]:
-    """Marks a folder as one that is being written: nobody takes it for a left-over as long as this lasts."""
+    """Marks a folder as being written, so that no other command removes it meanwhile."""
     with (directory / MARK).open("w", encoding="utf-8") as mark:
         lock(mark)
         _write(mark, {"written_by": WRITER, "version": version, "unfinished": True})
@@ -200,8 +204,8 @@ def left_over(directory: Path) -> bool:
         if not stat.S_ISDIR(about.st_mode) or not mine(about):
             return False
         entries = list(os.scandir(directory))
-        if _hardly_begun(directory):
-            # Whoever just made it has no lock on it yet.
+        if _empty_or_unmarked(directory):
+            # A process that has just made it may not hold its lock yet.
             return time.time() - about.st_mtime > ABANDONED
         if not _unfinished(directory):
             return foreign(directory) is None and free(directory / MARK)
@@ -220,7 +224,7 @@ def abandoned(directory: Path) -> bool:
         about = os.lstat(directory)
         if not stat.S_ISDIR(about.st_mode) or not mine(about):
             return False
-        if _hardly_begun(directory):
+        if _empty_or_unmarked(directory):
             return time.time() - about.st_mtime > ABANDONED
         return _unfinished(directory) and free(directory / MARK)
     except OSError:
@@ -233,17 +237,15 @@ def mine(about: os.stat_result) -> bool:
 
 
 def lock(file: IO[Any]) -> None:
-    """Says that a file is in use, as long as it is open."""
+    """Locks a file for as long as it is open."""
     if os.name == "posix":
-        # Some network file systems know no locks; left-overs there are told by their age.
+        # Some network file systems have no locks; abandoned folders are recognised by their age there.
         with contextlib.suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def free(path: Path) -> bool:
-    """Whether nobody uses a file that `lock` was called with: where that cannot be told, whether it is
-    old.
-    """
+    """Whether no process holds the lock of a file; where locks do not work, whether the file is old."""
     try:
         with open(path, "rb", opener=regular) as f:
             if os.name != "posix":

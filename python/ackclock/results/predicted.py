@@ -1,4 +1,4 @@
-"""What the models of long transfers say of a captured one, beside what it achieved."""
+"""The rates that models of long transfers predict for a captured one, and the rate that it achieved."""
 
 from __future__ import annotations
 

@@ -1,25 +1,20 @@
-"""What a probe run (M-U3) found: the numbers that it is reported with, what the models say of them, and what
-a reader must know.
-"""
+"""The report of a probe run (M-U3): its numbers, what the models predict, and notes."""
 
 from __future__ import annotations
 
 from typing import Any
 
 CERTAIN = 4
-"""CA events from which on p says something (M-F11)."""
+"""The least number of CA events from which p is estimated (M-F11)."""
 STACK = "fack-rh+per-ack"
-"""Whose rules drive a probe where nothing else is said: the paper's (M-U3, M-A8), whose window grows by
-acks.
-"""
+"""The default stack of a probe: the paper's (M-U3, M-A8), whose window grows by acks."""
 HELD = 0.05
-"""Share of the time from which on the largest rate counts as a limit."""
+"""Share of the time from which on the maximum rate counts as having limited the sender."""
 
 
 def summary(found: dict[str, Any], stack: str) -> dict[str, Any]:
-    """The report of what `_core.probe` and its like gave.
-
-    Returns numbers in seconds, bytes and bit/s; what cannot be had is None.
+    """The report of a result of `_core.probe` and its like, in seconds, bytes and bit/s. Unknown values are
+    None.
     """
     m = found["measured"]
     if m is None:
@@ -67,7 +62,7 @@ COUNTED = (
     "rto",
     "held",
 )
-"""What is passed on as it was counted."""
+"""Counters that are passed on unchanged."""
 
 
 def times(rtt: dict[str, Any]) -> dict[str, Any]:
@@ -103,9 +98,9 @@ def models(m: dict[str, Any], mss: int, each_segment: bool) -> dict[str, Any]:
 
 def background(found: dict[str, Any]) -> dict[str, Any]:
     """The background probe (M-U5): minimum, mean and median of means, under test and not under test."""
-    told: dict[str, Any] = {}
+    phases: dict[str, Any] = {}
     for name in ("before", "during", "after"):
-        told[name] = {
+        phases[name] = {
             **{key: found[name][key] for key in ("sent", "answered", "median_of_means")},
             **times(found[name]["rtt"]),
         }
@@ -118,7 +113,7 @@ def background(found: dict[str, Any]) -> dict[str, Any]:
     mean = sum(mean * n for mean, n in idle) / total if total else None
     under = found["during"]["rtt"]["mean"]
     return {
-        **told,
+        **phases,
         "not_under_test": mean,
         "under_test": under,
         "ratio": under / mean if under and mean else None,
@@ -126,7 +121,7 @@ def background(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def notes(found: dict[str, Any]) -> list[str]:
-    """What a reader of the numbers must know."""
+    """Notes that qualify the numbers."""
     said = []
     m = found["measured"]
     limit = found["limit"]
@@ -141,12 +136,12 @@ def notes(found: dict[str, Any]) -> list[str]:
         )
         said.append(
             f"Replies look rate-limited, at about {limit['per_second']:.3g} a second: {how}. "
-            "The numbers tell of that limit and not of the path; another host or hop may answer at full rate."
+            "The numbers measure that limit, not the path; another host or hop may reply at full rate."
         )
     if found["gave_up"]:
-        said.append("The connection gave up: nothing came back any more.")
+        said.append("The connection gave up: replies stopped.")
     if found.get("answered_by") and found["answered_by"]["several"]:
-        said.append("Several hosts or routers answered: the path changed, or packets take several ways.")
+        said.append("Several hosts or routers replied: the path changed, or packets take several paths.")
     if found.get("overflowed"):
         said.append(f"This machine was too busy to read {found['overflowed']} replies, which count as lost.")
     if found["replies"]["not_sent"]:
@@ -162,7 +157,7 @@ def notes(found: dict[str, Any]) -> list[str]:
             "the path may carry more."
         )
     if not m["slow_start_excluded"] and m["segments_acked"]:
-        said.append("No congestion signal ended the initial slow start, which is part of the numbers.")
+        said.append("No congestion signal ended the initial slow start, so the numbers include it.")
     elif m["ca_events"] < CERTAIN:
         said.append(f"Only {m['ca_events']} CA events: p, and with it the models, are uncertain.")
     return said

@@ -22,10 +22,10 @@ class Responses:
     """The packets of one direction of a connection, in the order in which they were first sent.
 
     sent: when each was sent first (s). time: from then to the first cumulative ack that covers all of it (s),
-    NaN where none came: what waits behind a lost packet waits with it. own: from then to its own ack (s), the
-    first one, cumulative or selective, that covers it; as `time` where nothing tells. offset: its first byte.
-    size: its payload (B). segments: data segments sent in all, those sent again included. lost: how many of
-    these were lost, as far as is known.
+    NaN where none came. A packet behind a lost one waits for its repair too. own: from then to its own ack
+    (s), the first one, cumulative or selective, that covers it; equal to `time` where that is unknown.
+    offset: its first byte. size: its payload (B). segments: data segments sent in all, those sent again
+    included. lost: how many of these were lost, as far as is known.
     """
 
     sent: np.ndarray
@@ -38,7 +38,7 @@ class Responses:
 
     @staticmethod
     def of(transfer: Transfer) -> Responses:
-        """Reads a transfer as its sender saw it. What was sent again was lost."""
+        """Reads a transfer as its sender saw it. Every retransmission counts as a loss."""
         first = transfer.offset >= highest_before(transfer.offset + transfer.size)
         sent, offset, size = (values[first] for values in (transfer.time, transfer.offset, transfer.size))
         time = np.append(transfer.acked_at, np.nan)[np.searchsorted(transfer.acked, offset + size)] - sent
@@ -61,10 +61,9 @@ class Responses:
         """Reads all connections of the table `segments` of one run, by number.
 
         Where both ends were traced, the own ack of a packet is that of its arrival, as a receiver sends it
-        that acknowledges each segment at once and selectively. What that ack takes on its way is the least
-        that any took: that it waits for nothing is assumed. Lost are the copies of a packet that were sent
-        before it arrived, but for the last of these: what became of those that were sent in vain is not
-        known.
+        that acknowledges each segment at once and selectively. That ack is assumed to take the least time
+        that any ack took. The copies of a packet that were sent before it arrived count as lost, except the
+        last of them; the fate of spurious retransmissions is unknown.
         """
         connection = segments["connection"].to_numpy()
         order = np.argsort(connection, kind="stable")
@@ -97,7 +96,7 @@ class Responses:
         return replace(found, own=own)
 
     def _arrived(self, mine: Rows, peer: Rows) -> Responses:
-        """With what the peer tells of arrivals."""
+        """Adds the arrivals that the peer's trace shows."""
         data, here = mine.sent & (mine.len > 0), ~peer.sent & (peer.len > 0)
         begin = int(mine.seq[data.argmax()])
         came = _whole(

@@ -23,7 +23,7 @@ from ackclock.results.summary import counted
 from ackclock.results.trace import Trace
 
 SHOWN = 6
-"""Flows that a sequence plot shows when it is not told which: there are as many colours."""
+"""Flows that a sequence plot shows by default: there are as many colours."""
 TRACES = ("samples", "episodes", "segments", "state")
 """The tables of a trace."""
 
@@ -60,7 +60,7 @@ class Run:
 
     @property
     def window(self) -> str:
-        """Which time the numbers cover, in a sentence; nothing where they cover the whole run."""
+        """A sentence on the time that the numbers cover; empty if they cover the whole run."""
         keys = tomllib.loads(self.scenario)
         if after := keys.get("measure_after"):
             return (
@@ -91,7 +91,7 @@ class Run:
         """Writes the run folder, with further figures by name, and returns its path. An earlier run there is
         replaced; other files are not.
 
-        figures: made, or functions that make them, which are called once all else is in place.
+        figures: drawn, or functions that draw them, which are called once all else is in place.
         """
         usual = (
             {"response_time": lambda: self.plot.ccdf("response_time", by="stack")}
@@ -159,7 +159,7 @@ class Plots:
 
         run: its label, where there are several. flows: their numbers; by default the first six that sent
         data. available: rate for data (B/s) to compare with. until: the last moment shown (s). details: of
-        one flow, as captures are drawn: segments with their length, and what was sent again by its kind.
+        one flow, as captures are drawn: segments with their length, and retransmissions by their kind.
         """
         from ackclock import plot
         from ackclock.plot import sequence
@@ -198,8 +198,8 @@ class Plots:
         title: str | None = None,
         subtitle: str | None = None,
     ) -> Any:
-        """Payload sent by all flows of each run, or that acknowledged, per bin of `width` seconds (J-U2), for
-        a run traced with `packets`.
+        """Payload that all flows of each run sent, or had acknowledged, per bin of `width` seconds (J-U2),
+        for a run traced with `packets`.
         """
         from ackclock.plot import rates
 
@@ -268,7 +268,7 @@ class Plots:
         )
 
     def trace(self, flow: int, run: str | None = None) -> Trace:
-        """What the figures of one flow draw: the direction that carries more payload."""
+        """The trace that figures of one flow draw: the direction that carries more payload."""
         connections = self._connections(run)
         if flow not in connections:
             raise InputError(
@@ -348,7 +348,7 @@ def traced(
     """The tables of the traces of several runs, one after the other, with the run's label in front of each
     row.
 
-    handed_on: which of them `spill` has, as the engine says it.
+    handed_on: those that the engine gave to `spill`.
     """
     joined = {}
     for i, name in enumerate(TRACES, start=1):
@@ -366,7 +366,7 @@ def traced(
 
 
 def host() -> dict[str, Any]:
-    """What is worth knowing of the machine: nothing that names it or its user."""
+    """The machine, without anything that names it or its user."""
     return {
         "system": platform.system(),
         "machine": platform.machine(),

@@ -36,9 +36,9 @@ def spikes(
     """Finds the pairs of a fall and a rise below and above `level` per second in bins of `width` (s), each at
     least `least` high, up to `until` (s).
 
-    While a lost packet is missing, what the same sender has still under way arrives and cannot be
-    acknowledged; when it is sent again, after a timeout, all of it is acknowledged at once. With bins as long
-    as the timeout that is one bin too low and the next one too high.
+    While a lost packet is missing, the packets that follow it arrive and cannot be acknowledged; once it is
+    retransmitted, after a timeout, all of them are acknowledged at once. With bins as long as the timeout
+    that is one bin too low and the next one too high.
     """
     found: list[Spike] = []
     for phase in range(PHASES):

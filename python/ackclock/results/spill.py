@@ -1,4 +1,4 @@
-"""What traces have no room for in memory: nameless files on disk, which the tables are read from as they are
+"""Traces that do not fit in memory: nameless files on disk, from which the tables are read as they are
 used.
 """
 
@@ -44,8 +44,8 @@ class Spill:
         self._datagrams: set[int] = set()
 
     def take(self, job: int, attempt: int, label: str, tables: tuple[Any, Any, Any]) -> None:
-        """Takes a part of the trace of run number `job`: its rows of `TABLES`. An earlier attempt at that
-        run counts no more.
+        """Takes a part of the trace of run number `job`: its rows of `TABLES`. Rows of an earlier attempt at
+        that run are dropped.
         """
         with self._lock:
             for name, given in zip(TABLES, tables, strict=True):
@@ -86,7 +86,7 @@ class Spill:
         if file is None or (job, attempt) not in file.places:
             return None
         if name == "segments" and job in self._datagrams:
-            # Only now is it known how many flows stand before them.
+            # Their numbers follow those of all flows, whose count is known only now.
             renumbered = _File(self._folder, file.schema)
             for batch in file.batches((job, attempt)):
                 renumbered.write((job, attempt), _renumbered(pa.table(batch), first_datagram))
@@ -137,7 +137,9 @@ def _renumbered(table: pa.Table, first_datagram: int) -> pa.Table:
 
 
 def temporary() -> Path:
-    """Where large temporary files belong: `TMPDIR`, or `/var/tmp`, since `/tmp` is memory on some systems."""
+    """The folder for large temporary files: `TMPDIR`, or `/var/tmp`, since `/tmp` is in memory on some
+    systems.
+    """
     large = Path("/var/tmp")
     return (
         Path(tempfile.gettempdir())

@@ -19,10 +19,10 @@ UNBOUNDED = np.iinfo(np.uint64).max
 
 @dataclass(frozen=True)
 class Timing:
-    """What the packets of one direction tell of round-trip times and timers (E-U1): a row for each
+    """Round-trip times and timers, derived from the packets of one direction (E-U1): a row for each
     acknowledgment that moved on.
 
-    time (s): when it came. rtt (s): the sample that it brought, by Karn's rule; NaN for none. flight (B):
+    time (s): when it came. rtt (s): its sample, by Karn's rule; NaN for none. flight (B):
     outstanding when it came. oldest (s): when the oldest segment outstanding after it was sent last; NaN for
     none. ssthresh (B): half of the flight at the first retransmission of the last loss, `UNBOUNDED` before.
     segments: how many it acknowledged. The first row is the handshake's where the trace has one.
@@ -88,11 +88,10 @@ class Timing:
         return np.full(self.time.size, 1.0 / max(float(np.median(acks)) if acks.size else 1.0, 1.0))
 
     def replay(self, timer: Timer) -> dict[str, np.ndarray]:
-        """What a registered timer makes of the rows: `srtt`, `rttvar`, `rto` (s) and its private numbers, as
-        `Timer.rows`, and what each row's ack leaves of the countdown (s): `restart`, which starts again in
-        full, and `precise`, less the age of the oldest segment (E-E13).
-
-        The window is not in a trace: it is taken for the flight.
+        """Replays a registered timer over the rows. Returns `srtt`, `rttvar`, `rto` (s) and its private
+        numbers, as `Timer.rows`, and the time (s) to which each row's ack sets the countdown: `restart`, the
+        full timeout, and `precise`, less the age of the oldest segment (E-E13). A trace has no window: the
+        flight takes its place.
         """
         columns = {
             "time": self.time,
@@ -130,7 +129,7 @@ class _Board:
 
     def every(self) -> np.ndarray:
         """The sample of each ack: the age of the oldest segment that it acknowledges, unless one of them was
-        sent again.
+        retransmitted.
         """
         twice = np.zeros(self.end.size + 1, np.int64)
         for _, offset, end in self.resent:
@@ -142,8 +141,8 @@ class _Board:
         )
 
     def once(self) -> np.ndarray:
-        """The sample of each ack where one segment after the other is timed; sending anything again ends a
-        timing.
+        """The sample of each ack where one segment after the other is timed; a retransmission cancels the
+        measurement.
         """
         rtt = np.full(self.t.acked.size, np.nan)
         again = np.asarray([at for at, _, _ in self.resent])
@@ -199,12 +198,12 @@ HEAD = 64
 
 
 def _handshake(segments: pa.Table) -> tuple[float, float] | None:
-    """When the answer to the SYN came, and how long it took; none where the trace has no SYN, or more than
+    """When the reply to the SYN arrived, and how long it took; none where the trace has no SYN, or more than
     one.
     """
     sent, kind, time = (segments[name].slice(0, HEAD).to_pylist() for name in ("sent", "kind", "time"))
     syns = [t for s, k, t in zip(sent, kind, time, strict=True) if s and k == "syn"]
-    answers = [t for s, t in zip(sent, time, strict=True) if not s]
+    replies = [t for s, t in zip(sent, time, strict=True) if not s]
     return (
-        (answers[0], answers[0] - syns[0]) if len(syns) == 1 and answers and answers[0] >= syns[0] else None
+        (replies[0], replies[0] - syns[0]) if len(syns) == 1 and replies and replies[0] >= syns[0] else None
     )

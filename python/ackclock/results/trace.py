@@ -12,21 +12,19 @@ from ackclock.results.overview import SENT_AGAIN
 from ackclock.results.transfer import Transfer, highest_before
 
 SAME = 1e-6
-"""What two times may differ by that are one (s)."""
+"""Times that differ by no more than this are the same (s)."""
 NO_TIMES = np.empty(0)
 NO_BYTES = np.empty(0, np.int64)
 PLAIN = ("", "syn", "new", "ack", "reset", "late", "duplicate", "stray")
-"""Kinds of packets that are not sent again."""
+"""Kinds of packets that are no retransmissions."""
 NOT_DRAWN = pa.array(["duplicate", "stray"])
-"""Kinds of packets that belong to nothing that a figure shows."""
+"""Kinds of packets that no figure shows."""
 
 
 @dataclass(frozen=True)
 class Wait:
-    """A timer that expired: at `time` (s), after waiting `rto` (s; NaN where nobody tells), for the byte at
-    `offset`; `round` is 1 for the first.
-
-    silence: a silence near the receiver tells of it.
+    """A timer that expired: at `time` (s), after waiting `rto` (s; NaN where unknown), for the byte at
+    `offset`; `round` is 1 for the first. silence: it is inferred from a silence near the receiver.
     """
 
     time: float
@@ -39,14 +37,14 @@ class Wait:
 
 @dataclass(frozen=True)
 class Trace(Transfer):
-    """One direction of a connection with all that a figure of it shows, from a capture or from a simulated
-    run.
+    """One direction of a connection with everything that figures of it show, from a capture or from a
+    simulated run.
 
-    Beside a `Transfer`: kind, why each segment was sent ("" for new data); marked, whether it was sent again;
-    needed, false where that was in vain. edge_at (s), edge (B): the right edge of the receiver's window,
-    wherever it moved. sack_at (s), sack_from, sack_to (B): what SACK blocks covered. window_at (s), window
-    (B): the congestion window, as sampled or inferred. waits: expiries of the timer. origin: what was taken
-    off every time (s).
+    Beside a `Transfer`: kind, why each segment was sent ("" for new data); marked, whether it is a
+    retransmission; needed, false if it was spurious. edge_at (s), edge (B): the right edge of the receiver's
+    window, wherever it moved. sack_at (s), sack_from, sack_to (B): what SACK blocks covered. window_at (s),
+    window (B): the congestion window, as sampled or inferred. waits: expiries of the timer. origin: what was
+    subtracted from every time (s).
     """
 
     kind: np.ndarray = field(default_factory=lambda: np.empty(0, object))
@@ -64,7 +62,7 @@ class Trace(Transfer):
 
     @property
     def again(self) -> np.ndarray:
-        """For each segment sent, whether it was sent again."""
+        """For each segment sent, whether it is a retransmission."""
         return self.marked
 
     @property
@@ -83,7 +81,7 @@ class Trace(Transfer):
         )
 
     def kinds(self) -> Iterator[tuple[str, np.ndarray]]:
-        """Every kind of what was sent again, the most frequent first, with its places among the segments."""
+        """Every kind of retransmission, the most frequent first, with the indices of its segments."""
         names, number = np.unique(self.kind[self.marked].astype(str), return_counts=True)
         for name in names[np.argsort(-number, kind="stable")]:
             yield str(name), np.flatnonzero(self.marked & (self.kind == name))
@@ -120,7 +118,7 @@ class Trace(Transfer):
         """
         origin = _origin(packets, direction)
         own, back = (packets.filter(pc.equal(packets["connection"], n)) for n in (direction, direction ^ 1))
-        # A SYN or a FIN that is sent again is shown too, though it carries nothing.
+        # A retransmitted SYN or FIN is shown too, although it carries no data.
         shown = pc.or_(pc.greater(own["len"], 0), own["again"])
         data = own.filter(
             pc.and_(shown, pc.invert(pc.is_in(pc.fill_null(own["kind"], ""), value_set=NOT_DRAWN)))
@@ -196,8 +194,8 @@ def _numbers(column: pa.ChunkedArray, kind: type) -> np.ndarray:
 def _needed(
     data: pa.Table, marked: np.ndarray, direction: int, retransmissions: pa.Table | None
 ) -> np.ndarray:
-    """False where a retransmission was in vain. Both tables have one direction's retransmissions in the order
-    of time.
+    """False where a retransmission was spurious. Both tables have one direction's retransmissions in the
+    order of time.
     """
     needed = np.ones(marked.size, bool)
     if retransmissions is None:
@@ -208,10 +206,10 @@ def _needed(
             pc.equal(pc.fill_null(retransmissions["needed"], True), False),
         )
     )
-    vain = set(zip(rows["time"].to_pylist(), rows["seq"].to_pylist(), strict=True))
-    if vain:
+    spurious = set(zip(rows["time"].to_pylist(), rows["seq"].to_pylist(), strict=True))
+    if spurious:
         both = zip(data["time"].to_pylist(), data["seq"].to_pylist(), strict=True)
-        needed &= ~(np.fromiter((pair in vain for pair in both), bool, marked.size) & marked)
+        needed &= ~(np.fromiter((pair in spurious for pair in both), bool, marked.size) & marked)
     return needed
 
 
@@ -219,8 +217,7 @@ def _sacks(blocks: pa.ChunkedArray, at: np.ndarray, acked: np.ndarray) -> dict[s
     blocks = blocks.combine_chunks()
     flat = pc.list_flatten(blocks).to_numpy().astype(np.int64).reshape(-1, 2)
     row = pc.list_parent_indices(blocks).to_numpy()[::2]
-    # Blocks below the acknowledgment are duplicate SACKs (RFC 2883); a block says nothing new while it stays
-    # as it is.
+    # Blocks below the acknowledgment are duplicate SACKs (RFC 2883); an unchanged block reports nothing new.
     ahead = flat[:, 1] > acked[row]
     flat, row = flat[ahead], row[ahead]
     _, first = np.unique(flat, axis=0, return_index=True)
@@ -251,7 +248,7 @@ def _waits(timeouts: pa.Table | None, direction: int, origin: float, packets: pa
         places.setdefault(seq, []).append((time, offset))
 
     def place(w: dict[str, Any]) -> int:
-        """Of the packet that the timer sent, or that ended the silence: that may have been held up on its way
+        """The index of the packet that the timer sent, or that ended the silence. It may have been delayed
         since.
         """
         there = places.get(w["seq"], ())

@@ -45,9 +45,9 @@ class Transfer:
             return Transfer(*(np.empty(0, kind) for kind in (float, np.int64, np.int64, float, np.int64)))
         first = int(seq[data][0])
         offset, size = unwrapped(seq[data], first), size[data].astype(np.int64)
-        # A capture may begin in the middle, with a segment that is sent again.
+        # A capture may begin in the middle, with a retransmission.
         offset -= offset.min()
-        # What came before the first byte was sent belongs to the handshake, a SYN's empty field among it.
+        # Acks before the first byte belong to the handshake, such as a SYN's empty field.
         back = ~sent & (np.arange(sent.size) > data.argmax())
         acked = np.minimum(
             unwrapped(ack[back], first) + offset[0], (offset + size).max()
@@ -57,7 +57,7 @@ class Transfer:
 
     @property
     def again(self) -> np.ndarray:
-        """For each segment sent, whether it repeats a byte that was sent before."""
+        """For each segment sent, whether it repeats a byte sent before."""
         return self.offset < highest_before(self.offset + self.size)
 
     @property
@@ -133,7 +133,7 @@ def binned(time: np.ndarray, amount: np.ndarray, width: float, until: float) -> 
     second.
     """
     if not width > 0:
-        raise InputError(f"a bin of {width:g} s is none; give a width above 0")
+        raise InputError(f"the width of bins is {width:g} s; give one above 0")
     bins = math.floor(until / width) + 1
     if bins > MOST_BINS:
         raise InputError(f"bins of {width:g} s make {bins} until {until:g} s; {MOST_BINS} at most would do")

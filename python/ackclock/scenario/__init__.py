@@ -1,4 +1,4 @@
-"""Scenarios as Python values: small classes that turn into the keys of a scenario file."""
+"""Scenarios as Python values: small classes that are written as the keys of a scenario file."""
 
 from ackclock.scenario.path import Chain, Dumbbell, Edge, Graph, Link, Single, Uniform
 from ackclock.scenario.scenario import Scenario, simulate

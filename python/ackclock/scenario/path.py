@@ -1,4 +1,4 @@
-"""Where packets go: links, and how they are put together."""
+"""The path of packets: links, and how they are connected."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Link:
     queue: Queue | None = None
     """Drop-tail by default."""
     faults: Sequence[Policy | Tree | str] | Policy | Tree | str | None = None
-    """What can happen on it, such as `ac.fault.Loss(p="1%")`."""
+    """Faults on the link, such as `ac.fault.Loss(p="1%")`."""
 
     def __post_init__(self) -> None:
         for key, value in (("rate", self.rate), ("delay", self.delay)):
@@ -62,14 +62,14 @@ class Uniform:
 
 
 Rtt = str | Uniform | Sequence[str]
-"""Round-trip time of flows without queues: one for all, one drawn for each, or a list that is gone
-through.
+"""Round-trip time of flows without queues: one for all, one drawn for each, or a list that flows take in
+turn.
 """
 
 
 @dataclass(frozen=True)
 class Over:
-    """What all paths have in common."""
+    """The base of all paths."""
 
     def __post_init__(self) -> None:
         _check_rtt(getattr(self, "rtt", None))
@@ -77,7 +77,7 @@ class Over:
 
 @dataclass(frozen=True)
 class Single(Over):
-    """One link between two hosts, and its way back."""
+    """One link between two hosts, and its reverse direction."""
 
     link: Link
     rtt: Rtt | None = None
@@ -96,7 +96,7 @@ class Dumbbell(Over):
     rtt: Rtt | None = None
     """Round-trip times of flows, without queues."""
     back: Link | None = None
-    """The bottleneck's way back; like the way there by default, faults excepted."""
+    """The reverse direction of the bottleneck; by default like the forward one, without its faults."""
     access: Link | None = None
     """A link that all hosts of a side share; pure delays by default."""
 
@@ -130,7 +130,7 @@ class Edge:
     link: Link
     name: str | None = None
     back: Link | bool | None = None
-    """The way back where it differs; False for none."""
+    """The reverse direction where it differs; False for none."""
 
     def to_scenario(self) -> Tree:
         """The edge's table in a scenario file."""
@@ -164,7 +164,7 @@ def _single(value: object, what: str) -> str:
 
 
 def _check_rtt(rtt: object) -> None:
-    """Refuses what is no round-trip time in any scenario."""
+    """Refuses a round-trip time that no scenario takes."""
     for one in rtt if isinstance(rtt, list | tuple) else [rtt]:
         if isinstance(one, str) and one == "links" and one is rtt:
             continue

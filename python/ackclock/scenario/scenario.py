@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from ackclock.results import Run
 
 TRACED_EVENTS: int | None = None
-"""Traced events that memory has room for; None for those of the engine, two million."""
+"""Traced events to keep in memory; None for the engine's default, two million."""
 Progress = Callable[[float, str], None]
-"""Told the share of the work that is done, and what is being done."""
+"""A callback that gets the share of the work that is done, and what is being done."""
 
 
 class Arrivals(NamedTuple):
-    """What a workload of kind `web` comes to."""
+    """The expected arrivals of a workload of kind `web`."""
 
     workload: str
     """Its name."""
@@ -40,14 +40,14 @@ class Arrivals(NamedTuple):
 
 @dataclass(frozen=True)
 class Scenario:
-    """Path, workload, stacks, seed: the text of a scenario file, and what is changed in it."""
+    """A scenario: the text of a scenario file (path, workload, stacks, seed) and changes to it."""
 
     text: str
     """TOML."""
     name: str = "scenario"
-    """What messages call it: the file it came from."""
+    """Its name in messages: the file that it was read from."""
     folder: File | None = None
-    """Where the files that it names lie."""
+    """The folder of the files that it names."""
     overrides: tuple[tuple[str, str], ...] = field(default=())
     """Keys with their values, such as `("path.rtt", "50ms")`."""
     allow_files: bool = False
@@ -62,7 +62,7 @@ class Scenario:
 
     @staticmethod
     def of(path: Path | Tree, workload: Any, stacks: Any, **options: Any) -> Scenario:
-        """Puts a scenario together; `simulate` says of what."""
+        """Makes a scenario from its parts; see `simulate`."""
         workloads = (
             list(workload) if isinstance(workload, Sequence) and not isinstance(workload, str) else [workload]
         )
@@ -85,7 +85,7 @@ class Scenario:
         return replace(self, overrides=(*self.overrides, *changed))
 
     def resolve(self) -> str:
-        """The scenario with every default explicit, TOML. Raises ScenarioError when it will not do."""
+        """The scenario with every default explicit, TOML. Raises ScenarioError when it is invalid."""
         return _core.resolve(*self._read(), self.allow_files)
 
     def resolve_tree(self) -> Tree:
@@ -99,17 +99,17 @@ class Scenario:
         )
 
     def expected_events(self) -> float:
-        """About how many events its runs are going to trace, at most. Raises ScenarioError when it will not
-        do.
+        """An upper estimate of the events that its runs will trace. Raises ScenarioError when it is
+        invalid.
         """
         return _core.expected_events(*self._read(), self.allow_files)
 
     def expected_arrivals(self) -> list[Arrivals]:
-        """What its workloads of kind `web` come to. Raises ScenarioError when it will not do."""
+        """The expected arrivals of its workloads of kind `web`. Raises ScenarioError when it is invalid."""
         return [Arrivals(*found) for found in _core.expected_arrivals(*self._read(), self.allow_files)]
 
     def _read(self) -> tuple[str, list[tuple[str, str]], str, File | None]:
-        """What the core reads a scenario from."""
+        """The arguments from which the core reads a scenario."""
         return self.text, list(self.overrides), self.name, self.folder
 
     def simulate(
@@ -124,8 +124,8 @@ class Scenario:
         """Runs it: each stack in a world of its own, side by side on `workers` cores (all, by default). The
         tables do not depend on `workers`.
 
-        memory: what a run may hold, such as `"8GiB"`, 4 GiB by default. trace_limit: what a trace may take on
-        disk, where memory has no room for it, 16 GiB by default. scratch: a folder on that disk.
+        memory: that a run may use, such as `"8GiB"`, 4 GiB by default. trace_limit: the disk space that a
+        trace may use if it does not fit in memory, 16 GiB by default. scratch: a folder on that disk.
         """
         import pyarrow as pa
 
@@ -154,7 +154,7 @@ class Scenario:
             "seconds": round(time.perf_counter() - began, 3),
             "version": _core.version,
             "host": host(),
-            # A run whose books do not balance ends with an error.
+            # A run in which packets or bytes are not conserved ends with an error.
             "checks": [{"name": "packets and bytes are conserved", "holds": True}],
         }
         tables = pa.table(result.flows), pa.table(result.links)
@@ -184,13 +184,13 @@ def simulate(
     path: a `Dumbbell`, `Single`, `Chain` or `Graph`; or a whole `Scenario` or the path of its file, without
     workload and stacks. workload: one, such as `ac.Web(trace="I", load=1.2)`, or several. stacks: by label.
     seed: of all random streams, 1 or the scenario's own by default. workers: runs side by side, one per core
-    by default; results do not depend on it. progress: called with the share of the work done. memory: what a
-    run may hold, such as `"8GiB"`, 4 GiB by default. trace_limit: what a trace may take on disk beyond what
-    memory is for, 16 GiB by default. options: further keys of a scenario file's top level, such as
+    by default; results do not depend on it. progress: called with the share of the work done. memory: that a
+    run may use, such as `"8GiB"`, 4 GiB by default. trace_limit: the disk space that a trace may use if it
+    does not fit in memory, 16 GiB by default. options: further keys of a scenario file's top level, such as
     `duration="300s"`.
 
-    Returns the tables and numbers of the run. Raises ScenarioError or PolicyError for what will not do; can
-    be interrupted.
+    Returns the tables and numbers of the run. Raises ScenarioError or PolicyError for invalid input; can be
+    interrupted.
     """
     if isinstance(path, Scenario | str | File):
         for name, given in (("workload", workload), ("stacks", stacks)):

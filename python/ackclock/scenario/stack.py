@@ -1,4 +1,4 @@
-"""What each end of a connection is made of."""
+"""The TCP stack of each end of a connection."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ackclock.scenario.tree import Tree, plain
 
 
 class Stack:
-    """A TCP by its parts: `Stack("reno", backoff="none")`,
+    """A TCP stack by its parts: `Stack("reno", backoff="none")`,
     `Stack(recovery="sack", timer=ac.Rfc6298(min_rto="1s"))`.
 
     preset: a named one to begin with, `sack` by default; it may be composed, as in `sack+star(3)`. given: one
     policy for each kind of rule (estimator, timer, backoff, recovery, undo, window, framing, ack), as an
     object or by name, and options of the connection such as `mss="536B"`. `timer` takes an estimator as well,
-    since that is what most people call the timer.
+    which is often called the timer.
     """
 
     def __init__(self, preset: str | None = None, **given: Any) -> None:
@@ -51,7 +51,7 @@ class Stack:
 
 
 def _check(preset: Any, given: Mapping[str, Any]) -> None:
-    """Refuses what makes no stack in any scenario."""
+    """Refuses parts that no scenario takes as a stack."""
     if preset is not None and not isinstance(preset, str):
         raise PolicyError(f"a stack's preset is {shown(preset)}, which is not a name such as `sack+star(3)`")
     settings: list[tuple[str, str]] = []

@@ -30,7 +30,7 @@ DELAY = "10ms"
 
 @dataclass(frozen=True)
 class Topology:
-    """A network: edges as `(from, to, rate, delay)`, and its edge nodes by what they do."""
+    """A network: edges as `(from, to, rate, delay)`, and which edge nodes are servers and clients."""
 
     edges: tuple[tuple[str, str, str, str], ...]
     servers: tuple[str, ...]
@@ -48,8 +48,8 @@ def hot_like(seed: int = 1) -> Topology:
 
     A ring of 6 core nodes with two chords; 8 gateways on core node k mod 6, every other one on the next core
     node too; 53 edge nodes behind them, 14 at the first gateway and 3 at the last. 67 nodes, 73 links. The
-    graph is always the same; the seed draws which edge nodes serve and rates of the others. It stands for the
-    paper's topology, whose edges are not published (B-F10).
+    graph is always the same; the seed draws which edge nodes serve and rates of the others. It takes the
+    place of the paper's topology, whose edges are not published (B-F10).
     """
     rng = random.Random(f"hot-like {seed}")
     core = [(f"core{k}", f"core{(k + 1) % CORE}") for k in range(CORE)] + [

@@ -15,13 +15,13 @@ Tree = dict[str, Any]
 
 
 def table(**values: Any) -> Tree:
-    """The values that are given, as a scenario file holds them."""
+    """The given values as a table of a scenario file."""
     return {key: plain(value) for key, value in values.items() if value is not None}
 
 
 def plain(value: Any) -> Any:
-    """A value as a scenario file holds it: what knows how to turn itself into a table does, and lists and
-    tables are gone through.
+    """A value as a scenario file holds it. Objects with `to_scenario` are converted, in lists and tables
+    too.
     """
     if hasattr(value, "to_scenario"):
         return value.to_scenario()

@@ -1,5 +1,5 @@
-"""What runs over a path. The classes come from the same declarations as the policies': one for each kind of
-workload and for each application.
+"""The workloads of a path: a class for each kind of workload and for each application, made from the
+registry's declarations like those of policies.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ FLOWS = {
     "start": "when the first begins",
     "stagger": "time between one's beginning and the next's",
     "spread": "random time, uniform up to this, added to each beginning",
-    "peer": "what runs at the other end",
+    "peer": "the application at the other end",
 }
 
 

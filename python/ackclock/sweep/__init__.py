@@ -1,5 +1,5 @@
-"""Many runs as one: axes, seeds and filters over any key of a scenario, on all cores or a cluster; what is
-finished is kept.
+"""Sweeps: runs over axes, seeds and filters of any key of a scenario, on all cores or a cluster. Finished
+runs are kept.
 
     axes = {"path.rtt": "10ms..300ms:5log", "stacks.tcp": ["reno", "sack"]}
     found = ac.Sweep(scenario, axes=axes, seeds=3).run()

@@ -16,9 +16,9 @@ from ackclock._core import InputError
 from ackclock.scenario.tree import inline, plain
 
 MOST_VALUES = 100_000
-"""Values that one axis may have."""
+"""Most values of an axis."""
 DIGITS = 6
-"""Significant digits of the values of a range: they read well, and are the same on every machine."""
+"""Significant digits of the values of a range, which are the same on every machine."""
 PER_DECADE, STEPS, WHOLE = 10, 10, 100
 """Without a number of points a range has so many for each decade, or so many steps within one; fewer whole
 numbers than this are all taken.
@@ -38,9 +38,9 @@ class Value:
     """One value of an axis."""
 
     text: str
-    """As a scenario takes it."""
+    """Its text in a scenario."""
     shown: Any
-    """As the axis' column has it: a number in the column's unit, or text."""
+    """Its value in the column: a number in the column's unit, or text."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Axis:
     """
 
     name: str
-    """What the column is called."""
+    """The name of its column."""
     keys: tuple[str, ...]
     values: tuple[Value, ...]
     unit: str = ""
@@ -233,8 +233,8 @@ def _of_range(name: str, keys: tuple[str, ...], text: str) -> Axis:
 
 
 def _default_points(low: float, high: float, counts: bool) -> tuple[int, bool]:
-    """How many points a range has that does not say, and whether they are spaced logarithmically: as ranges
-    of `ackclock model`.
+    """The default number of points of a range, and whether they are spaced logarithmically, as in `ackclock
+    model`.
     """
     if counts and abs(high - low) < WHOLE:
         return int(abs(high - low)) + 1, False
@@ -252,14 +252,14 @@ def _rounded(x: float, unit: str, whole: bool) -> float | int:
 
 
 def _text(x: float | int, unit: str) -> str:
-    """A number of a range as a scenario takes it."""
+    """A number of a range as text for a scenario."""
     if unit == "s":
         return f"{round(x * 1e9)}ns"
     return f"{round(x)}{unit}" if unit == "bit/s" else f"{x!r}{unit}"
 
 
 def near(met: str, names: Sequence[str]) -> str:
-    """What to say after an unknown name."""
+    """The end of the error for an unknown name."""
     close = difflib.get_close_matches(met, names, 1)
     return (
         f" (did you mean `{close[0]}`?); known are {', '.join(names)}"

@@ -1,5 +1,5 @@
-"""Where the runs of a sweep are made: workers of this machine, as threads or processes, or those of a cluster
-that exists.
+"""The workers that make the runs of a sweep: threads or processes of this machine, or those of an existing
+cluster.
 """
 
 from __future__ import annotations
@@ -26,15 +26,14 @@ from ackclock.scenario.scenario import cores
 from ackclock.sweep.remote import Scheduler
 
 WORKERS_WITHIN = 30.0
-"""Seconds for which workers of a cluster are waited for."""
+"""Seconds to wait for workers of a cluster."""
 CONNECTED_WITHIN = 10.0
 SCRATCH = "ackclock-sweep-"
-"""How folders for what workers put aside begin, where the system has its temporary ones."""
+"""Prefix of the temporary folders to which workers spill data."""
 MUTE = logging.CRITICAL + 1
 LOGGERS = ("distributed", "tornado", "asyncio", "bokeh")
 SETTINGS = {
-    # Our own runs hold the event loop for no time, but this machine may be busy; nobody wants to read about
-    # it.
+    # Runs do not block the event loop, but the machine may be busy: warnings of a slow loop are of no use.
     "distributed.admin.tick.limit": "1h",
     "distributed.admin.system-monitor.gil.enabled": False,
     "distributed.diagnostics.nvml": False,
@@ -51,7 +50,7 @@ class Pool:
     threads: bool = False
     """Whether they are threads of this process."""
     address: str | None = None
-    """Of the scheduler, where the cluster is not ours."""
+    """The address of the scheduler, if the cluster is not ours."""
 
     def slots(self) -> int:
         """Tasks that can run at the same moment."""
@@ -60,7 +59,7 @@ class Pool:
 
 @contextlib.contextmanager
 def held() -> Iterator[None]:
-    """Sweeps within share their threads, for those that run many small ones."""
+    """Lets the sweeps within it share their threads, for callers that run many small ones."""
     if _HELD:
         yield
         return
@@ -73,14 +72,14 @@ def held() -> Iterator[None]:
 
 
 _HELD: list[tuple[contextlib.ExitStack, dict[int, Pool]]] = []
-"""What ends shared threads, and those that there are, by number."""
+"""The function that ends the shared threads, and the pools of them by number of workers."""
 
 
 @contextlib.contextmanager
 def pool(
     workers: int | None, scheduler: str | Scheduler | None, processes: bool, jobs: int
 ) -> Iterator[Pool]:
-    """Workers for the time of a sweep with so many jobs; none of those that it starts are left behind."""
+    """Workers for a sweep with so many jobs. Those that it starts end with it."""
     with contextlib.ExitStack() as ending:
         if scheduler is not None:
             yield ending.enter_context(_connect(Scheduler.of(scheduler)))
@@ -97,8 +96,8 @@ def pool(
 
 @contextlib.contextmanager
 def _local(count: int, processes: bool) -> Iterator[Pool]:
-    """Workers of this machine. Processes listen on the loopback interface, where whoever has no key of this
-    very sweep is turned away.
+    """Workers of this machine. Processes listen on the loopback interface, where clients without a key of
+    this sweep are refused.
     """
     with _quiet(), contextlib.ExitStack() as ending:
         import dask
@@ -113,7 +112,7 @@ def _local(count: int, processes: bool) -> Iterator[Pool]:
                 {**SETTINGS, "temporary-directory": scratch, "distributed.worker.preload": preload}
             )
         )
-        with _deaf_to_interrupts(), _unwarned():
+        with _ignoring_interrupts(), _unwarned():
             security = distributed.Security.temporary() if processes else None
             cluster = LocalCluster(count, processes=processes, security=security, silence_logs=MUTE)
         ending.callback(_close, cluster, 10)
@@ -122,7 +121,7 @@ def _local(count: int, processes: bool) -> Iterator[Pool]:
 
 @contextlib.contextmanager
 def _scratch() -> Iterator[str]:
-    """A folder for what workers put aside. Those of sweeps that were killed are removed."""
+    """A folder to which workers spill data. Those of killed sweeps are removed."""
     root = Path(tempfile.gettempdir())
     for left in root.glob(f"{SCRATCH}*"):
         if re.fullmatch(rf"{SCRATCH}[a-z0-9_]{{8}}", left.name) and owned.abandoned(left):
@@ -180,10 +179,8 @@ def _unwarned() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Dask's warnings are about its own inner life; what goes wrong is told by the sweep.
-
-    Somebody else who uses Dask in this process gets its voice back afterwards; else it stays mute, as it may
-    complain until the end.
+    """Silences Dask's logs: the sweep reports errors itself. If something else uses Dask in this process, its
+    logs are restored afterwards; otherwise they stay silent, as Dask may log until the process ends.
     """
     known = "distributed" in sys.modules
     importlib.import_module("distributed")
@@ -204,9 +201,9 @@ def _quiet() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """Children started meanwhile do not hear Ctrl-C while they start; an interrupt of ours is heard
-    afterwards.
+def _ignoring_interrupts() -> Iterator[None]:
+    """Processes that are started meanwhile ignore Ctrl-C while they start. An interrupt of this process is
+    delivered afterwards.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,6 +1,4 @@
-"""Dask's local cluster without its web servers: nobody looks at them, and a sweep opens no port that it does
-not need.
-"""
+"""Dask's local cluster without its web servers: a sweep opens no port that it does not need."""
 
 from __future__ import annotations
 
@@ -10,30 +8,30 @@ import distributed
 
 
 class Silent:
-    """What takes the web server away."""
+    """Mixin without the web server."""
 
     def start_http_server(self, *arguments: Any, **options: Any) -> None:
         """Starts none."""
 
 
 class SilentScheduler(Silent, distributed.Scheduler):
-    """A scheduler without one."""
+    """A scheduler without a web server."""
 
 
 class SilentWorker(Silent, distributed.Worker):
-    """A worker without one."""
+    """A worker without a web server."""
 
 
 class SilentNanny(distributed.Nanny):
-    """What keeps a worker process alive, without one."""
+    """The keeper of a worker process, without a web server."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **{**options, "worker_class": SilentWorker})
 
 
 class LocalCluster(distributed.LocalCluster):
-    """The cluster of this machine. As threads it opens no port at all; as processes some of the loopback
-    interface, for its own `security`.
+    """The cluster of this machine. With threads it opens no port; with processes, ports of the loopback
+    interface, for clients with its `security`.
     """
 
     def __init__(self, workers: int, *, processes: bool, **options: Any) -> None:

@@ -71,7 +71,7 @@ def picture(result: SweepResult, text: str, title: str) -> Any:
             for n, v in zip(over, made_of, strict=True)
         )
         lines.append((name or y, list(at), [s["mean"] for s in spreads], [s["sd"] or 0.0 for s in spreads]))
-    # What goes together with an axis of the lines is no variation beside it.
+    # Axes that go together with an axis of the lines do not vary besides it.
     kinds = {name: len({(row[x], *(row[n] for n in over), row[name]) for row in rows}) for name in varied}
     rest = [name for name in varied if name not in over and kinds[name] > sum(map(len, found.values()))]
     unit = axes[x].unit

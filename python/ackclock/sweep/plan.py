@@ -1,4 +1,4 @@
-"""Plans: the file that says what a sweep is made of."""
+"""Plans: files that declare a sweep."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ else:
     import tomli as tomllib
 
 KEYS = {
-    "title": "what tables and figures call it",
+    "title": "its title in tables and figures",
     "scenario": "the scenario that is varied: the path of its file, from the plan's folder, or the whole "
     "scenario as a table `[scenario]`",
     "axes": "a table of axes; every combination of their values is run",
@@ -45,7 +45,7 @@ class Plan:
     """A plan that was read."""
 
     name: str
-    """What messages call it: its file."""
+    """Its name in messages: the file."""
     title: str
     text: str
     sweep: Sweep
@@ -61,8 +61,8 @@ class Plan:
         return [replace(c, failure=self._placed(c.failure)) if c.failure else c for c in cases]
 
     def _placed(self, failure: Failure) -> Failure:
-        """A failure without the plan's name, which stands before it already; a table of a plan has no lines
-        of its own.
+        """The failure without the place in the file, if the scenario is a table of the plan: messages name
+        the plan already, and lines are those of the table alone.
         """
         return (
             replace(failure, reason=re.sub(rf"^{re.escape(self.name)}:\d+: ", "", failure.reason))
@@ -72,7 +72,8 @@ class Plan:
 
 
 def read(file: Path, overrides: Mapping[str, str] | None = None, *, allow_files: bool = False) -> Plan:
-    """Reads a plan. `overrides` are values for keys of the scenario that go before those of the plan's `set`.
+    """Reads a plan. `overrides` are values for keys of the scenario that take precedence over the plan's
+    `set`.
 
     allow_files: whether plan and scenario may name files outside their folders.
     """
@@ -165,13 +166,13 @@ def flat(
     given: Mapping[str, Any], leaf: Callable[[Mapping[str, Any]], bool] = lambda table: False, front: str = ""
 ) -> dict[str, Any]:
     """A table of tables as one with dotted keys."""
-    answer: dict[str, Any] = {}
+    flattened: dict[str, Any] = {}
     for key, value in given.items():
         # Only a whole key, at the top, may be dotted already: `"path.rtt" = ...`.
         part = key if not front or "." not in key else f'"{key}"'
         name = f"{front}.{part}" if front else part
         if isinstance(value, Mapping) and value and not leaf(value):
-            answer.update(flat(value, leaf, name))
+            flattened.update(flat(value, leaf, name))
         else:
-            answer[name] = value
-    return answer
+            flattened[name] = value
+    return flattened

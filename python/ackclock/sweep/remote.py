@@ -1,4 +1,4 @@
-"""A cluster that exists, and how to reach it."""
+"""An existing cluster, and how to reach it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ackclock._core import InputError
 OPTIONS = {"ca": "--tls-ca", "cert": "--tls-cert", "key": "--tls-key"}
 """The command's options by the names of the files that they give."""
 CLOSED = ("tls://", "wss://")
-"""How addresses begin where both ends show who they are."""
+"""Schemes of addresses at which both ends authenticate themselves."""
 
 
 def _warn(sentence: str) -> None:
@@ -22,11 +22,12 @@ def _warn(sentence: str) -> None:
 
 @dataclass(frozen=True)
 class Scheduler:
-    """A Dask scheduler: its address, and the files (PEM) by which client and cluster know each other.
+    """A Dask scheduler: its address, and the files (PEM) with which client and cluster authenticate each
+    other.
 
     ca: the certificate that has signed those of the cluster. cert, key: of the client. Without them Dask's
-    own configuration is used (`distributed.comm.tls`). note: told in a sentence where the cluster asks nobody
-    who he is; a warning by default.
+    own configuration is used (`distributed.comm.tls`). note: called with a sentence if the cluster does not
+    authenticate its clients; a warning by default.
     """
 
     address: str
@@ -37,7 +38,7 @@ class Scheduler:
 
     @staticmethod
     def of(given: str | Scheduler) -> Scheduler:
-        """The scheduler that an address stands for."""
+        """The scheduler at an address; a `Scheduler` is returned as it is."""
         return given if isinstance(given, Scheduler) else Scheduler(given)
 
     def files(self) -> dict[str, str]:
@@ -45,7 +46,7 @@ class Scheduler:
         return {name: os.fspath(file) for name in OPTIONS if (file := getattr(self, name)) is not None}
 
     def reached(self) -> str:
-        """The address with what goes before it."""
+        """The address with its scheme."""
         return f"tls://{self.address}" if self.files() and "://" not in self.address else self.address
 
     def check(self) -> None:
@@ -59,7 +60,7 @@ class Scheduler:
             )
         if files and not self.reached().startswith(CLOSED):
             raise InputError(
-                f"`{self.address}` is not encrypted, and `{OPTIONS['ca']}` is for what is; give an "
+                f"`{self.address}` is not encrypted, and `{OPTIONS['ca']}` is for TLS; give an "
                 "address such as `tls://host:8786`"
             )
 
@@ -75,8 +76,8 @@ class Scheduler:
                 configured.tls_ca_file and configured.tls_client_cert
             ):
                 raise InputError(
-                    f"`{self.address}` is for whoever has keys; give {', '.join(OPTIONS.values())}, or "
-                    "Dask's configuration has them"
+                    f"`{self.address}` needs keys; give {', '.join(OPTIONS.values())}, or "
+                    "set them in Dask's configuration"
                 )
             return configured
         for name, file in files.items():
@@ -93,13 +94,13 @@ class Scheduler:
         except OSError as e:
             why = e.strerror or type(e).__name__
             raise InputError(
-                f"the files of `{'`, `'.join(OPTIONS.values())}` will not do ({why}); give a "
+                f"the files of `{'`, `'.join(OPTIONS.values())}` cannot be used ({why}); give a "
                 "certificate and its key in PEM"
             ) from None
         return found
 
     def warn(self) -> None:
-        """Says so where the cluster is open to everybody."""
+        """Notes it if the cluster does not authenticate its clients."""
         if not self.reached().startswith(CLOSED):
             self.note(
                 f"the cluster at `{self.address}` authenticates nobody: whoever reaches it can run "

@@ -1,4 +1,4 @@
-"""What a sweep gives: its runs as one table, and the tables of all runs as one each."""
+"""The result of a sweep: a table of its runs, and each table of the runs combined."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Case:
     failure: Failure | None = None
 
     def named(self, axes: Iterable[Axis]) -> str:
-        """Which one it is, in words."""
+        """Its values, in words."""
         seed = [] if self.seed is None else [f"seed {self.seed}"]
         return ", ".join([f"{a.name} = {shown(self.values[a.name], a.unit)}" for a in axes] + seed)
 
@@ -65,8 +65,8 @@ class Case:
 class SweepResult:
     """The runs of a sweep.
 
-    In every table the axes' values and the seed come first, and rows are in the order of the plan, whoever
-    made them, and when.
+    In every table the axes' values and the seed come first, and rows are in the order of the plan, whichever
+    worker made them.
     """
 
     def __init__(self, axes: Sequence[Axis], cases: Sequence[Case], made: Made) -> None:
@@ -191,11 +191,11 @@ class SweepResult:
             # With several seeds a scenario labels its runs with them; one seed is one run here, whose label
             # is that of the stacks that share it.
             groups.setdefault((*(row[n] for n in names), row["run"], row["stack"]), []).append(row)
-        answer = []
+        rows_out = []
         for found, rows in groups.items():
-            answer.append({**dict(zip((*names, "run", "stack"), found, strict=True)), "runs": len(rows)})
-            answer[-1].update({n: spread([row[n] for row in rows]) for n in numbers})
-        return answer
+            rows_out.append({**dict(zip((*names, "run", "stack"), found, strict=True)), "runs": len(rows)})
+            rows_out[-1].update({n: spread([row[n] for row in rows]) for n in numbers})
+        return rows_out
 
 
 KINDS = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}

@@ -18,13 +18,13 @@ from ackclock.sweep.store import Store
 from ackclock.sweep.work import Done, Failure, Job, decode, engine, key, one
 
 ALONE = 0.6
-"""Seconds of work that are done right here before threads are asked for: many sweeps need no more, and Dask
-takes as long to load.
+"""Seconds of work done in this thread before workers are started: many sweeps need no more, and Dask takes as
+long to load.
 """
 
 
 class Made:
-    """What a list of jobs came to: a run or a failure for each key."""
+    """The results of a list of jobs: a run or a failure for each key."""
 
     def __init__(self, store: Store | None) -> None:
         self._store = store
@@ -39,7 +39,7 @@ class Made:
         """Runs and seconds of each task."""
 
     def take(self, done: Done) -> None:
-        """Keeps a result."""
+        """Stores a result."""
         if isinstance(done.outcome, Failure):
             self.failures[done.key] = done.outcome
             return
@@ -53,7 +53,7 @@ class Made:
             self._runs[done.key] = decode(done.outcome)
 
     def remember(self, key: str) -> None:
-        """Takes note of a run in the store."""
+        """Records that a run is in the store."""
         assert self._store, "nothing to remember without a store"
         self._summaries[key] = self._store.summary(key)
 
@@ -91,30 +91,30 @@ def make(
         elif job.key not in made:
             missing[job.key] = job
     made.found = len({job.key for job in jobs}) - len(missing)
-    told = _told(progress, made, len(missing))
+    report = _reporter(progress, made, len(missing))
     if scheduler is None and (not processes or len(missing) == 1):
         began, watched = time.monotonic(), progress if len(missing) == 1 else None
         while missing and (len(missing) == 1 or time.monotonic() - began < ALONE):
             job = missing.pop(next(iter(missing)))
             made.take(one(job, workers or cores(), watched, store is not None))
-            told()
+            report()
     if missing:
         with pool(workers, scheduler, processes, len(missing)) as p:
             schedule = Schedule(
                 p, list(missing.values()), engine=engine(), encoded=store is not None or not p.threads
             )
-            schedule.run(lambda done: (made.take(done), told())[0])
+            schedule.run(lambda done: (made.take(done), report())[0])
             made.tasks = schedule.tasks
     return made
 
 
-def _told(progress: Progress | None, made: Made, of: int) -> Callable[[], None]:
-    def told() -> None:
+def _reporter(progress: Progress | None, made: Made, of: int) -> Callable[[], None]:
+    def report() -> None:
         if progress:
             done = made.fresh + len(made.failures)
             progress(done / of, f"{done} of {of} runs")
 
-    return told
+    return report
 
 
 def run_all(
@@ -126,17 +126,18 @@ def run_all(
     keep: str | Path | None = None,
     progress: Progress | None = None,
 ) -> list[Run]:
-    """Runs scenarios side by side, and returns their runs in the same order: for what is no product of axes.
+    """Runs scenarios side by side, and returns their runs in the same order: for scenarios that are no
+    product of axes.
 
         runs = ac.sweep.run_all([scenario(flows) for flows in (8, 32, 128)])
 
     workers: runs at the same moment, one per core by default; results do not depend on it. scheduler: a Dask
     cluster in place of workers here, its address or a `Scheduler`. processes: whether workers here are
     processes; threads start faster, and the simulator needs no more.
-    keep: a folder in which finished runs are kept and looked for. progress: called with the share of the runs
+    keep: a folder in which finished runs are kept and looked up. progress: called with the share of the runs
     that are done, and a label.
 
-    Raises what the first scenario raises that will not do.
+    Raises the error of the first scenario that is invalid or fails.
     """
     jobs = []
     for scenario in scenarios:
@@ -150,5 +151,5 @@ def run_all(
 
 
 def error(failure: Failure) -> AckclockError:
-    """A failure as the error that it was."""
+    """The exception of a failure."""
     return (InputError if failure.bad_input else SimulationError)(failure.reason)

@@ -1,4 +1,4 @@
-"""The loop of a sweep: jobs in batches to workers, results back, what is lost once more."""
+"""The loop of a sweep: gives jobs to workers in batches, takes results, and repeats lost jobs."""
 
 from __future__ import annotations
 
@@ -15,31 +15,30 @@ from ackclock.sweep.cluster import Pool
 from ackclock.sweep.work import Done, Failure, Job
 
 TASK = 0.2
-"""Seconds of work that a task has at least, as long as there is enough of it: Dask spends about 3 ms on
-each.
-"""
+"""The least work of a task in seconds, while there is enough: Dask spends about 3 ms on each task."""
 BUDGET = 0.3
 """Seconds of work after which a task begins no further run."""
 FIRST = 4
-"""Jobs that go along with a task as long as nobody knows how long they take."""
+"""Jobs of a task while their duration is unknown."""
 RECENT, SPARE = 8, 8
-"""Tasks by which the length of the next runs is judged, since neighbours in a plan are alike; and how many
-times the jobs that it should need a task takes along, since some are short."""
+"""Number of the last tasks from which the duration of the next runs is estimated, since neighbours in a plan
+are alike; and the factor by which a task gets more jobs than it should need, since some are short.
+"""
 MOST = 256
-"""Jobs that go along with one task."""
+"""Most jobs of a task."""
 LOST = ("lost", "pending")
-"""A task that was done when its worker died, before anybody fetched its result: Dask runs it again elsewhere,
-and it is waited for again.
+"""Status of a task whose worker died before its result was fetched: Dask runs it again elsewhere, and the
+schedule waits for it again.
 """
 
 
 class Schedule:
-    """Hands jobs out until all are done.
+    """Gives jobs to workers until all are done.
 
-    A task takes more jobs along than it will need by the time that the last ones took; its worker stops after
-    `BUDGET` seconds and gives back what it did not come to. So tasks are long enough whatever their jobs
-    take, and none is much longer than one job. Towards the end what is left is shared out evenly, in tasks of
-    `TASK` seconds at least.
+    A task gets more jobs than it should need, judging by the last tasks; its worker stops after `BUDGET`
+    seconds and returns the jobs that it did not start. So tasks are long enough whatever their jobs take, and
+    none is much longer than one job. Towards the end the remaining jobs are divided evenly, into tasks of at
+    least `TASK` seconds.
     """
 
     def __init__(self, pool: Pool, jobs: Sequence[Job], *, engine: str, encoded: bool) -> None:
@@ -49,7 +48,7 @@ class Schedule:
         self._id = uuid.uuid4().hex
         self._running: dict[Any, list[Job]] = {}
         self._alone: set[str] = set()
-        """Jobs whose worker died when they were with others."""
+        """Jobs that were in a task of several when its worker died."""
         self.tasks: list[tuple[int, float]] = []
         """Runs and seconds of each task that is done."""
 
@@ -63,13 +62,13 @@ class Schedule:
         finished = distributed.as_completed(loop=self._pool.client.loop)
         try:
             while self._waiting or self._running:
-                self._hand_out(finished)
+                self._fill_workers(finished)
                 future = next(finished)
                 status = future.status
                 if status in LOST:
                     finished.add(future)
                     continue
-                for done in self._answer(future, status, self._running.pop(future)):
+                for done in self._results(future, status, self._running.pop(future)):
                     take(done)
         finally:
             if stop:
@@ -78,8 +77,8 @@ class Schedule:
                 future.cancel()
             work.STOPPED.pop(self._id, None)
 
-    def _hand_out(self, finished: Any) -> None:
-        """Keeps every worker busy, with one more task at hand for each."""
+    def _fill_workers(self, finished: Any) -> None:
+        """Keeps every worker busy, with one more task queued for each."""
         try:
             slots = max(self._pool.slots(), 1)
         except (OSError, TimeoutError):
@@ -104,7 +103,7 @@ class Schedule:
             finished.add(future)
 
     def _size(self, slots: int) -> int:
-        """How many jobs the next task takes along."""
+        """The number of jobs of the next task."""
         if self._waiting[0].key in self._alone:
             return 1
         fair = math.ceil(len(self._waiting) / (2 * slots))
@@ -112,28 +111,28 @@ class Schedule:
             return max(1, min(fair, FIRST))
         recent = self.tasks[-RECENT:]
         each = max(sum(spent for _, spent in recent) / sum(runs for runs, _ in recent), 1e-6)
-        # A share that is no task's worth of work is not worth a task.
+        # A share with less work than a task should have does not get a task.
         return max(1, min(max(fair, math.ceil(TASK / each)), math.ceil(SPARE * BUDGET / each), MOST))
 
-    def _answer(self, future: Any, status: str, jobs: list[Job]) -> Iterable[Done]:
-        """What a task came to. Jobs that it did not come to wait again."""
+    def _results(self, future: Any, status: str, jobs: list[Job]) -> Iterable[Done]:
+        """The results of a task. Jobs that it did not start wait again."""
         import distributed
 
         problem = future.exception() if status == "error" else None
         if status == "finished":
             try:
-                answers: list[Done] = future.result()
+                results: list[Done] = future.result()
             except (OSError, TimeoutError, asyncio.CancelledError):
                 raise self._lost() from None
-            self.tasks.append((len(answers), sum(d.seconds for d in answers)))
-            self._waiting.extendleft(reversed(jobs[len(answers) :]))
-            return answers
+            self.tasks.append((len(results), sum(d.seconds for d in results)))
+            self._waiting.extendleft(reversed(jobs[len(results) :]))
+            return results
         if isinstance(problem, distributed.KilledWorker):
             if len(jobs) == 1:
                 return [
                     Done(jobs[0].key, 0.0, Failure("its workers died, one after the other (out of memory?)"))
                 ]
-            # One of them may be to blame: each gets a task of its own.
+            # One of them may have killed the worker: each gets its own task.
             self._alone.update(job.key for job in jobs)
             self._waiting.extendleft(reversed(jobs))
             return []

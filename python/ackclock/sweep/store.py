@@ -1,4 +1,4 @@
-"""Runs that are kept: a run folder each, under the hash of its resolved scenario, its seed and the engine's
+"""Kept runs: a run folder each, named by the hash of its resolved scenario, its seed and the engine's
 version.
 """
 
@@ -31,8 +31,8 @@ KEPT = re.compile(
 class Store:
     """A folder of kept runs. Any number of sweeps may share one, also at the same time.
 
-    A run is written beside its place and moved there when it is complete. What is damaged all the same (a
-    full disk, a bad one, a curious user) is known by the digests in its summary, and made again.
+    A run is written beside its place and moved there when it is complete. The digests in its summary reveal a
+    damaged run (a full or bad disk, an edit), which is made again.
     """
 
     def __init__(self, root: Path) -> None:
@@ -47,11 +47,11 @@ class Store:
         self._tidy()
 
     def place(self, key: str) -> Path:
-        """Where the run of that key lies, or would."""
+        """The folder of the run of that key, whether or not it exists."""
         return self.root / key[:2] / key
 
     def has(self, key: str) -> bool:
-        """Whether it is there and whole. What is damaged is taken away."""
+        """Whether the run is there and intact. A damaged one is removed."""
         place = self.place(key)
         if not os.path.lexists(place):
             return False
@@ -72,7 +72,7 @@ class Store:
         return run
 
     def write(self, key: str, files: Mapping[str, bytes]) -> None:
-        """Keeps a run. Where somebody else was quicker, theirs stays: it is the same."""
+        """Stores a run. If another sweep has stored it already, that one stays: it is the same."""
         place = self.place(key)
         place.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=PARTIAL, dir=self.root))
@@ -91,8 +91,8 @@ class Store:
             owned.remove(partial)
 
     def _discard(self, place: Path) -> None:
-        """Takes a folder away in one step, so that nobody sees half of it, if it holds nothing but what a
-        kept run does.
+        """Removes a folder in one step, so that no process sees half of it, if it holds only the files of a
+        kept run.
         """
         names = os.listdir(place) if place.is_dir() and not place.is_symlink() else None
         foreign = next(
@@ -116,7 +116,7 @@ class Store:
         away.rmdir()
 
     def _tidy(self) -> None:
-        """Takes away what sweeps left behind that were killed."""
+        """Removes partial folders of killed sweeps."""
         if not self.root.is_dir():
             return
         for left in self.root.glob(f"{PARTIAL}*"):

@@ -22,9 +22,9 @@ from ackclock.sweep.where import Where
 from ackclock.sweep.work import Failure, Job, engine, key
 
 MOST = 10_000
-"""Runs that a sweep may have when it does not say otherwise."""
+"""Most runs of a sweep by default."""
 MOST_POINTS = 1_000_000
-"""Combinations of values that a filter is asked about."""
+"""Most combinations of values, on which a filter is evaluated."""
 MOST_SEEDS = 100_000
 
 
@@ -33,9 +33,9 @@ class Point:
     """One value for each axis."""
 
     values: dict[str, Any]
-    """As the columns have them."""
+    """The values in the columns."""
     overrides: dict[str, str]
-    """As the scenario takes them."""
+    """The values as text for the scenario."""
 
 
 class Sweep:
@@ -49,12 +49,12 @@ class Sweep:
         found.flows      # the flows of all runs, with the same columns in front; so found.links,
                          # and found.samples and so on where traced
 
-    scenario: a `Scenario`, or the path of its file. axes: by name, which is the key itself or stands for the
-    one that the axis names; `ac.Axis` says what an axis may be. Names in a tuple with values in tuples make
-    axes that go together: `{("path.rtt", "duration"): [("10ms", "10s"), ("1s", 500s")]}`. seeds: how many, or
-    a list, or a range such as `10..14`; by default those of the scenario. where: which combinations are
-    wanted, an expression such as `round_trip < "50ms" or mss > 536`, or a function of a dictionary. fixed:
-    values of further keys for all runs. most: runs that there may be.
+    scenario: a `Scenario`, or the path of its file. axes: by name, which is the key itself, or any name if
+    the axis names its key; see `ac.Axis`. Names in a tuple with values in tuples make axes that go together:
+    `{("path.rtt", "duration"): [("10ms", "10s"), ("1s", 500s")]}`. seeds: how many, or a list, or a range
+    such as `10..14`; by default those of the scenario. where: which combinations are wanted, an expression
+    such as `round_trip < "50ms" or mss > 536`, or a function of a dictionary. fixed: values of further keys
+    for all runs. most: runs that there may be.
     """
 
     def __init__(
@@ -111,8 +111,8 @@ class Sweep:
             yield Point(values, overrides)
 
     def cases(self) -> list[Case]:
-        """Every run that is wanted, in the order of the tables. What no scenario can be made of is a case
-        with a failure.
+        """Every run that is wanted, in the order of the tables. A combination of which no scenario can be
+        made is a case with a failure.
         """
         combinations = math.prod(len(group[0].values) for group in self.groups)
         made_of = " x ".join(f"{len(g[0].values)} of `{'`, `'.join(a.name for a in g)}`" for g in self.groups)
@@ -125,7 +125,7 @@ class Sweep:
         if len(wanted) > self.most:
             raise InputError(
                 f"the sweep has {len(wanted):,} runs ({made_of}, and seeds); at most {self.most:,} "
-                f"would do, or say `most = {len(wanted)}`"
+                f"would do, or set `most = {len(wanted)}`"
             )
         if not wanted:
             raise InputError(
@@ -138,7 +138,7 @@ class Sweep:
         return cases
 
     def _seeds_of(self, point: Point) -> list[int | None]:
-        """The seeds that the filter leaves; None stands for those of the scenario, which is not known yet."""
+        """The seeds that the filter leaves; None means those of the scenario, which are not known yet."""
         seeds: Sequence[int | None] = self.seeds or [None]
         if self.where is None:
             return list(seeds)
@@ -171,12 +171,11 @@ class Sweep:
 
         workers: runs at the same moment, one per core by default; results do not depend on it. scheduler: a
         Dask cluster in place of workers here, its address or a `Scheduler`. processes: whether workers here
-        are processes; threads start faster, and the simulator needs no more.
-        keep: a folder in which finished runs are kept and looked for, under the hash of resolved scenario,
-        seed and engine.
-        progress: called with the share of the runs done, and a label. strict: whether the first run that
-        fails is an error; otherwise it is among the `failures` of the result. cases: what `cases` answered,
-        where it was asked before.
+        are processes; threads start faster, and the simulator needs no more. keep: a folder in which finished
+        runs are kept and looked up, by the hash of resolved scenario, seed and engine. progress: called with
+        the share of the runs done, and a label. strict: whether the first run that fails is an error;
+        otherwise it is among the `failures` of the result. cases: the result of `cases`, if it was called
+        before.
         """
         cases = self.cases() if cases is None else cases
         if strict and any(c.failure for c in cases):
@@ -196,7 +195,7 @@ class Sweep:
         return SweepResult(self.axes, cases, made)
 
     def error(self, failures: Sequence[tuple[Case, Failure]]) -> AckclockError:
-        """The first failure as the error that it was, with where it happened."""
+        """The exception of the first failure, with the values of its run."""
         case, failure = failures[0]
         named = case.named(self.axes)
         return error(Failure(f"{named}: {failure.reason}" if named else failure.reason, failure.bad_input))

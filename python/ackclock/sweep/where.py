@@ -1,4 +1,4 @@
-"""Filters of a sweep: an expression over the values of its axes, evaluated without ever being run as a
+"""Filters of a sweep: an expression over the values of its axes, evaluated here and never run as a
 program.
 """
 
@@ -42,7 +42,7 @@ WOULD_DO = "give a comparison of axes such as `round_trip * random_loss < 0.01 a
 class Where:
     """A filter such as `delay * 2 < "100ms" and (loss > 0.001 or mss == 536)`.
 
-    It knows the axes by name (a dotted key may stand as it is, where no part of it is a number), `seed`,
+    It takes the axes by name (a dotted key may stand as it is, where no part of it is a number), `seed`,
     numbers, quantities and words in quotes, + - * / % **, comparisons, `in`, `and`, `or`, `not`, and abs,
     min, max, sqrt, log, log10. Quantities are in the unit of the column: s, B, bit/s.
     """
@@ -56,23 +56,23 @@ class Where:
             self._root = ast.parse(text.strip(), mode="eval").body
             self._check(self._root)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            raise InputError(f"`where` is `{_cut(text)}`, which is no expression; {WOULD_DO}") from None
+            raise InputError(f"`where` is `{_cut(text)}`, which is not an expression; {WOULD_DO}") from None
 
     def __call__(self, values: Mapping[str, Any]) -> bool:
         """Whether a run with these values is wanted."""
         try:
-            answer = self._value(self._root, values)
+            result = self._value(self._root, values)
         except (ArithmeticError, TypeError, ValueError) as e:
             shown = ", ".join(f"{k} = {v}" for k, v in values.items())
             raise InputError(
                 f"`where` is `{_cut(self.text)}`, which has no value at {shown} ({e.args[-1]}); {WOULD_DO}"
             ) from None
-        if not isinstance(answer, bool):
+        if not isinstance(result, bool):
             raise InputError(f"`where` is `{_cut(self.text)}`, which is neither true nor false; {WOULD_DO}")
-        return answer
+        return result
 
     def _check(self, node: ast.expr) -> None:
-        """Refuses what has no place here, before anything is evaluated."""
+        """Refuses what a filter may not contain, before anything is evaluated."""
         inner: list[ast.expr] = []
         match node:
             case ast.Constant(value=bool() | int() | float() | str()):
@@ -100,7 +100,7 @@ class Where:
                 inner = node.args
             case _:
                 raise InputError(
-                    f"`where` is `{_cut(self.text)}`, where `{_cut(ast.unparse(node))}` has no place; "
+                    f"`where` is `{_cut(self.text)}`, where `{_cut(ast.unparse(node))}` is not allowed; "
                     f"{WOULD_DO}"
                 )
         for part in inner:
@@ -109,7 +109,7 @@ class Where:
     def _value(self, node: ast.expr, values: Mapping[str, Any]) -> Any:
         match node:
             case ast.Constant():
-                # Real numbers overflow where whole ones would fill the memory.
+                # As real numbers they overflow; whole numbers could fill the memory.
                 return (
                     float(node.value)
                     if isinstance(node.value, int) and not isinstance(node.value, bool)
@@ -120,8 +120,8 @@ class Where:
                 return float(met) if isinstance(met, int) and not isinstance(met, bool) else met
             case ast.BoolOp():
                 # Words are not true or false: only comparisons are.
-                answers = (self._truth(v, values) for v in node.values)
-                return all(answers) if isinstance(node.op, ast.And) else any(answers)
+                results = (self._truth(v, values) for v in node.values)
+                return all(results) if isinstance(node.op, ast.And) else any(results)
             case ast.UnaryOp(op=ast.Not()):
                 return not self._truth(node.operand, values)
             case ast.UnaryOp():
@@ -141,10 +141,10 @@ class Where:
         raise TypeError("unknown expression")
 
     def _truth(self, node: ast.expr, values: Mapping[str, Any]) -> bool:
-        answer = self._value(node, values)
-        if not isinstance(answer, bool):
+        result = self._value(node, values)
+        if not isinstance(result, bool):
             raise TypeError(f"`{ast.unparse(node)}` is neither true nor false")
-        return answer
+        return result
 
 
 def _compare(a: Any, op: ast.cmpop, b: Any) -> bool:

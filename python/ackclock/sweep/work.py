@@ -1,6 +1,4 @@
-"""What happens where runs are made: on a worker of Dask, which may be a thread here, a process, or another
-machine.
-"""
+"""The work of a Dask worker, which may be a thread of this process, another process, or another machine."""
 
 from __future__ import annotations
 
@@ -20,11 +18,11 @@ from ackclock.results import Run
 from ackclock.scenario import Scenario
 
 DIGESTS = "sha256"
-"""Where the summary of a kept run has the digests of its files; its own is that of the summary without
-them.
+"""The key of a kept run's summary with the digests of its files. The digest of the summary itself is taken
+without this key.
 """
 TRACE_LIMIT = 2 << 30
-"""Bytes that the trace of one run may take on disk: it travels as a whole."""
+"""Most bytes of the trace of a run on disk: it is sent as a whole."""
 STOPPED: dict[str, threading.Event] = {}
 """Sweeps whose workers are threads of this process, and how to stop them."""
 
@@ -34,10 +32,10 @@ class Job:
     """A resolved scenario to be run."""
 
     key: str
-    """By which its result is kept."""
+    """The key under which its result is kept."""
     text: str
     name: str = "scenario"
-    """What messages call it."""
+    """Its name in messages."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Done:
-    """What a worker answers for a job: the run, or the files of its folder, or why there is neither."""
+    """The result of a job: the run, or the files of its folder, or why there is neither."""
 
     key: str
     seconds: float
@@ -64,15 +62,14 @@ def engine() -> str:
     """The version of the engine that runs are made with: that of ackclock, and a digest of the compiled part,
     which holds the whole engine.
 
-    Any other build that differs in a byte is another engine: what an earlier one made is not taken for the
-    work of this one.
+    A build that differs in a byte is another engine, whose kept runs are not used.
     """
     digest = hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()
     return f"{_core.version}+{digest[:16]}"
 
 
 def key(text: str, engine: str) -> str:
-    """By which the run of a resolved scenario (its seed is part of it) is kept."""
+    """The key under which the run of a resolved scenario, which includes its seed, is kept."""
     return hashlib.sha256(f"{engine}\n{text}".encode()).hexdigest()[:40]
 
 
@@ -83,11 +80,9 @@ class Stopped(Exception):
 def batch(
     sweep: str, jobs: Sequence[Job], budget: float, threads: int, expected: str, encoded: bool
 ) -> list[Done]:
-    """Runs jobs one after the other until `budget` seconds are used up, and answers for those that were run:
-    the first one at least.
-
-    expected: the engine that the sweep is made with. encoded: whether to answer with the files of run folders
-    in place of runs.
+    """Runs jobs one after the other until `budget` seconds are used up, and returns the results of those that
+    were run, at least one. expected: the engine of the sweep. encoded: whether to return the files of run
+    folders in place of runs.
     """
     if engine() != expected:
         raise InputError(
@@ -125,7 +120,7 @@ def one(job: Job, threads: int, progress: Callable[[float, str], None] | None, e
 def encode(run: Run) -> dict[str, bytes]:
     """The files of its run folder, without figures; the summary comes last, and has the digests of all.
 
-    Runs travel between processes like this as well: pickled Arrow tables forget which of their lists may hold
+    Runs are sent between processes in this form too: pickled Arrow tables lose which of their lists may hold
     nulls.
     """
     from ackclock.results import folder
@@ -161,10 +156,10 @@ def decode(files: Mapping[str, bytes]) -> Run:
 
 
 def digest(data: bytes) -> str:
-    """By which a file is known to be whole."""
+    """The digest of a file."""
     return hashlib.sha256(data).hexdigest()
 
 
 def text(summary: dict[str, Any]) -> bytes:
-    """A summary as its file has it."""
+    """The text of a summary file."""
     return (json.dumps(summary, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()

@@ -11,7 +11,7 @@ import numpy as np
 from ackclock._core import InputError
 
 LARGEST = 50_000_000
-"""Packets that one run of the model may have."""
+"""Most packets of a run of the model."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,8 @@ class Retransmitters:
     rto (s): of each flow. packets: how many make up its file; with the last one delivered the next file
     begins. capacity (packets/s): of the bottleneck, which serves one packet at a time in order. queue:
     packets that wait there; one that finds it full is lost. Waiting times are exponential with the timeout
-    for a mean: sources that keep step would lose by their phase, and not all alike, as equation (1) has it.
+    for a mean: synchronised sources would lose packets by their phase, and not all alike as equation (1)
+    assumes.
     """
 
     rto: tuple[float, ...]
@@ -55,7 +56,7 @@ class Retransmitters:
         return response, float(1 - delivered.mean())
 
     def _arrivals(self, seconds: float, k: float) -> tuple[np.ndarray, np.ndarray]:
-        """Times of all packets in order, and the flows that they are of."""
+        """Times of all packets in order, and their flows."""
         waits = np.asarray(self.rto) * np.exp2(k)
         expected = float((seconds / waits).sum())
         if expected > LARGEST:

@@ -81,7 +81,7 @@ def transfer_latency(
     rto=SYN_RTO,
 )
 def handshake_time(p: Array, rtt: Array, back: Array = 0.0, rto: Array = 1.0) -> Array:
-    """Time that a handshake takes, SYNs and SYN-ACKs being sent again with doubled timeouts.
+    """Time that a handshake takes, SYNs and SYN-ACKs being retransmitted with doubled timeouts.
 
     RTT + Ts ((1-pr)/(1-2pr) + (1-pf)/(1-2pf) - 2), pf and pr the loss there and back. Ts was 3 s then; it is
     1 s since RFC 6298.

@@ -78,7 +78,7 @@ def eifel_gain(flight: Array, rate: Array = 1.0) -> Array:
     gain=GAIN,
 )
 def eifel_shock_gain(sample: Array, srtt: Array, rttvar: Array, gain: Array) -> Array:
-    """Gain of the deviation, squared where it shrinks: the shock absorber as the equation has it.
+    """Gain of the deviation, squared where it shrinks: the shock absorber as in the equation.
 
     `GAIN` where `DELTA_E - RTTVAR_E >= 0`, else `GAIN^2`. The prose differs off sampling rate 1: see
     eifel-shock-gain-prose.
@@ -102,7 +102,7 @@ def eifel_shock_gain(sample: Array, srtt: Array, rttvar: Array, gain: Array) -> 
     flight=FLIGHT,
 )
 def eifel_shock_gain_prose(sample: Array, srtt: Array, rttvar: Array, gain: Array, flight: Array) -> Array:
-    """Gain of the deviation, where it shrinks divided by the flight: the shock absorber as the prose has it.
+    """Gain of the deviation, where it shrinks divided by the flight: the shock absorber as in the prose.
 
     `GAIN` where `DELTA_E - RTTVAR_E >= 0`, else `GAIN/FLIGHT`, which is `GAIN^2` at sampling rate 1 alone.
 

@@ -15,7 +15,7 @@ from ackclock.models.eifel2000.rows import Rows, side_by_side
 from ackclock.models.timer import Array, Timer
 
 SAMPLINGS = ("every", "delayed", "once")
-"""Which acknowledgments carry a sample (E-A3): all, every second one, the first of each flight."""
+"""Which acknowledgments give a sample (E-A3): all, every second one, the first of each flight."""
 
 LARGEST = 5_000_000
 """Most rows of a model."""
@@ -26,7 +26,7 @@ class RowModel:
     """A sawtooth of loads, from half of the largest and one more up to the largest: a flight of load n is n
     rows whose RTT is n service times.
 
-    Its start is the timers' own: SRTT is the first sample, RTTVAR half of it.
+    Timers start with the first sample as SRTT and half of it as RTTVAR.
     """
 
     load: int = 40

@@ -1,5 +1,5 @@
-"""What a timer makes of a model's rows, one for each acknowledgment: the same for the row model and for a
-series of round-trip times.
+"""A timer driven over the rows of a model, one for each acknowledgment: for the row model and for a series of
+round-trip times.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from ackclock.models.timer import Array, Timer
 
 
 class Model(Protocol):
-    """What timers are driven over: `RowModel`, whose `cycles` have `cycle_rows` each, or `SeriesModel`, whose
-    rows cut their own cycle.
+    """A model that timers are driven over: `RowModel`, whose `cycles` have `cycle_rows` each, or
+    `SeriesModel`, whose rows cut their own cycle.
     """
 
     def series(self) -> dict[str, Array]:
@@ -28,7 +28,9 @@ class Model(Protocol):
 
 @dataclass(frozen=True)
 class Rows:
-    """A timer's way through the row model. Numbers are in seconds; `unit` divides them into service times."""
+    """The results of a timer over the row model. Numbers are in seconds; `unit` divides them into service
+    times.
+    """
 
     model: Model
     timer: Timer
@@ -61,8 +63,8 @@ class Rows:
         return self.before / self.rtt
 
     def columns(self) -> dict[str, Array]:
-        """What the timer made, its error DELTA, its margin, and from the ack on the time until a loss would
-        be repaired, with either countdown.
+        """The estimates of the timer, its error DELTA, its margin, and the time from the ack until a loss
+        would be repaired, with either countdown.
 
         `precise` takes the age of the oldest segment off (E-E13), `restart` starts again in full (E-A1):
         counted from when that segment was sent.
@@ -94,7 +96,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Part(Rows):
-    """Some rows of a model, which know the row before them."""
+    """Some rows of a model, with the timeout of the row before each."""
 
     previous: Array
 

@@ -1,4 +1,4 @@
-"""The row model driven by round-trip times from anywhere, which the paper announces as its next step (E-A10,
+"""The row model driven by a given series of round-trip times, the next step that the paper announces (E-A10,
 E-X8).
 """
 
@@ -26,7 +26,7 @@ class SeriesModel:
 
     given: Mapping[str, Array]
     name: str = "series"
-    """What figures call it."""
+    """Its name in figures."""
 
     @classmethod
     def read(cls, path: Path) -> SeriesModel:
@@ -71,7 +71,7 @@ class SeriesModel:
 
 
 class SeriesRows(Rows):
-    """A timer's way over a series, of which all but the first sample is one cycle."""
+    """The results of a timer over a series, all of which after the first sample is one cycle."""
 
     def cycle(self, number: int = -1) -> Rows:
         """The rows after the first sample: there is a timeout to compare with."""

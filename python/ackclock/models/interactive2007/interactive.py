@@ -1,4 +1,4 @@
-"""A flow that sends one packet at a time: only a timeout tells of a loss, and each further one takes twice as
+"""A flow that sends one packet at a time: only a timeout detects a loss, and each further one takes twice as
 long (I-F2).
 """
 

@@ -22,7 +22,7 @@ def framed_success(ps: Array) -> Array:
 
 @formula("I-E15", name="framed-recovery", result="p(S,FR)", unit="ratio", ps=PS)
 def framed_recovery(ps: Array) -> Array:
-    """Chance that three duplicate acks tell of a lost small segment: the first of four is lost, the others
+    """Chance that three duplicate acks report a lost small segment: the first of four is lost, the others
     arrive.
 
     `ps (1-ps)^3`.

@@ -17,7 +17,7 @@ EXPONENT = Input("ratio", "1: the source's flattened `(2-p)w` read as a power; 0
 def correlated_timeouts(p: Array, b: Array = 1.0) -> Array:
     """Share of a backlogged flow's loss indications that are timeouts, when losses come in bursts.
 
-    `pftk-timeouts` at the mean window of `pftk-window`, which stands for the mean over windows.
+    `pftk-timeouts` at the mean window of `pftk-window`, which approximates the mean over windows.
 
     p: a ratio; b: a number; shapes that broadcast. Returns a share.
     Source: I-E6, equation (6) of Mondal & Kuzmanovic 2007, with I-E4 and I-E5.

@@ -10,8 +10,8 @@ from ackclock._core import InputError
 from ackclock.models.timer import Array
 
 ARTIFACTS, BUMP = (10, 50), (50, 80)
-"""Packets, counted from 1, between which the paper's series shows the window's period, and rises and falls
-(J-F5).
+"""Packets, counted from 1, between which the paper's series shows the period of the window, and between which
+it rises and falls (J-F5).
 """
 LARGEST = 5_000_000
 """Most packets of a series."""
@@ -26,7 +26,7 @@ def arpanet(
     window: int = 8,
     jitter: float = 0.02,
 ) -> dict[str, Array]:
-    """A series of the shape of the paper's figures 5 and 6 (J-F5, J-F6), whose samples are not to be had.
+    """A series of the shape of the paper's figures 5 and 6 (J-F5, J-F6), whose samples are not available.
 
     Flat at `base` seconds; between packets 10 and 50 each window's packets queue behind each other, up to
     `saw` seconds more, until the next begins; between 50 and 80 a rise to `peak` seconds within a window, as

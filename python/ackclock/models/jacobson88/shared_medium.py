@@ -16,22 +16,22 @@ from ackclock.models.timer import Array
 
 MEDIA = ("collision", "drop-tail")
 ROUNDS = 64
-"""Rounds of backoff that are told apart; later ones wait as long as the last."""
+"""Distinct rounds of backoff; later ones wait as long as the last."""
 LARGEST_SLOTS, LARGEST_SOURCES = 10_000_000, 1_000_000
 SLOT = 1_000_000
-"""Nanoseconds that a slot counts in a backoff's schedule."""
+"""Nanoseconds of a slot in the schedule of a backoff."""
 
 
 @dataclass(frozen=True)
 class Bench:
-    """What both media have in common."""
+    """The base of both media."""
 
     sources: int
     """Each has always a packet to send."""
     backoff: str
     """Name of the policy."""
     timeout: int = 8
-    """Slots of the first timeout, and most that pass before a source offers its next packet."""
+    """Slots of the first timeout, and the most slots before a source offers its next packet."""
     slots: int = 20_000
     seed: int = 1988
 

@@ -117,12 +117,12 @@ def power_law_window(p: Array, c: Array = PERIODIC, k: Array = -0.5) -> Array:
     name="loss-for-rate",
     result="p",
     unit="ratio",
-    rate=Input("rate", "rate to be had"),
+    rate=Input("rate", "rate to reach"),
     rtt=RTT,
     mss=MSS,
 )
 def loss_for_rate(rate: Array, rtt: Array, mss: Array = 1460.0) -> Array:
-    """Congestion signals per packet above which a rate cannot be had, from the simple bound.
+    """Congestion signals per packet above which a rate cannot be reached, from the simple bound.
 
     (MSS/(BW RTT))^2. Above 1 for rates that any loss allows.
 

@@ -33,7 +33,7 @@ class Fit:
     """Standard deviation of the points about the line, as a share of the window."""
 
     def window(self, p: Any) -> np.ndarray:
-        """What it gives at `p`."""
+        """The window at `p`."""
         return self.c * np.asarray(p, float) ** self.k
 
 
@@ -62,7 +62,7 @@ def fit(p: Any, window: Any, *, timeouts: Any = 0, k: float | None = None) -> Fi
         )
     x, y = np.log(x), np.log(y)
     with warnings.catch_warnings():
-        # Points that lie on one line exactly have no errors to tell; then they are 0.
+        # Points exactly on one line leave no residuals: the errors are 0.
         warnings.simplefilter("ignore")
         if k is None:
             (a, slope), cov = curve_fit(lambda x, a, k: a + k * x, x, y, p0=(0.0, SQUARE_ROOT))

@@ -72,5 +72,5 @@ def long_queue_share(n: Array) -> Array:
 
 
 def _share(ratio: Array) -> Array:
-    """What the ratio to the local connection is of the link that both fill together."""
+    """The share of the link, from the ratio to the local connection with which it is filled."""
     return ratio / (1.0 + ratio)

@@ -77,8 +77,8 @@ def overshoot_factor(p: Array, c: Array = 1.0) -> Array:
     packet_time=Input("time", "time that the slowest line takes for a packet"),
 )
 def filled_window(queue: Array, rtt: Array, packet_time: Array) -> Array:
-    """Window that fills a path and the queue before its slowest line: the peak, where nothing else loses
-    packets.
+    """Window that fills a path and the queue before its slowest line: the peak, if no packet is lost
+    elsewhere.
 
     queue + RTT/t.
 

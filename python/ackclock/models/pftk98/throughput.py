@@ -115,7 +115,7 @@ def timeout_share(p: Array, w: Array) -> Array:
 
 @formula("PFTK", name="pftk-backoff", result="G", unit="", p=P)
 def backoff_factor(p: Array) -> Array:
-    """What backoff makes of a run of timeouts: it lasts T0 G/(1-p) on average.
+    """Factor by which backoff lengthens a run of timeouts, which lasts T0 G/(1-p) on average.
 
     1 + p + 2p^2 + 4p^3 + 8p^4 + 16p^5 + 32p^6: timeouts double up to 64 T0.
 

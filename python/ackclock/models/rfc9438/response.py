@@ -9,7 +9,7 @@ RTT = Input("time", "round-trip time")
 MSS = Input("size", "segment size", default=1460.0)
 C = Input("number", "aggressiveness, segments/s^3", default=0.4)
 BETA = Input("ratio", "factor of a decrease", default=0.7)
-WINDOW = Input("packets", "average window to be had, segments")
+WINDOW = Input("packets", "average window to reach, segments")
 RENO = 1.2
 """Reno's constant in the tables of RFC 9438, from RFC 3649: a window of 1.2/sqrt(p)."""
 

@@ -1,4 +1,4 @@
-"""The algorithms and instruments of the paper as what they are here, and the tests that pin them."""
+"""The algorithms and instruments of the paper by what implements them here, and their tests."""
 
 from __future__ import annotations
 

@@ -94,11 +94,9 @@ def packets(
 
 
 def numbered(came: list[dict[str, Any]], sent: list[dict[str, Any]]) -> list[int]:
-    """For each packet that came, the place in the order of sending of the one that it is: the path keeps the
-    order, and the SYN-ACK met no queue.
-
-    Of copies of a segment the latest that can have come is taken, from the last packet to the first, so that
-    those before find theirs.
+    """For each packet that arrived, its index in the order of sending: the path keeps the order, and the
+    SYN-ACK met no queue. Among copies of a segment the latest possible one is taken, from the last packet to
+    the first, so that each is matched once.
     """
     least = min((c["time"] - s["time"] for c, s in zip(came[:1], sent[:1], strict=True)), default=0.0)
     places: list[int] = []
@@ -111,6 +109,6 @@ def numbered(came: list[dict[str, Any]], sent: list[dict[str, Any]]) -> list[int
             and sent[k]["time"] <= row["time"] - least + SOONER
         ):
             k -= 1
-            assert k >= 0, "what came was sent"
+            assert k >= 0, "every packet that arrived was sent"
         places.append(k)
     return places[::-1]

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import ackclock as ac
-from ackclock.plot.bands import half_width
 from ackclock.reproduce.item import Check, Setting
 from ackclock.results import Run
+from ackclock.results.confidence import half_width
 from ackclock.results.summary import response_times
 
 KEPT = [
@@ -123,12 +123,12 @@ def run(
     work that this is.
     """
 
-    def tell(part: float, _: str) -> None:
+    def report(part: float, _: str) -> None:
         setting.progress(share[0] + part * (share[1] - share[0]), label)
 
     todo = [scenarios] if isinstance(scenarios, ac.Scenario) else list(scenarios)
     if len(todo) == 1:
-        return gather([todo[0].simulate(workers=setting.workers, progress=tell)])
+        return gather([todo[0].simulate(workers=setting.workers, progress=report)])
     return gather(setting.run_all([one for s in todo for one in seeds(s)], label, share))
 
 

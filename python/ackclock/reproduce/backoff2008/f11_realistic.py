@@ -12,7 +12,9 @@ from ackclock.reproduce.item import Outcome, Setting, at_least, item
 
 HTTP, BOTH = "HTTP", "HTTP+p2p"
 LOAD = 1.0
-"""Mbit/s of payload for each client, whose links have 1 to 10: nobody is offered more than a link carries."""
+"""Mbit/s of payload for each client, whose links have 1 to 10: no client is offered more than its link
+carries.
+"""
 SECONDS, FULL = 24, 200
 SEEDS, FULL_SEEDS = 1, 2
 DRAIN, FULL_DRAIN = 20, 400

@@ -23,7 +23,7 @@ SUMS = [127, 64, 33, 18, 11, 8, 7]
 
 
 def rule(stack: str) -> tuple[str, list[tuple[str, str]]]:
-    """The backoff policy, and its parameters, that stands for a stack of the figure."""
+    """The backoff policy, and its parameters, of a stack of the figure."""
     if stack == "TCP":
         return "exponential", []
     if stack == "TCP*(inf)":
@@ -36,12 +36,13 @@ def rule(stack: str) -> tuple[str, list[tuple[str, str]]]:
     kind="CF",
     title="Timeout against backoff round, TCP to TCP*(inf)",
     choices={
-        "where the multipliers come from": "the backoff policies that simulations run, asked with an RTO "
-        "of 1 s"
+        "where the multipliers come from": (
+            "the backoff policies that simulations run, evaluated with an RTO of 1 s"
+        )
     },
 )
 def reproduce(setting: Setting) -> Outcome:
-    """Asks the backoff policies themselves for the timeouts of seven rounds."""
+    """Evaluates the backoff policies for the timeouts of seven rounds."""
     got = {
         stack: [ns / RTO_NS for ns in _core.backoff_schedule(*rule(stack), RTO_NS, ROUNDS)]
         for stack in EXPECTED

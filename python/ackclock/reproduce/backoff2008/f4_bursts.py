@@ -8,11 +8,11 @@ from matplotlib.figure import Figure
 
 import ackclock as ac
 from ackclock.plot import style
-from ackclock.plot.bands import half_width
 from ackclock.reproduce.backoff2008 import comparison, testbed
 from ackclock.reproduce.backoff2008.comparison import Comparison, ratio
 from ackclock.reproduce.backoff2008.testbed import NONE, TCP
 from ackclock.reproduce.item import Check, Outcome, Setting, at_most, item
+from ackclock.results.confidence import half_width
 
 LENGTHS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 """ON and OFF periods, seconds (B-A9)."""

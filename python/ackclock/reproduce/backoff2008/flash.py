@@ -104,8 +104,8 @@ class Violations:
     def __str__(self) -> str:
         share = 100 * self.copies / max(self.retransmissions, 1)
         words = (
-            f"{self.timeouts} timeouts below RTT and {self.copies} ({share:.3g} %) needless copies by "
-            "any cause"
+            f"{self.timeouts} timeouts below RTT and {self.copies} ({share:.3g} %) spurious retransmissions "
+            "by any cause"
         )
         return f"{words}, in {self.retransmissions} retransmissions"
 

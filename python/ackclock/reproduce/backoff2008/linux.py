@@ -96,9 +96,11 @@ TWIN_CHOICES = {
     "40 ms; backoff reset by a new acknowledgment. It has no RACK and no TLP, hence the fourth "
     "kernel, which has no probes and, before Linux 6.17, no RACK (later ones have it whatever "
     "tcp_recovery says), and the same twin as the first",
-    "timer wheel": "the twins' timers are exact; Linux's expire on ticks of 32 ms or more, so that flows "
-    "send again together, in bursts. With --full there is one twin more with such ticks, "
-    "added when the full form had been run and drop-tail's twins had fallen short",
+    "timer wheel": (
+        "the twins' timers are exact; Linux's expire on ticks of 32 ms or more, so that flows retransmit "
+        "together, in bursts. With --full there is one twin more with such ticks, added when the full form "
+        "had been run and drop-tail's twins had fallen short"
+    ),
     "twin of linear timeouts": "less than four full segments in flight (Linux counts packets): no backoff "
     "at the first six expiries in a row",
 }
@@ -145,7 +147,7 @@ def recovery(release: str) -> str:
     """What `PLAIN` comes to in a kernel of that release, such as `6.12.3-generic`, in words."""
     found = re.match(r"(\d+)\.(\d+)", release)
     if found is None:
-        return f"{PLAIN}: whether RACK is off cannot be told of the release `{release}`"
+        return f"{PLAIN}: whether RACK is off is not known for the release `{release}`"
     number = (int(found[1]), int(found[2]))
     if number >= RACK_ALWAYS:
         return (
@@ -206,7 +208,7 @@ class Kernels:
 
     measured: list[Measured]
     runs: list[dict[str, Any]]
-    """As `ackclock.cli.emulated` tells them, with `stack` and `seed`."""
+    """As `ackclock.cli.emulated` prints them, with `stack` and `seed`."""
     missing: dict[str, str]
     """What is missing for a stack, such as an option that the kernel does not have."""
 
@@ -222,12 +224,12 @@ def kernels(load: Load, stacks: dict[str, Linux], setting: Setting, share: tuple
     for n, batch in enumerate(batches):
         begin = share[0] + n * width
 
-        def tell(part: float, begin: float = begin) -> None:
+        def report(part: float, begin: float = begin) -> None:
             setting.progress(begin + part * width, "B-S9, real packets")
 
         sets = [[stacks[label].run(scenario.but({"seed": seed, "repeat": 1}))] for seed, label in batch]
         for (seed, label), runs in zip(
-            batch, side_by_side(sets, seconds=load.seconds + load.drain + 1, progress=tell), strict=True
+            batch, side_by_side(sets, seconds=load.seconds + load.drain + 1, progress=report), strict=True
         ):
             if isinstance(runs, str):
                 found.missing[label] = runs

@@ -13,7 +13,7 @@ READINGS = [
     ),
     (
         "B-A2, B-A8",
-        "When the count of timeouts ends is not said. Clients and servers are FreeBSD 6.1, where a "
+        "When the count of timeouts ends is not stated. Clients and servers are FreeBSD 6.1, where a "
         "sample of the round-trip time ends it; with timestamps, which FreeBSD offers, every new ack "
         "brings one. Without them a backed-off timeout stays until a segment that was sent once is "
         "acknowledged (Karn).",
@@ -23,23 +23,23 @@ READINGS = [
     (
         "B-A3",
         "Whether SYNs follow TCP*(n) or FreeBSD's own schedule, five timeouts before the first "
-        "doubling, is not said. In FreeBSD a data segment is sent again twelve times, and a connection "
+        "doubling, is not stated. In FreeBSD a data segment is retransmitted twelve times, and a connection "
         "is given up when it is not open after 75 s.",
-        "TCP*(n) for SYNs too, and nobody gives up, so that each flow has a response time; B-S6 has "
-        "FreeBSD's schedule and its giving up.",
+        "TCP*(n) for SYNs too, and no connection is given up, so that each flow has a response time; B-S6 "
+        "has FreeBSD's schedule and its giving up.",
     ),
     (
         "B-A8",
         "The queue is two bandwidth-delay products; of the mean round-trip time (105 ms) or of the "
-        "largest (200 ms) is not said. RED's settings are not given.",
+        "largest (200 ms) is not stated. RED's settings are not given.",
         "The mean, and thresholds at 1/6 and 1/2 of the queue; B-S6 and B-S10 have others.",
     ),
     (
         "B-A4, B-X3",
         "A violation of packet conservation is a timeout below the round-trip time, or any copy of "
         "what was not lost. Fast recovery makes such copies, too.",
-        "Timeouts below the round-trip time. This was chosen after both counts had been seen: of "
-        "copies by any cause, Trace-II has several per cent (notes of B-X3, and B-S6).",
+        "Timeouts below the round-trip time. This was chosen after both counts had been seen: of spurious "
+        "retransmissions by any cause, Trace-II has several per cent (notes of B-X3, and B-S6).",
     ),
     (
         "B-F6a",
@@ -61,7 +61,7 @@ WHERE = [
     ),
     (
         "Karn's rule without timestamps, and a timeout at or below the round-trip time",
-        "goodput collapses: what was sent again gives no sample, the timer does not learn, and only a "
+        "goodput collapses: what was retransmitted gives no sample, the timer does not learn, and only a "
         "backoff that is kept until a sample saves it",
         "B-S1; B-S5, first panel",
     ),

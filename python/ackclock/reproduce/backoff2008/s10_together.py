@@ -64,7 +64,7 @@ class Headline:
     most: float = np.inf
 
     def holds(self, value: float) -> bool:
-        """Whether a number is as the register has it."""
+        """Whether a number is within the register's bounds."""
         return bool(self.least <= value <= self.most)
 
 
@@ -146,7 +146,7 @@ class Verdicts:
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Its name."""
         return f"{self.headline.id}, {self.headline.words}"
 
 
@@ -200,7 +200,7 @@ def reproduce(setting: Setting) -> Outcome:
     )
     rows = points(result.table)
     found = verdicts(rows)
-    notes = [told(v) for v in found]
+    notes = [described(v) for v in found]
     return Outcome(
         [steady(v) for v in found],
         {"points": pa.Table.from_pylist(rows)},
@@ -221,7 +221,7 @@ def steady(v: Verdicts) -> Check:
     )
 
 
-def told(v: Verdicts) -> str:
+def described(v: Verdicts) -> str:
     """How often each choice decides."""
     if sum(v.held) in (0, len(v.held)):
         return f"{v.name}: nothing flips it"
@@ -245,7 +245,7 @@ def answer(found: list[Verdicts]) -> str:
             continue
         axis, (some, of) = max(v.flips.items(), key=lambda f: f[1][0] / f[1][1])
         text += (
-            f" {v.name} is as the register has it at {sum(v.held)} of {len(v.held)} points; most often "
+            f" {v.name} is within the register's bounds at {sum(v.held)} of {len(v.held)} points; most often "
             f"{AXES[axis]} decides, "
         )
         text += f"in {some} of {of} sets of points that differ in nothing else."
@@ -264,7 +264,7 @@ def picture(rows: list[dict[str, Any]]) -> Figure:
     values = np.array([[value[(*line, *column)] for column in across] for line in down])
     fig, axes = style.figure(
         "How much the tail gains, by what is chosen",
-        f"P99 of TCP over TCP*(inf), Trace-I; blue: at least {h.least:g}, as the register has it "
+        f"P99 of TCP over TCP*(inf), Trace-I; blue: at least {h.least:g}, as in the register "
         "(B-F3); orange: not",
         size=(9.0, max(4.0, 1.6 + 0.4 * len(down))),
     )

@@ -81,7 +81,9 @@ def scenario(name: str, extra: float, setting: Setting) -> ac.Scenario:
     },
 )
 def reproduce(setting: Setting) -> Outcome:
-    """Goodput after the change, needless copies, and the response times of flows that begin after it."""
+    """Goodput after the change, spurious retransmissions, and the response times of flows that begin after
+    it.
+    """
     cases = [(name, extra) for name in (LONG, WEB) for extra in EXTRAS]
     found = comparison.run([scenario(name, extra, setting) for name, extra in cases], setting, "B-S1")
     checks: dict[str, list[Check]] = {rule: [] for rule in RULES}
@@ -111,7 +113,7 @@ def reproduce(setting: Setting) -> Outcome:
                     "extra": extra,
                     "rule": rule,
                     "stack": label,
-                    "vain": vain(found, stack),
+                    "spurious": spurious(found, stack),
                     "mean": float(np.mean(late(found, stack, 50))),
                 }
                 | {key: float(found.number(stack, key).mean()) for key in ("goodput", "loss")}
@@ -120,15 +122,19 @@ def reproduce(setting: Setting) -> Outcome:
     notes = [
         (
             f"{r['population']}, + {r['extra']:g} s, {r['rule']}, {r['stack']}: goodput "
-            f"{r['goodput'] / 1e6:.3g} Mbit/s, {100 * r['vain']:.3g} % of data segments sent in vain, loss "
-            f"{100 * r['loss']:.3g} %"
+            f"{r['goodput'] / 1e6:.3g} Mbit/s, {100 * r['spurious']:.3g} % of data segments spuriously "
+            f"retransmitted, loss {100 * r['loss']:.3g} %"
         )
         + (f", median response {r['mean']:.3g} s" if r["population"] == WEB else "")
         for r in rows
     ]
     every = [c for rule in RULES for c in checks[rule]]
     return Outcome(
-        every, {"stacks": pa.Table.from_pylist(rows)}, {"vain": picture(rows)}, notes, answer(checks, rows)
+        every,
+        {"stacks": pa.Table.from_pylist(rows)},
+        {"spurious": picture(rows)},
+        notes,
+        answer(checks, rows),
     )
 
 
@@ -143,8 +149,8 @@ def late(found: Comparison, stack: str, percentile: float = 99) -> np.ndarray:
     return np.array(values)
 
 
-def vain(found: Comparison, stack: str) -> float:
-    """Needless copies over all data segments sent after the change."""
+def spurious(found: Comparison, stack: str) -> float:
+    """Spurious retransmissions over all data segments sent after the change."""
     runs = found.of(stack)
     copies, sent = (
         sum(pc.sum(flows[c]).as_py() or 0 for flows in runs)
@@ -164,7 +170,7 @@ def answer(checks: dict[str, list[Check]], rows: list[dict[str, Any]]) -> str:
     parts = []
     for rule, mine in checks.items():
         case = min(cases, key=lambda c: goodput(c, rule, NONE) / goodput(c, best(by, c), TCP))
-        vain = 100 * max(r["vain"] for r in rows if r["rule"] == rule and r["stack"] == NONE)
+        share = 100 * max(r["spurious"] for r in rows if r["rule"] == rule and r["stack"] == NONE)
         least = (
             f"{goodput(case, rule, NONE):.3g} Mbit/s without backoff and "
             f"{goodput(case, rule, TCP):.3g} with it"
@@ -174,8 +180,8 @@ def answer(checks: dict[str, list[Check]], rows: list[dict[str, Any]]) -> str:
         if all(c.holds for c in mine) and goodput(case, rule, TCP) < 0.5 * goodput(case, best(by, case), TCP):
             verdict = f"backoff itself does not help, as {best(by, case)} would"
         parts.append(
-            f"With {NAMES[rule]} {verdict}: at worst {least} {where}; up to {vain:.2g} % of segments "
-            "go in vain."
+            f"With {NAMES[rule]} {verdict}: at worst {least} {where}; up to {share:.2g} % of segments are "
+            "spurious retransmissions."
         )
     return " ".join(parts)
 
@@ -186,9 +192,9 @@ def best(by: dict[Any, dict[str, Any]], case: tuple[str, float]) -> str:
 
 
 def picture(rows: list[dict[str, Any]]) -> Figure:
-    """Segments sent in vain after the change: bars by rule, with and without backoff."""
+    """Segments spuriously retransmitted after the change: bars by rule, with and without backoff."""
     fig, axes = style.figure(
-        "Segments sent in vain after the round-trip time grew",
+        "Segments spuriously retransmitted after the round-trip time grew",
         "10 Mbit/s RED, SACK, minimum RTO 0.2 s; bars without a number are below 1 %",
     )
     cases = list(dict.fromkeys((r["population"], r["extra"]) for r in rows))
@@ -199,7 +205,7 @@ def picture(rows: list[dict[str, Any]]) -> Figure:
             y = [
                 100
                 * next(
-                    r["vain"]
+                    r["spurious"]
                     for r in rows
                     if (r["population"], r["extra"], r["rule"], r["stack"]) == (*case, rule, label)
                 )
@@ -215,7 +221,7 @@ def picture(rows: list[dict[str, Any]]) -> Figure:
             bars = axes.bar(at, y, width, label=f"{label}, {rule}", **look)
             axes.bar_label(bars, [f"{v:.2g}" if v >= 1 else "" for v in y], fontsize=7.5, padding=1)
         axes.set_xticks(range(len(cases)), [f"{name},\n+ {extra:g} s" for name, extra in cases], fontsize=9)
-        axes.set(ylabel="data segments sent in vain (%)")
+        axes.set(ylabel="data segments spuriously retransmitted (%)")
         axes.grid(True, axis="y")
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), fontsize=9, ncols=3)
     return fig

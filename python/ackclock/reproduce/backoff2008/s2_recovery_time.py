@@ -16,9 +16,9 @@ from ackclock.reproduce.item import Check, Outcome, Setting, item
 from ackclock.scenario import Workload
 
 BEGIN, SETTLED = 30, 10
-"""Seconds: when the episode begins; from when on the time before it counts."""
+"""Seconds: when the episode begins, and from when on the time before it is counted."""
 LENGTH, FULL_LENGTH = 10, 30
-"""Seconds that it lasts."""
+"""Duration of the episode, seconds."""
 AFTER, FULL_AFTER = 140, 500
 """Seconds that flows go on arriving afterwards."""
 SEEDS = 3
@@ -92,9 +92,9 @@ def reproduce(setting: Setting) -> Outcome:
                 {"episode": kind, "stack": label}
                 | {key: float(v.mean()) for key, v in measured[label].items()}
             )
-            told = ", ".join(f"{key} {shown(v)} s" for key, v in measured[label].items())
+            times = ", ".join(f"{key} {shown(v)} s" for key, v in measured[label].items())
             notes.append(
-                f"{kind}, {label}: {told}; {np.mean([line[end] for line in lines[stack]]):.4g} flows "
+                f"{kind}, {label}: {times}; {np.mean([line[end] for line in lines[stack]]):.4g} flows "
                 "under way at the end"
             )
         for key, words, most in (
@@ -146,8 +146,8 @@ def recovered(line: np.ndarray, end: int) -> float:
     """Seconds from the end of the episode until no more flows are under way than in the busiest second before
     it.
     """
-    calm = np.flatnonzero(line[end:] <= line[SETTLED:BEGIN].max())
-    return float(calm[0]) + 1.0 if calm.size else float(line.size - end)
+    quiet = np.flatnonzero(line[end:] <= line[SETTLED:BEGIN].max())
+    return float(quiet[0]) + 1.0 if quiet.size else float(line.size - end)
 
 
 def cleared(begins: np.ndarray, ends: np.ndarray, end: int) -> float:

@@ -82,7 +82,7 @@ def reproduce(setting: Setting) -> Outcome:
             "chance alone, the same flows": backed_off(found, trace, CHANCE),
         }
         for name, p in named.items():
-            rows.append({"trace": trace, "pair": name, **told(p)})
+            rows.append({"trace": trace, "pair": name, **described(p)})
             notes.append(f"Trace-{trace}, {name}: {words(p)}")
     paired["chance alone, Trace-I"] = pairs(found.of(f"{TCP}, I"), found.of(f"{CHANCE}, I"))
     return Outcome(
@@ -105,7 +105,7 @@ def backed_off(found: Comparison, trace: str, other: str) -> Pairs:
     return pairs(tcp, found.of(f"{other}, {trace}"))
 
 
-def told(p: Pairs) -> dict[str, float]:
+def described(p: Pairs) -> dict[str, float]:
     """A row of the table."""
     percentiles = {f"p{q}": float(np.percentile(p.ratio, q)) for q in (1, 50, 99)} if p.ratio.size else {}
     return {

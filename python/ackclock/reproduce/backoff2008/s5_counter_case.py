@@ -98,10 +98,11 @@ def scenario(flows: int, ratio: float, setting: Setting) -> ac.Scenario:
         "ratio, and with every rule where the timeout exceeds the largest round-trip time; "
         f"collapse of TCP*(inf) and not of TCP with {KARN} and {FLOWS[-1]} flows at 1/4 and "
         "below, and only with timeouts below the round-trip time",
-        "chosen after a first run": "that last check asked for half of all retransmissions to be needless "
-        "where goodput collapses; they are 2.6 % at the worst point, since an "
-        "overloaded queue drops most copies before they can be needless. Now "
-        "it asks for a timeout below the round-trip time per flow",
+        "chosen after a first run": (
+            "that last check asked for half of all retransmissions to be spurious where goodput collapses; "
+            "they are 2.6 % at the worst point, since an overloaded queue drops most copies before they "
+            "can arrive. Now it asks for a timeout below the round-trip time per flow"
+        ),
         "duration": f"{SECONDS} s ({FULL} s with --full), seed 1",
     },
 )
@@ -162,7 +163,7 @@ def reproduce(setting: Setting) -> Outcome:
     notes = [
         (
             f"{r['way']}, timeout {r['ratio']:g} round-trip times, {r['flows']} flows, {r['stack']}: goodput "
-            f"{r['goodput']:.3f} of the capacity, {100 * r['needless']:.3g} % of retransmissions needless, "
+            f"{r['goodput']:.3f} of the capacity, {100 * r['spurious']:.3g} % of retransmissions spurious, "
             f"loss {100 * r['loss']:.3g} %"
         )
         for r in rows
@@ -183,7 +184,7 @@ def row(found: Comparison, way: str, label: str, flows: int, ratio: float) -> di
         **{"way": way, "stack": label, "flows": flows, "ratio": ratio},
         "goodput": float(found.number(stack, "goodput").mean()) / (MBIT * 1e6),
         "loss": float(found.number(stack, "loss").mean()),
-        "needless": copies / max(resent, 1),
+        "spurious": copies / max(resent, 1),
         "violations": violations,
     }
 

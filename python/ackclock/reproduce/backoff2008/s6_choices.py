@@ -122,7 +122,7 @@ class Found:
         return max(flash.violations(c, NONE).percent for c in self.alone.values())
 
     def copies(self) -> float:
-        """All needless copies over retransmissions (%), the larger of both traces'."""
+        """All spurious retransmissions over retransmissions (%), the larger of both traces'."""
         return max(
             100 * v.copies / max(v.retransmissions, 1)
             for v in (flash.violations(c, NONE) for c in self.alone.values())
@@ -140,7 +140,7 @@ class Headline:
     most: float = np.inf
 
     def holds(self, value: float) -> bool:
-        """Whether a number is as the register has it."""
+        """Whether a number is within the register's bounds."""
         return bool(self.least <= value <= self.most)
 
 
@@ -153,7 +153,9 @@ HEADLINES = (
     ),
     Headline("B-X2", "goodput of TCP*(inf) over TCP", lambda f: f.goodput(), least=0.98),
     Headline("B-X3", "timeouts below RTT (% of retransmissions)", lambda f: f.violations(), most=1.0),
-    Headline("B-X3", "all needless copies (% of retransmissions)", lambda f: f.copies(), most=1.0),
+    Headline(
+        "B-X3", "spurious retransmissions of any cause (% of retransmissions)", lambda f: f.copies(), most=1.0
+    ),
     Headline(
         "B-F3", "Trace-I: P99 of TCP over TCP*(inf)", lambda f: f.p99(f.alone["I"], TCP, NONE), least=1.5
     ),
@@ -208,7 +210,7 @@ def measure(setting: Setting) -> dict[str, Found]:
 @item(
     "B-S6",
     kind="SIM",
-    title="How much hangs on what the paper leaves open?",
+    title="How much depends on what the paper leaves open?",
     choices={
         **testbed.CHOICES,
         "choices": "; ".join(c.name for c in CHOICES) + ": one thing differs each time",
@@ -289,13 +291,11 @@ def answer(held: np.ndarray) -> str:
     """What the results say."""
     named = [(f"{h.id}, {h.words}", mine) for h, mine in zip(HEADLINES, held, strict=True)]
     groups = {
-        "Whatever is chosen, these are as the register has them": [
-            name for name, mine in named if mine.all()
-        ],
-        "Whatever is chosen, these are not": [name for name, mine in named if not mine.any()],
-        f"These hang on the choice (as the register has them under so many of {len(CHOICES)})": [
-            f"{name} ({int(mine.sum())})" for name, mine in named if mine.any() and not mine.all()
-        ],
+        "Whatever is chosen, these checks hold": [name for name, mine in named if mine.all()],
+        "Whatever is chosen, these checks fail": [name for name, mine in named if not mine.any()],
+        (
+            f"These checks depend on the choice (in brackets: under how many of the {len(CHOICES)} they hold)"
+        ): [f"{name} ({int(mine.sum())})" for name, mine in named if mine.any() and not mine.all()],
     }
     return " ".join(f"{what}: {'; '.join(names)}." for what, names in groups.items() if names)
 
@@ -304,7 +304,7 @@ def picture(values: np.ndarray, held: np.ndarray) -> Figure:
     """A table of numbers, coloured by verdict."""
     fig, axes = style.figure(
         "Headline checks under other choices",
-        "blue: as the register has it; orange: not. One choice differs from the first column each time",
+        "blue: the check holds; orange: it fails. One choice differs from the first column each time",
         size=(11.0, 5.6),
     )
     with mpl.rc_context(style.SETTINGS):

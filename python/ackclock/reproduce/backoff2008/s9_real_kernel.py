@@ -31,7 +31,7 @@ LATENESS = 1e-3
 tenth of the shortest round trip.
 """
 NO_TAIL = "none: more than one connection in a hundred was given up"
-"""What stands for a 99th percentile where there is none."""
+"""Text in place of a 99th percentile where there is none."""
 COUNTERS = ("RetransSegs", "TCPTimeouts", "TCPLossProbes", "TCPSynRetrans", "ListenOverflows")
 
 
@@ -51,7 +51,7 @@ COUNTERS = ("RetransSegs", "TCPTimeouts", "TCPLossProbes", "TCPSynRetrans", "Lis
         "simulated server closes with its last byte, so that the answer ends at the same "
         "moment",
         "kernels": f"`{linux.COMMON['net.ipv4.tcp_congestion_control']}`, no metrics of earlier "
-        "connections; all else as it comes: RACK, tail loss probes, initial window 10, linear "
+        "connections; all else at its defaults: RACK, tail loss probes, initial window 10, linear "
         "SYN timeouts. All sockets have TCP_THIN_LINEAR_TIMEOUTS, or TCP_RTO_MAX_MS = 1000 for "
         "the ceiling",
         **linux.TWIN_CHOICES,
@@ -106,9 +106,9 @@ def _one(load: Load, stacks: dict[str, Linux], setting: Setting, share: tuple[fl
     shown_too = there | linux.WHEELED if setting.full else there
     twins = linux.simulated(load, shown_too, setting, (begin + 0.9 * (end - begin), end))
     rows = [{"queue": load.queue, **m.row()} for m in [*real.measured, *twins]]
-    notes = [f"{label} left out, neither passed nor failed: {why}" for label, why in real.missing.items()]
+    notes = [f"{label} skipped, neither passed nor failed: {why}" for label, why in real.missing.items()]
     notes += [
-        told(label, runs)
+        described(label, runs)
         for label in shown_too
         for world in (real.measured, twins)
         if (runs := [m for m in world if m.stack == label])
@@ -213,7 +213,9 @@ def options(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def unfit(runs: list[dict[str, Any]]) -> str | None:
-    """Why the emulator's delays were not those asked for, if so: then nothing can be said of the kernels."""
+    """Why the delays of the emulator were not as configured; None if they were. The kernels are not checked
+    then.
+    """
     late = max(run["path"]["mean_lateness"] for run in runs)
     if late > LATENESS:
         return (
@@ -228,7 +230,7 @@ def unfit(runs: list[dict[str, Any]]) -> str | None:
     )
 
 
-def told(label: str, runs: list[Measured]) -> str:
+def described(label: str, runs: list[Measured]) -> str:
     """A stack in one world in a line: means over the runs."""
     rows = [m.row() for m in runs]
     numbers = {key: [row[key] for row in rows] for key in ("mean", "median", "p99")}

@@ -92,8 +92,8 @@ def reproduce(setting: Setting) -> Outcome:
     notes = [
         (
             f"{row['timer']}, {row['karn']}, {row['flows']} senders: {row['timeouts']} violations, "
-            f"{100 * row['vain']:.3g} % of segments sent in vain, goodput {row['goodput']:.3f} of the "
-            "capacity"
+            f"{100 * row['spurious']:.3g} % of segments spuriously retransmitted, goodput "
+            f"{row['goodput']:.3f} of the capacity"
         )
         for row in rows
     ]
@@ -109,22 +109,22 @@ def _row(found: Comparison, name: str, rule: str, flows: int, seconds: int) -> d
         "karn": rule,
         "flows": flows,
         "timeouts": total["spurious_timeouts"],
-        "vain": total["unneeded_retransmissions"] / max(total["data_segments_sent"], 1),
+        "spurious": total["unneeded_retransmissions"] / max(total["data_segments_sent"], 1),
         "goodput": total["bytes_delivered"] * 8 / (RATE * 1e6 * seconds * len(runs)),
     }
 
 
 def picture(rows: list[dict[str, object]]) -> Figure:
-    """Share of segments sent in vain against the number of senders."""
+    """Share of segments spuriously retransmitted against the number of senders."""
     fig, axes = style.figure(
-        "Segments sent in vain without backoff",
+        "Segments spuriously retransmitted without backoff",
         f"{RATE} Mbit/s, RTT {1000 * RTT:g} ms, senders of before 1988",
     )
     with mpl.rc_context(style.SETTINGS):
         cases = [(name, rule) for name in TIMERS for rule in KARN]
         for i, (name, rule) in enumerate(cases):
             mine = [row for row in rows if (row["timer"], row["karn"]) == (name, rule)]
-            y = 100 * np.array([row["vain"] for row in mine], float)
+            y = 100 * np.array([row["spurious"] for row in mine], float)
             axes.plot(
                 [row["flows"] for row in mine],
                 y,
@@ -133,7 +133,7 @@ def picture(rows: list[dict[str, object]]) -> Figure:
                 label=f"{name}, {rule}",
                 **style.line(i),
             )
-        axes.set(xlabel="senders", ylabel="data segments sent in vain (%)", xscale="log")
+        axes.set(xlabel="senders", ylabel="data segments spuriously retransmitted (%)", xscale="log")
         axes.set_xticks(FLOWS, [str(n) for n in FLOWS])
         axes.minorticks_off()
         axes.set_ylim(bottom=0)

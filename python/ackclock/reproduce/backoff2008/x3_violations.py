@@ -13,16 +13,18 @@ from ackclock.reproduce.item import Outcome, Setting, at_least, at_most, item
     title="How often the implicit packet conservation principle is violated",
     choices={
         **testbed.CHOICES,
-        "violations": "timeouts whose original had arrived or was still to arrive, over all "
-        "retransmissions; needless copies by fast recovery have nothing to do with RTO and "
-        "RTT, and are in the notes. Chosen after both counts had been seen: of needless "
-        "copies by any cause Trace-II has several per cent instead of less than one",
+        "violations": (
+            "timeouts whose original had arrived or was still to arrive, over all retransmissions; "
+            "spurious retransmissions by fast recovery have nothing to do with RTO and RTT, and are in the "
+            "notes. Chosen after both counts had been seen: of spurious retransmissions by any cause "
+            "Trace-II has several per cent instead of less than one"
+        ),
         "duration": x2_goodput.DURATION,
         "flash crowd": "one crowd of datagrams as in B-F6a, whole run",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
-    """The share of retransmissions that were not needed, in figure 2 and in a flash crowd."""
+    """The share of retransmissions that were spurious, in figure 2 and in a flash crowd."""
     found = {}
     for i, trace in enumerate(x2_goodput.SECONDS):
         runs = x2_goodput.both(trace, setting, "B-X3", (0.25 * i, 0.25 * (i + 1)))

@@ -21,7 +21,7 @@ ROUNDS = 8
     tests=["crates/ackclock-policy/src/backoff/tests.rs::freebsd_spares_five_syns"],
 )
 def reproduce(setting: Setting) -> Outcome:
-    """Timeouts of SYNs and of data, asked of the policy."""
+    """Timeouts of SYNs and of data, from the policy."""
     syns, data = (
         [ns // SECOND for ns in backoff_schedule("freebsd-syn", [], BASE * SECOND, ROUNDS, syn)]
         for syn in (True, False)

@@ -1,4 +1,4 @@
-"""The algorithms E-A1 to E-A10 as the policies that they are, and the tests that pin them."""
+"""The algorithms E-A1 to E-A10 by the policies that implement them, and their tests."""
 
 from __future__ import annotations
 

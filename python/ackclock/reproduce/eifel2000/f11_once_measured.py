@@ -142,7 +142,7 @@ def reproduce(setting: Setting) -> Outcome:
         "which meets the cycle's shortest queue, so that the minimum is always timed.",
         f"With 4.4BSD-Lite's window (E-F8) it is missed in {missed[LITE]} of {cycles_of[LITE]} cycles: "
         "growing by more than a segment each round trip it loses several at once, two fast recoveries "
-        "and a timeout follow, and what is sent again is not timed. Its cycles do not look like the "
+        "and a timeout follow, and what is retransmitted is not timed. Its cycles do not look like the "
         "paper's.",
     ]
     return Outcome(checks, {"samples": found.table(), "minima": least}, {"rto": fig}, notes)

@@ -31,7 +31,7 @@ class Cut:
     age: float
     """That of the lost segment at the last ack."""
     effective: float
-    """Until the segment was sent again."""
+    """Until the segment was retransmitted."""
     timing: Timing
 
     @property
@@ -99,7 +99,7 @@ def reproduce(setting: Setting) -> Outcome:
     shown = [c for c in found if c.window == SHOWN]
     notes = [
         (
-            f"{c.host}, window {c.window}: RTO {c.rto:.4g} s, age {c.age:.4g} s, sent again after "
+            f"{c.host}, window {c.window}: RTO {c.rto:.4g} s, age {c.age:.4g} s, retransmitted after "
             f"{c.effective:.4g} s."
         )
         for c in shown
@@ -145,7 +145,7 @@ def figure(shown: list[Cut]) -> Figure:
             axes.axhline(c.rto, color="#555555", linewidth=1.0, linestyle=(0, (4, 3)), label="RTO")
             axes.plot([last - began], [c.effective], "o", color=style.COLOURS[1], markersize=5)
             axes.annotate(
-                f"sent again after {c.effective:.4g} s",
+                f"retransmitted after {c.effective:.4g} s",
                 (last - began, c.effective),
                 (8, 4),
                 textcoords="offset points",

@@ -144,7 +144,7 @@ def figure(packets: dict[str, pa.Table], found: dict[str, list[Expiry]]) -> Figu
                 label="duplicate acks",
             )
             axes.plot([], [], "o", color=style.COLOURS[0], markersize=5, label="sent")
-            axes.plot([], [], "x", color="#D55E00", markersize=6, label="sent again")
+            axes.plot([], [], "x", color="#D55E00", markersize=6, label="retransmitted")
             axes.axvline(
                 e.third - low,
                 color="#009E73",

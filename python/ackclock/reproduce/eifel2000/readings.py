@@ -41,7 +41,7 @@ READINGS = [
     ),
     (
         "E-E13",
-        "What the countdown does when the age has passed the timeout is not said.",
+        "What the countdown does when the age has passed the timeout is not stated.",
         "It fires at once.",
     ),
     (

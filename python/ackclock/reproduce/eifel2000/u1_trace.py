@@ -30,7 +30,7 @@ SETTLED = 60.0
         **{key: testbed.CHOICES[key] for key in ("line", "queue", "sender", "timers")},
         "trace": "the packets of simulated hosts, in the table `segments` that every world fills; "
         "timestamps off",
-        "window": "not in a trace: the flight stands for it, and half of the flight at the first "
+        "window": "not in a trace: the flight takes its place, and half of the flight at the first "
         "retransmission of a loss for the threshold",
         "sampling": "every segment by Karn's rule, or one after the other",
         "countdown": "on E-F8's line, where timeouts are frequent; those whose last ack brought a valid "
@@ -43,7 +43,7 @@ SETTLED = 60.0
     ],
 )
 def reproduce(setting: Setting) -> Outcome:
-    """What the packets tell, against what the sender itself logged; the figure replays both timers over one
+    """What the packets show, against what the sender itself logged; the figure replays both timers over one
     trace.
     """
     checks: list[Check] = []

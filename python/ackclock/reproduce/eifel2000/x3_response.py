@@ -86,7 +86,7 @@ class Response:
         "timer": "RFC 6298 with a minimum of 200 ms: one expiry in the spike",
         "window": f"the receiver's, {WINDOW // MSS} segments of {MSS} bytes; slow-start threshold "
         f"{THRESHOLD // MSS} segments to begin with",
-        "without": "timestamps offered, but nobody looks at them after a timeout",
+        "without": "timestamps offered, but not used after a timeout",
         "besides": "F-RTO (RFC 5682), and four ways of recovery",
     },
     tests=[
@@ -132,7 +132,7 @@ def reproduce(setting: Setting) -> Outcome:
     notes = [
         (
             f"{r.stack}: cwnd {r.before[0]} B before the timeout, {r.least} B after it, {r.after[0]} B "
-            f"a round trip after the spike; {r.retransmissions} sent again."
+            f"a round trip after the spike; {r.retransmissions} retransmitted."
         )
         for r in found
         if "newreno" in r.stack
@@ -143,8 +143,8 @@ def reproduce(setting: Setting) -> Outcome:
 def figure(run: Run) -> Figure:
     """What was sent around the spike, without and with the response."""
     shown = {
-        "newreno, without": "without: everything outstanding is sent again",
-        "newreno, Eifel": "Eifel: one segment is sent again",
+        "newreno, without": "without: everything outstanding is retransmitted",
+        "newreno, Eifel": "Eifel: one segment is retransmitted",
     }
     fig, panels = frame(
         "A spurious timeout",
@@ -168,7 +168,7 @@ def figure(run: Run) -> Figure:
         axes = panels[0]
         keys = [
             axes.plot([], [], "o", color=style.COLOURS[0], markersize=4, label="sent")[0],
-            axes.plot([], [], "x", color="#D55E00", markersize=5, label="sent again")[0],
+            axes.plot([], [], "x", color="#D55E00", markersize=5, label="retransmitted")[0],
             axes.plot([], [], color="#888888", label="acknowledged")[0],
         ]
         axes.legend(

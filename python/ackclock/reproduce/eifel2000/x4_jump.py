@@ -54,7 +54,7 @@ def reproduce(setting: Setting) -> Outcome:
 
 
 def jump(rows: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """The round-trip times, and what the timer makes of them."""
+    """The round-trip times, and the estimates of the timer."""
     rtt = np.append(np.full(rows, RTT), RTT + JUMP)
     window = {"flight_size": 6, "cwnd": 6, "ssthresh": 5}
     columns = {

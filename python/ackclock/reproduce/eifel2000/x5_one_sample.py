@@ -15,7 +15,7 @@ LEAST = {6: 1.23923, 8: 1.30524, 10: 1.24344, 20: 1.22352, 26: 1.19137, 40: 1.14
     choices={
         **model.CHOICES,
         "which segment is timed": "the first of each flight",
-        "load 4": "settles slowly: cycle 60 is looked at",
+        "load 4": "converges slowly: cycle 60 is checked",
     },
 )
 def reproduce(setting: Setting) -> Outcome:

@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow as pa
 
 import ackclock as ac
-from ackclock.plot.bands import half_width
 from ackclock.plot.sweeps import sweeps
 from ackclock.reproduce.interactive2007 import seen, testbed
 from ackclock.reproduce.interactive2007.seen import Seen
 from ackclock.reproduce.item import Check, Outcome, Setting, item, stated
 from ackclock.results import Run
+from ackclock.results.confidence import half_width
 from ackclock.results.summary import response_times
 
 LOSSES = (0.02, 0.05, 0.1)
@@ -184,7 +184,7 @@ def judged(rows: list[dict[str, Any]]) -> list[Check]:
     ],
     tests=[
         "tests/test_reproduce_interactive2007_comparators.py::test_a_probe_finds_a_packet_that_was_lost_alone",
-        "tests/test_reproduce_interactive2007_comparators.py::test_a_comparator_that_does_nothing_is_told",
+        "tests/test_reproduce_interactive2007_comparators.py::test_a_comparator_that_does_nothing_is_reported",
     ],
 )
 def reproduce(setting: Setting) -> Outcome:
@@ -231,7 +231,7 @@ def listed(rows: list[dict[str, Any]], name: str, what: str, times: float) -> st
 
 
 def answer(rows: list[dict[str, Any]], web: list[dict[str, Any]]) -> str:
-    """Whether a probe makes padding needless, in words."""
+    """Whether a probe makes padding unnecessary, in words."""
 
     def ms(name: str) -> dict[float, float]:
         return {p: 1e3 * float(of(rows, name, p, "latency").mean()) for p in LOSSES}

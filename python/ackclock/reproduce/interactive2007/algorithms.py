@@ -1,4 +1,4 @@
-"""The algorithms and instruments of the paper as what they are here, and the tests that pin them."""
+"""The algorithms and instruments of the paper by what implements them here, and their tests."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ rule(
         f"{STRATEGIES}::a_backlogged_flow_is_a_bulk_flow",
     ],
     choices={
-        "priority": "a packet is kept in the application until it leaves at once: no dummy stands before it"
+        "priority": (
+            "a packet is kept in the application until it leaves at once: no dummy is queued before it"
+        )
     },
 )
 rule(
@@ -132,7 +134,7 @@ rule(
         "tests/test_responses.py::test_a_packet_waits_from_its_first_copy_to_the_ack_that_covers_it",
         "tests/test_responses.py::test_what_is_read_of_a_trace_is_what_the_application_measured",
         "tests/test_responses.py::test_a_packet_that_arrives_behind_a_lost_one_has_its_own_ack",
-        "tests/test_responses.py::test_a_capture_tells_the_same",
+        "tests/test_responses.py::test_a_capture_gives_the_same",
         "tests/test_responses.py::test_a_selective_ack_is_a_packets_own",
     ],
     choices={
@@ -141,7 +143,7 @@ rule(
         "ack": "`time` runs to the first cumulative ack that covers a packet, `own` to its own ack, "
         "cumulative or selective",
         "loss ratio": "where both ends are known, what did not arrive over what was sent; at one end, what "
-        "was sent again",
+        "was retransmitted",
     },
 )
 rule(

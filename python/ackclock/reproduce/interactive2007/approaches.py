@@ -13,11 +13,11 @@ from matplotlib.figure import Figure
 
 import ackclock as ac
 from ackclock.plot import Measured, measured
-from ackclock.plot.bands import half_width
 from ackclock.reproduce.interactive2007 import seen, testbed
 from ackclock.reproduce.interactive2007.seen import Seen
 from ackclock.reproduce.interactive2007.testbed import Mix
 from ackclock.reproduce.item import Check, Setting, stated
+from ackclock.results.confidence import half_width
 from ackclock.scenario import Workload
 
 INTERACTIVE, BACKLOGGED, PADDED, DIVERSE = (
@@ -50,8 +50,8 @@ CHOICES = {
     "padding": "three dummies of 20 bytes, 1 ms apart (the paper gives no spacing); they count neither for "
     "response times nor for the loss ratio",
     "quick form": "leaves out the mix with 2 FTP flows",
-    "settings": "duration, seeds, mixes and backlogged flows were settled while first results were looked "
-    "at: with one backlogged flow and 2 seeds of 25 s I-F5a had a gain of 0.94 in a bin of "
+    "settings": "duration, seeds, mixes and backlogged flows were chosen while first results were looked at"
+    ": with one backlogged flow and 2 seeds of 25 s I-F5a had a gain of 0.94 in a bin of "
     "drop-tail that no run reaches now, and without the mix of 2 FTP flows RED's peak in the "
     "first bin",
     "duration": f"{SECONDS} s after {testbed.WARM:g} s of cross traffic alone ({testbed.FULL:g} s with "
@@ -81,7 +81,7 @@ def _padded(_: Mix) -> Workload:
 
 
 def _backlogged(mix: Mix) -> Workload:
-    # One among few; among many several, which add as little to them and tell more.
+    # One among few; among many several, which add as little to them and give more samples.
     flows = max(1, mix.ftp // BACKLOGGED_PART)
     sizes = {"bytes": f"{testbed.PAYLOAD}B", "dummy_bytes": f"{testbed.PAYLOAD}B"}
     return ac.Backlogged(

@@ -11,11 +11,11 @@ import numpy as np
 
 import ackclock as ac
 from ackclock.models import interactive2007 as i
-from ackclock.plot.bands import half_width
 from ackclock.reproduce.interactive2007 import f4_gain, seen, testbed
 from ackclock.reproduce.interactive2007.seen import Seen
 from ackclock.reproduce.item import Setting
 from ackclock.results import Run
+from ackclock.results.confidence import half_width
 
 INTERACTIVE, BACKLOGGED = "interactive", "backlogged"
 SECONDS = {0.005: 40, 0.01: 60, 0.02: 100, 0.035: 200, 0.05: 200, 0.08: 300, 0.12: 400}

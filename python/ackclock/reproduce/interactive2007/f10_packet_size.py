@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import ackclock as ac
-from ackclock.plot.bands import half_width
 from ackclock.plot.sweeps import sweeps
 from ackclock.reproduce.item import Check, Outcome, Setting, at_least, item, stated
 from ackclock.results import Run
+from ackclock.results.confidence import half_width
 
 SIZES = (128, 256, 512, 1024)
 """Segments of the telnet flows, payload bytes."""
@@ -46,17 +46,17 @@ def scenario(limit: str, seed: int, full: bool) -> ac.Scenario:
 
 
 def losses(run: Run) -> dict[int, tuple[int, int]]:
-    """By size, the packets of the telnet flows that were sent and those that were lost: a retransmission that
-    was needed is a loss.
+    """By size, the packets of the telnet flows that were sent and those that were lost: a
+    retransmission counts as a loss unless it is spurious.
     """
     found = {}
     for size in SIZES:
         flows = run.flows.filter(pc.equal(run.flows["group"], f"{size}"))
-        sent, again, vain = (
+        sent, resent, spurious = (
             pc.sum(flows[c]).as_py()
             for c in ("data_segments_sent", "retransmitted_segments", "unneeded_retransmissions")
         )
-        found[size] = (sent, again - vain)
+        found[size] = (sent, resent - spurious)
     return found
 
 
@@ -91,7 +91,7 @@ def ordered(by_size: dict[int, np.ndarray]) -> Check:
         f"and OFF periods of 0.5 s on average (shape 1.5), {PARETO[0]} while ON; every "
         f"packet of both has {MEAN} bytes, the paper's mean",
         "TCP": "NewReno, an ack for every segment, minimum RTO 1 s, initial RTO 3 s",
-        "lost": "retransmissions that the receiver needed, over data segments sent",
+        "lost": "retransmissions that were not spurious, over data segments sent",
         "random numbers": f"seeds 1 to {SEEDS} (1 to {FULL_SEEDS} with --full); intervals are 95 % "
         "confidence from the spread between them",
         "duration": f"{SECONDS} s ({FULL} s with --full)",

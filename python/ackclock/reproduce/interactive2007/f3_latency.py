@@ -26,7 +26,7 @@ def largest_agreeing(b: float) -> float:
     kind="CF",
     title="Expected latency against loss: interactive and backlogged flows",
     choices={
-        "RTT": f"{RTT:g} s; RTO {RTO:g} s as the paper has it",
+        "RTT": f"{RTT:g} s; RTO {RTO:g} s as in the paper",
         "packets per ack": "b = 1 in the figure; the checks hold b = 2 too",
         "Q of random losses": "the exact binomial share of I-E7, averaged over windows from 1 to round(2 "
         "E[w])",

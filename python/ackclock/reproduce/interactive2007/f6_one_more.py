@@ -5,9 +5,9 @@ import pyarrow as pa
 
 import ackclock as ac
 from ackclock.plot import Measured, measured
-from ackclock.plot.bands import half_width
 from ackclock.reproduce.interactive2007 import testbed
 from ackclock.reproduce.item import Outcome, Setting, at_most, item, stated
+from ackclock.results.confidence import half_width
 
 FLOWS = (1, 5, 10, 20, 40)
 SECONDS, SEEDS, FULL_SEEDS = 10, 3, 5
@@ -54,7 +54,7 @@ def loss(setting: Setting, queue: str, share: tuple[float, float]) -> dict[int, 
     kind="SIM",
     title="Loss against the number of backlogged flows, with and without one more",
     choices={
-        "path": "access links of 100 Mbit/s, a bottleneck of 10 Mbit/s, 2 ms each, as the paper has it",
+        "path": "access links of 100 Mbit/s, a bottleneck of 10 Mbit/s, 2 ms each, as in the paper",
         "queue": "40 kB at the bottleneck; RED, and drop-tail that counts bytes: the paper does not say "
         "which. Access links lose nothing",
         **{key: testbed.CHOICES[key] for key in ("RED", "packets", "TCP", "window", "acks", "timer")},

@@ -19,7 +19,7 @@ from ackclock.reproduce.real import side_by_side
 PLAIN, PADDED = "telnet", "padded"
 """The two applications, and the names of their workloads."""
 SACK, NEWRENO, AS_IS = "SACK, RTO 1 s, no probes", "NewReno, RTO 1 s", "Linux as it is"
-"""The kernels: two set up towards the paper's TCP, one as it comes."""
+"""The kernels: two set up towards the paper's TCP, one at its defaults."""
 RTT = 0.1
 RTO = 1.0
 """Of the paper's TCP, which is what equations (3) and (12) are evaluated with (register, section (c))."""
@@ -72,7 +72,7 @@ SLOW_TIMER = {
     "net.ipv4.tcp_recovery": "0",
     "net.ipv4.tcp_frto": "0",
     "net.ipv4.tcp_timestamps": "0",
-    # A packet is sent again as it was.
+    # A packet is retransmitted as it was.
     "net.ipv4.tcp_retrans_collapse": "0",
 }
 """The paper's timer, no loss probes, no timestamps: a dummy is 60 bytes (I-A6), and a doubled timeout stays
@@ -199,7 +199,7 @@ class Found:
 
     measured: list[Measured]
     runs: list[dict[str, Any]]
-    """As `ackclock.cli.emulated` tells them, with `kernel` and `p`."""
+    """As `ackclock.cli.emulated` prints them, with `kernel` and `p`."""
     missing: str = ""
 
     def rto(self, kernel: str) -> float:
@@ -234,12 +234,12 @@ def real(load: Load, setting: Setting, share: tuple[float, float]) -> Found:
     found = Found([], [])
     for n, batch in enumerate(batches):
 
-        def tell(part: float, begin: float = share[0] + n * width) -> None:
+        def report(part: float, begin: float = share[0] + n * width) -> None:
             setting.progress(begin + part * width, "I-S1, real packets")
 
         sets = [[asked(load, p, label)] for label, p in batch]
         for (label, p), runs in zip(
-            batch, side_by_side(sets, seconds=load.seconds + 1, progress=tell), strict=True
+            batch, side_by_side(sets, seconds=load.seconds + 1, progress=report), strict=True
         ):
             if isinstance(runs, str):
                 return Found([], [], runs)

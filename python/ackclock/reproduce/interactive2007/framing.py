@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 import ackclock as ac
 from ackclock.models.interactive2007 import break_even_loss
 from ackclock.plot import style
-from ackclock.plot.bands import half_width
 from ackclock.reproduce.interactive2007 import latency, testbed
 from ackclock.reproduce.item import Setting
+from ackclock.results.confidence import half_width
 
 TCP, FRAMED = "TCP", "TCP-SF"
 FLOWS = 30

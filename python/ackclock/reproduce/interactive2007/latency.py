@@ -25,14 +25,14 @@ def mean(run: Run, group: str | None = None) -> float:
 
 
 def loss(run: Run, group: str | None = None) -> float:
-    """Share of the data packets of the interactive flows that were lost: a retransmission that the receiver
-    needed is a loss.
+    """Share of the data packets of the interactive flows that were lost: a
+    retransmission counts as a loss unless it is spurious.
     """
-    sent, again, vain = (
+    sent, resent, spurious = (
         total(run, c, group)
         for c in ("data_segments_sent", "retransmitted_segments", "unneeded_retransmissions")
     )
-    return (again - vain) / sent if sent else float("nan")
+    return (resent - spurious) / sent if sent else float("nan")
 
 
 def total(run: Run, column: str, group: str | None = None) -> float:

@@ -154,13 +154,13 @@ def asked(load: Load, p: float) -> dict[str, Any]:
 def real(load: Load, setting: Setting, share: tuple[float, float]) -> Found:
     """The runs on real packets, side by side."""
 
-    def tell(part: float) -> None:
+    def report(part: float) -> None:
         setting.progress(share[0] + part * (share[1] - share[0]), "I-S2, real packets")
 
     found = Found([], [])
     for p, runs in zip(
         load.losses,
-        side_by_side([[asked(load, p)] for p in load.losses], seconds=load.seconds + 1, progress=tell),
+        side_by_side([[asked(load, p)] for p in load.losses], seconds=load.seconds + 1, progress=report),
         strict=True,
     ):
         if isinstance(runs, str):

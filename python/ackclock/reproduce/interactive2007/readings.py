@@ -21,7 +21,7 @@ READINGS = [
     (
         "I-F3, I-F4, I-F7",
         "Round-trip time and packets per ack are not stated. Whether a smaller minimum RTO is worse "
-        "than a backlogged flow hangs on both.",
+        "than a backlogged flow depends on both.",
         "0.1 s and an ack per packet; I-F7 checks the loss up to which the statement holds in four cases.",
     ),
     (
@@ -32,8 +32,8 @@ READINGS = [
     ),
     (
         "I-A6, I-S1",
-        "An application's dummies must be spaced, or TCP makes one packet of them; how far apart is "
-        "not said. Dummies are lost too: (11) and (12) have losses of the data alone.",
+        "An application's dummies must be spaced, or TCP makes one packet of them; how far apart is not "
+        "stated. Dummies are lost too: (11) and (12) have losses of the data alone.",
         "1 ms apart. A lost dummy costs what its TCP makes of it: with NewReno a timeout, a window of "
         "one and a doubled RTO.",
     ),
@@ -44,7 +44,7 @@ READINGS = [
         "duplicate or a selective one, comes at once. The equations know of no packet that waits for "
         "another.",
         "The packet's own ack, with which simulations agree with the equations up to a loss of 3.5 %, "
-        "as the paper has it; to the cumulative ack they do up to 2 % (I-F5b). Chosen after both had "
+        "as in the paper; to the cumulative ack they do up to 2 % (I-F5b). Chosen after both had "
         "been seen. What applications record runs to the cumulative ack.",
     ),
     (

@@ -25,7 +25,7 @@ from ackclock.reproduce.item import Check, Outcome, Setting, at_most, between, e
 QUICK = Load((0.05, 0.1), 800, 8, tuple(KERNELS))
 FULL = Load((0.02, 0.05, 0.1, 0.2), 800, 60, (*KERNELS, *THREE_DUPLICATES))
 BAND = (0.75, 4 / 3)
-"""Between which a ratio of two means must lie: four standard errors of what the quick form can tell where
+"""Between which a ratio of two means must lie: four standard errors of what the quick form can resolve where
 fewest packets are lost.
 """
 LATENESS = 0.002
@@ -49,19 +49,21 @@ COUNTERS = ("RetransSegs", "TCPTimeouts", "TCPLossProbes", "TCPSackRecovery", "T
         "The emulator's link is the simulator's",
         "response time": "from the write to the acknowledgment, as the kernel stamps it (SO_TIMESTAMPING, "
         "TX_ACK)",
-        SACK: "of the paper's TCP what a current kernel can be: RTO 1 s (tcp_rto_min_us), no probes, no "
-        "F-RTO, no timestamps, Reno's window, every packet acknowledged at once. Three duplicates "
-        "are not needed: kernels from 6.17 on find losses by RACK whatever tcp_recovery says, where "
-        "SACK is used",
+        SACK: (
+            "of the paper's TCP what a current kernel can be: RTO 1 s (tcp_rto_min_us), no probes, no "
+            "F-RTO, no timestamps, Reno's window, every packet acknowledged at once. Three duplicates are "
+            "not required: kernels from 6.17 on find losses by RACK whatever tcp_recovery says, where SACK "
+            "is used"
+        ),
         NEWRENO: "the same without SACK, where three duplicates are still counted; with --full",
-        AS_IS: "CUBIC, and all else as it comes: RTO at least 200 ms above SRTT, RACK, tail loss probes, "
+        AS_IS: "CUBIC, and all else at its defaults: RTO at least 200 ms above SRTT, RACK, tail loss probes, "
         "delayed acks",
         "twins": "RACK as RFC 8985 has it, with probes as in the kernel or without; NewReno. Their timers "
         "are exact, Linux's expire on ticks of 4 to 32 ms. Each packet is acknowledged at once, "
         "as Linux does after a gap longer than the RTO. Linux counts its window in packets, "
         "dummies too, the engine in bytes: the twins' dummies are as long as packets, and each "
         "fills a segment",
-        "closed forms": "(3) and (12) with the RTO that the kernel tells of plain flows (median at the "
+        "closed forms": "(3) and (12) with the RTO that the kernel reports for plain flows (median at the "
         "end). For checks they are taken over the packets whose ack comes before the run "
         "ends, as both worlds count them",
         "waiting for a timeout": "taking longer than half an RTO beyond the RTT, and than 2.5 RTT",
@@ -88,7 +90,7 @@ def reproduce(setting: Setting) -> Outcome:
         return Outcome([], skipped=problem)
     twins = for_real.simulated(load, setting, (0.8, 1.0))
     notes = (
-        [told(load, kernel, real, twins) for kernel in load.kernels]
+        [described(load, kernel, real, twins) for kernel in load.kernels]
         + [counted(real, kernel) for kernel in load.kernels]
         + [punctuality(real.runs)]
     )
@@ -103,7 +105,9 @@ def reproduce(setting: Setting) -> Outcome:
 
 
 def unfit(runs: list[dict[str, Any]]) -> str | None:
-    """Why the emulator's delays were not those asked for, if so: then nothing can be said of the kernels."""
+    """Why the delays of the emulator were not as configured; None if they were. The kernels are not checked
+    then.
+    """
     late = max(run["path"]["mean_lateness"] for run in runs)
     if late > LATENESS:
         return (
@@ -195,7 +199,7 @@ def answer(load: Load, real: Found) -> str:
     return f"Mean response time of plain against padded typing. {'. '.join(sentences)}."
 
 
-def told(load: Load, kernel: str, real: Found, twins: list[Measured]) -> str:
+def described(load: Load, kernel: str, real: Found, twins: list[Measured]) -> str:
     """A kernel beside its twin and the closed forms, in a line."""
     rto, parts = real.rto(kernel), []
     for p in load.losses:

@@ -46,7 +46,7 @@ TIE = 1.1
         "moments as in the simulator's first run",
         "packets": f"{over_engine.PACKET} bytes, which is the largest segment; on average every "
         f"{over_engine.THINK:g} s in each flow, of a backlogged one every "
-        f"{over_engine.BUSY_THINK:g} s (chosen after a first run, in which its 84 packets told "
+        f"{over_engine.BUSY_THINK:g} s (chosen after a first run, in which its 84 packets described "
         "too little)",
         "path": f"{1e3 * over_engine.RTT:g} ms and no queue; data packets are lost at random, acks are "
         "not. The emulator's link is the simulator's",
@@ -94,7 +94,10 @@ def reproduce(setting: Setting) -> Outcome:
         return Outcome([], skipped=problem)
     twins = over_engine.simulated(load, setting, (0.7, 1.0))
     table = pa.Table.from_pylist([m.row() for m in (*real.measured, *twins)])
-    notes = [told(name, load, real, twins) for name in STRATEGIES] + [counted(real), punctuality(real.runs)]
+    notes = [described(name, load, real, twins) for name in STRATEGIES] + [
+        counted(real),
+        punctuality(real.runs),
+    ]
     return Outcome(
         checks(load, real, twins),
         {"runs": table},
@@ -143,7 +146,7 @@ def answer(load: Load, real: Found, twins: list[Measured]) -> str:
     return f"Mean response time in ms on real packets (simulated), {'; '.join(sentences)}."
 
 
-def told(name: str, load: Load, real: Found, twins: list[Measured]) -> str:
+def described(name: str, load: Load, real: Found, twins: list[Measured]) -> str:
     """A strategy in both worlds, in a line."""
     parts = []
     for p in load.losses:

@@ -1,4 +1,4 @@
-"""Approaches I to III, and Smart Framing, as what they are here, and the tests that pin them."""
+"""Approaches I to III, and Smart Framing, by what implements them here, and their tests."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ rule(
     choices={
         "waiting": "a duplicate ack is waited for as long as a retransmission timeout; the paper does not "
         "say",
-        "other segments outstanding": "copied as well where SACK tells what was a duplicate; not stated",
+        "other segments outstanding": "copied as well where SACK reports what was a duplicate; not stated",
     },
 )
 rule(

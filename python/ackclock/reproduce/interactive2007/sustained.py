@@ -14,10 +14,10 @@ from matplotlib.figure import Figure
 import ackclock as ac
 from ackclock.models.interactive2007 import flows_sustained
 from ackclock.plot import style
-from ackclock.plot.bands import half_width
 from ackclock.reproduce.interactive2007 import latency, seen, testbed
 from ackclock.reproduce.item import Check, Outcome, Setting, at_most, between, stated
 from ackclock.results import Run
+from ackclock.results.confidence import half_width
 
 RATE, RTT = 1.5, 0.1
 """Mbit/s of the bottleneck, and seconds of round trip."""
@@ -37,7 +37,7 @@ READ = 40
 simulating.
 """
 DUMMIES = {PADDED: 20, BACKLOGGED: testbed.PAYLOAD - 1}
-"""Payload of dummies, by which they are told from packets."""
+"""Payload of dummies, by which they are distinguished from packets."""
 GROUP = "read"
 
 

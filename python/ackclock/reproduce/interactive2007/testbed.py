@@ -41,8 +41,8 @@ RED, RED_BYTES, DROP_TAIL_BYTES, DROP_TAIL_PACKETS = (
 )
 
 CHOICES = {
-    "path": f"dumbbell of {RATE:g} Mbit/s, {1e3 * RTT:g} ms round trip, {BUFFER / 1e3:g} kB, as the paper "
-    "has it; access without a rate (not stated)",
+    "path": f"dumbbell of {RATE:g} Mbit/s, {1e3 * RTT:g} ms round trip, {BUFFER / 1e3:g} kB, as in the paper"
+    "; access without a rate (not stated)",
     "RED": "thresholds at 5 and 15 packets, w_q 0.002, max_p 0.1, gentle, mean packet 500 bytes: ns-2's "
     "defaults (not stated, I-A10)",
     "packets": f"{PAYLOAD} bytes of payload, {PAYLOAD + HEADERS} on the wire, of all flows; the paper has "
@@ -57,7 +57,7 @@ CHOICES = {
     "behind a lost packet waits with it",
     "cross traffic": f"{', '.join(map(str, FTP))} FTP flows, HTTP of Trace-I (B-A7) for a fifth of the "
     "link, 0.5 Mbit/s of datagrams (not stated)",
-    "loss ratio": "of the measured flows: data packets sent again for a loss over data packets sent",
+    "loss ratio": "of the measured flows: data packets retransmitted for a loss over data packets sent",
 }
 """What the paper leaves unstated, or what decides, for the choices of an item."""
 

@@ -36,7 +36,7 @@ def scenario(lost: dict[str, int]) -> ac.Scenario:
 
 
 def waited(run: Run) -> float:
-    """Seconds between the copies of what was sent again, all together."""
+    """Seconds between the copies of what was retransmitted, all together."""
     rows = run.traces["segments"]
     own = rows.filter(pc.and_(pc.equal(rows["connection"], 0), rows["sent"]))
     syns, data = (

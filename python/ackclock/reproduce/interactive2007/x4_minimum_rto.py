@@ -10,12 +10,12 @@ from matplotlib.figure import Figure
 import ackclock as ac
 from ackclock.models import interactive2007 as i
 from ackclock.plot import style
-from ackclock.plot.bands import half_width
 from ackclock.reproduce.interactive2007 import latency, seen, testbed
 from ackclock.reproduce.interactive2007.artificial import ROUND_TRIP
 from ackclock.reproduce.interactive2007.seen import Seen
 from ackclock.reproduce.item import Check, Outcome, Setting, item, six_digits, stated
 from ackclock.results import Run
+from ackclock.results.confidence import half_width
 
 LOSSES = (0.02, 0.05, 0.1)
 FLOORS = np.array([0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0])
@@ -62,7 +62,7 @@ def runs(p: float, seed: int, full: bool) -> dict[str, ac.Scenario]:
         f"{floor:g} {ALWAYS}": one(testbed.telnet(FLOWS), ALWAYS, testbed.tcp(min_rto=float(floor)), seconds)
         for floor in FLOORS
     }
-    # Dummies are a byte shorter than data, by which they are told apart.
+    # Dummies are a byte shorter than data, by which they are distinguished.
     dummies = {"bytes": f"{testbed.PAYLOAD}B", "dummy_bytes": f"{DUMMY}B"}
     found[BACKLOGGED] = one(
         ac.Backlogged(flows=1, think=f"{MARKS:g}s", **dummies, **testbed.measured()),

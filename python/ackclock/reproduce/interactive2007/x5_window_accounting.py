@@ -123,7 +123,7 @@ def judged(p: float, flow: dict[str, Any]) -> list[Check]:
         "path": "the default dumbbell with nothing else on it",
         "flow": f"one telnet flow with two copies of each packet, {THINK:g} s apart on average rather than "
         "1 s, so that each is alone",
-        "acks": testbed.CHOICES["acks"] + ": delayed acks are off, as the paper has it",
+        "acks": testbed.CHOICES["acks"] + ": delayed acks are off, as in the paper",
         "waiting": "a duplicate ack is waited for as long as a retransmission timeout: the paper does not "
         "say",
         "random numbers": "seed 1",

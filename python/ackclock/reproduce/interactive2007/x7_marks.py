@@ -13,7 +13,7 @@ from ackclock.results.responses import Responses, mean
 RATE = 0.2
 """Mbit/s: little, so that a second has few dummies."""
 PACKET, DUMMY = 300, testbed.PAYLOAD
-"""Payload of a packet and of a dummy: different, so that a trace tells one from the other."""
+"""Payload of a packet and of a dummy: different, so that a trace distinguishes them."""
 SECONDS, SEEDS, FULL_SEEDS = 1000, 2, 5
 LOSS = 0.02
 MERGED = 0.005
@@ -50,7 +50,7 @@ def packets(run: Run) -> Responses:
     choices={
         "flow": f"the backlogged source, whose packets take the place of marks; {RATE:g} Mbit/s, "
         "receiver's window of two dummies",
-        "told apart": f"dummies are {DUMMY} bytes, packets {PACKET}: the trace shows which is which",
+        "distinguished by": f"dummies are {DUMMY} bytes, packets {PACKET}: the trace shows which is which",
         "marked in a trace": f"{seen.MARKED} processes of marks with a mean of {testbed.THINK:g} s over "
         "every packet of the same flow",
         "loss": f"none in the checks, where segments keep the sizes that were written; {100 * LOSS:g} % "
@@ -120,7 +120,7 @@ def reproduce(setting: Setting) -> Outcome:
                 "of_marked": mean(np.concatenate([m.time for m in marks])),
             }
         )
-    told_apart = [r for r in rows if not r["loss"]]
+    without_loss = [r for r in rows if not r["loss"]]
     checks += [
         *(
             within(
@@ -129,7 +129,7 @@ def reproduce(setting: Setting) -> Outcome:
                 r["packets"],
                 MERGED * r["packets"],
             )
-            for r in told_apart
+            for r in without_loss
         ),
         *(
             within(
@@ -138,7 +138,7 @@ def reproduce(setting: Setting) -> Outcome:
                 r["of_packets"],
                 1e-3,
             )
-            for r in told_apart
+            for r in without_loss
         ),
     ]
     notes = [

@@ -1,4 +1,4 @@
-"""J-A1: a sender in equilibrium sends when, and only when, an ack tells that a packet has left."""
+"""J-A1: a sender in equilibrium sends when, and only when, an ack reports that a packet has left."""
 
 from __future__ import annotations
 

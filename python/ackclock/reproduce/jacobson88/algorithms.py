@@ -1,4 +1,4 @@
-"""The algorithms J-A1 to J-A17 as the policies that they are, and the tests that pin them."""
+"""The algorithms J-A1 to J-A17 by the policies that implement them, and their tests."""
 
 from __future__ import annotations
 
@@ -270,7 +270,7 @@ rule(
     ],
     points=rates,
     choices={
-        "who tells the source of a loss": "the receiver, by 40 bytes over the way back, at once for each "
+        "who reports a loss to the source": "the receiver, by 40 bytes over the way back, at once for each "
         "gap in the numbers of the datagrams",
         "what a report means": "congestion, once for all the datagrams that were under way when the rate "
         "fell last",

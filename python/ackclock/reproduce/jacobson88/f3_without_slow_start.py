@@ -162,8 +162,8 @@ def reproduce(setting: Setting) -> Outcome:
         "phases": pa.table({k: [getattr(s, k) for s in found] for k in ("began", "used", "resent", "times")}),
     }
     notes = [
-        f"The run shown sent {shown.transfer.time.size} packets, {shown.transfer.retransmissions} of "
-        "them again; paper: 35 % used, nearly everything sent at least twice, bytes 54 to 58 KB five "
+        f"The run shown sent {shown.transfer.time.size} packets, {shown.transfer.retransmissions} of them "
+        "retransmissions; paper: 35 % used, nearly everything sent at least twice, bytes 54 to 58 KB five "
         "times.",
         f"Over the first minute {minute[0] * testbed.SHARE_DATA / KB:.3g} KB/s, {100 * minute[0]:.0f} "
         "%; paper: 7 KB/s, 35 %, however long it runs.",

@@ -21,7 +21,7 @@ CHOICES = {
     "window of 8 packets, 2.5 s when flat, up to 1 s more within each window between packets 10 "
     "and 50, a rise to 10 s from packet 50 to 58, a fall from 66 to 74, noise of +/- 2 %",
     "flat": "the packets after the 90th, two windows after the end of the fall; from which packet on "
-    "matters for J-F6, which tells more",
+    "matters for J-F6",
 }
 
 

@@ -11,8 +11,8 @@ PACKETS = testbed.WINDOW // testbed.DATA
 
 
 def first_burst(conversations: int) -> dict[str, float]:
-    """What the first windows of so many old TCPs that start at once do to the queue, before anything is sent
-    again.
+    """What the first windows of so many old TCPs that start at once do to the queue, before anything is
+    retransmitted.
     """
     run = ac.simulate(
         four_path(),

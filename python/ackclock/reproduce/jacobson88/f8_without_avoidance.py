@@ -90,18 +90,18 @@ def reproduce(setting: Setting) -> Outcome:
     shown = Totals.of(run, four.PLOTTED)
     longer = totals(setting, (len(READINGS) / (len(READINGS) + 1), 1.0), 200)
     notes = [
-        f"The run shown: {shown.resent} of {shown.sent} packets again (paper: 4000 of 11000); "
+        f"The run shown: {shown.resent} of {shown.sent} packets retransmitted (paper: 4000 of 11000); "
         f"rates {listed(shown.rates)} KB/s (paper: 8, 5, 5, 0.5); "
         f"{link - shown.delivered:.1f} KB/s of the link missing (paper: 6).",
         f"In 200 s: {min(t.sent for t in longer)} to {max(t.sent for t in longer)} packets.",
         "With the other ends of RFC 793's ranges, alpha 0.8 and beta 1.3, all of it: "
         f"{min(t.sent for t in quicker)} to {max(t.sent for t in quicker)} sent, "
         f"{100 * min(t.share for t in quicker):.0f} to {100 * max(t.share for t in quicker):.0f} % "
-        f"again, up to {max(t.delivered for t in quicker) / link:.2f} of the link delivered, fastest "
-        f"over slowest {np.median([t.spread for t in quicker]):.2f}.",
+        f"retransmitted, up to {max(t.delivered for t in quicker) / link:.2f} of the link delivered, "
+        f"fastest over slowest {np.median([t.spread for t in quicker]):.2f}.",
         *(
             (
-                f"{r['reading']}: median {r['sent']:.0f} sent, {100 * r['share']:.0f} % again, "
+                f"{r['reading']}: median {r['sent']:.0f} sent, {100 * r['share']:.0f} % retransmitted, "
                 f"{r['delivered']:.1f} KB/s delivered, fastest over slowest {r['spread']:.2f}"
             )
             for r in rows

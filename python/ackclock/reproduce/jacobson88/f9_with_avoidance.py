@@ -180,7 +180,7 @@ def reproduce(setting: Setting) -> Outcome:
         "Each dot is a reading of what the paper leaves open: the median speed and mean loss of its runs",
     )
     notes = [
-        f"The run shown: {shown.resent} of {shown.sent} packets again (paper: 89 of 8281); rates "
+        f"The run shown: {shown.resent} of {shown.sent} packets retransmitted (paper: 89 of 8281); rates "
         f"{listed(shown.rates)} KB/s, sum while all run {link * delivered_share(run):.1f} (paper: 8, "
         "8, 4.5, 4.5, sum 25).",
         "Packets per ack: "

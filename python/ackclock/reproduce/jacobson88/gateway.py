@@ -27,7 +27,7 @@ class Gateway:
     def of(segments: pa.Table, run: str, delay: float) -> Gateway:
         """Reads them from the table `segments` of a run.
 
-        The senders stand at the gateway, the receivers `delay` seconds behind the link. They acknowledge
+        The senders are at the gateway, the receivers `delay` seconds behind the link. They acknowledge
         every packet, also one that is there already, which the table does not show.
         """
         rows = segments.filter(pc.equal(segments["run"], run))

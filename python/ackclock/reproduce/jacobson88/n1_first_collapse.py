@@ -104,7 +104,7 @@ def reproduce(setting: Setting) -> Outcome:
         for name in (OLD, DOUBLES, THROUGH, NEW)
     ]
     notes.append(
-        "Once a full queue takes longer than the timeout, every packet is sent again before its ack, "
+        "Once a full queue takes longer than the timeout, every packet is retransmitted before its ack, "
         "and copies fill the queue: the collapse is complete where the timeout neither learns of the "
         "queue nor backs off"
     )

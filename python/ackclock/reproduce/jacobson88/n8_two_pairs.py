@@ -107,7 +107,7 @@ def reproduce(setting: Setting) -> Outcome:
 
 
 def picture(traces: dict[str, pa.Table]) -> Figure:
-    """Packets sent again as they add up."""
+    """Packets retransmitted as they add up."""
     fig, axes = style.figure(
         "Two windows of eight packets over a path of eight",
         f"{RATE / 1e3:g} kbit/s, {1e3 * DELAY:g} ms one way, two conversations",
@@ -122,7 +122,7 @@ def picture(traces: dict[str, pa.Table]) -> Figure:
             label=name,
             **style.line(i),
         )
-    axes.set(xlabel="time (s)", ylabel="packets sent again so far", xlim=(0, SHOWN), ylim=(0, None))
+    axes.set(xlabel="time (s)", ylabel="packets retransmitted so far", xlim=(0, SHOWN), ylim=(0, None))
     axes.grid(True)
     axes.legend(loc="upper left")
     return fig

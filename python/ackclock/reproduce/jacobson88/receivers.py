@@ -18,7 +18,7 @@ from ackclock.results.transfer import Transfer
 @dataclass(frozen=True)
 class Effect:
     """Four conversations, two with each receiver. speed: of those with the new one over that of the others.
-    loss: share of packets sent again.
+    loss: share of packets retransmitted.
     """
 
     speed: float
@@ -61,7 +61,7 @@ class Effect:
     def line(row: dict[str, Any]) -> str:
         """Such a row as text."""
         return (
-            f"{row['reading']}: {100 * row['share']:.2f} % again; speed new/old {row['speed']:.2f} "
+            f"{row['reading']}: {100 * row['share']:.2f} % retransmitted; speed new/old {row['speed']:.2f} "
             f"({row['speed_min']:.2f} to {row['speed_max']:.2f}); loss old {100 * row['loss_old']:.2f} "
             f"%, new {100 * row['loss_new']:.2f} %, ratio {row['loss_ratio']:.2f}"
         )

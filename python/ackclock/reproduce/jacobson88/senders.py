@@ -13,9 +13,9 @@ PACKET = DATA + HEADERS
 CHOICES = {
     "packets": f"{DATA} bytes of data and {HEADERS} of headers",
     "old TCP (J-A16)": "no congestion window, RFC 793's timer (alpha 0.9, beta 2), everything outstanding "
-    "is sent again at a timeout, 4.3BSD's acks",
+    "is retransmitted at a timeout, 4.3BSD's acks",
     "new TCP": "slow-start and avoidance (J-A10) from one packet, the integer timer in ticks of 500 ms "
-    "(J-A6), doubling (J-A7), one packet per round trip timed, timeouts alone tell a loss "
+    "(J-A6), doubling (J-A7), one packet per round trip timed, only timeouts detect a loss "
     "(J-A14 is only named)",
 }
 
@@ -42,7 +42,7 @@ def new(packets: int, /, **changes: Any) -> ac.Stack:
 
 
 def slow_start(**params: Any) -> Any:
-    """J-A10 as the paper has it: from one packet, one more for each ack, also where the window is not what
+    """J-A10 as in the paper: from one packet, one more for each ack, also where the window is not what
     limits.
     """
     return ac.window.Reno(

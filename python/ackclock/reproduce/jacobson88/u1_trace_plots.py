@@ -53,7 +53,7 @@ def known() -> pa.Table:
     title="Trace plots: send time against sequence number",
     choices={
         "captures": "the table `segments` of any world; a capture fills it without saying why a segment "
-        "was sent, so repeats are told by their bytes"
+        "was sent, so repeats are recognised by their bytes"
     },
 )
 def reproduce(setting: Setting) -> Outcome:
@@ -79,7 +79,7 @@ def reproduce(setting: Setting) -> Outcome:
         len(line.get_xdata()) for line in figure.axes[0].get_lines() if line.get_marker() in ("o", "x")
     ]
     checks = [
-        exactly("segments sent and sent again, known trace", [t.time.size, t.retransmissions], [9, 4]),
+        exactly("segments sent and retransmitted, known trace", [t.time.size, t.retransmissions], [9, 4]),
         exactly(
             "bytes up to which each was sent so often", edges[1:].tolist(), [512, 1024, 1536, 2048, 2560]
         ),

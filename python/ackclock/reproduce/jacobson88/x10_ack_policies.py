@@ -32,7 +32,7 @@ RECOVERIES = {
 
 
 def measured(delays: tuple[int, ...], workers: int | None = None, **changes: Any) -> dict[str, float]:
-    """Four conversations with the same receivers over each delay: share of packets dropped and sent again,
+    """Four conversations with the same receivers over each delay: share of packets dropped and retransmitted,
     packets per ack and burst, on average.
     """
     stacks = {"tcp": testbed.new_tcp(**changes)}

@@ -125,7 +125,7 @@ def picture(sent: dict[str, pa.Table]) -> Figure:
     """What is sent around the beginning of the bulk phase."""
     fig, axes = style.figure(
         "Eight messages, a pause, and the letter",
-        f"{RATE} bit/s, packets of {senders.DATA} bytes; crosses are packets sent again",
+        f"{RATE} bit/s, packets of {senders.DATA} bytes; crosses are packets retransmitted",
     )
     for i, (name, rows) in enumerate(sent.items()):
         t, again = rows["time"].to_numpy(), np.array([k != "new" for k in rows["kind"].to_pylist()])

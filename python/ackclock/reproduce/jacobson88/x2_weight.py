@@ -20,7 +20,7 @@ SAMPLINGS = {"every-segment": "every packet timed", "once-per-rtt": "one packet 
 COUNTDOWNS = {"precise": "from sending", "restart-on-ack": "again in full at each ack"}
 PACKETS = 1024
 ROUNDS = 22
-"""Doublings after which the ratio has settled to seven digits; from a first of 1 ms, so that the last is
+"""Doublings after which the ratio has converged to seven digits; from a first of 1 ms, so that the last is
 below an hour, the longest timeout.
 """
 

@@ -40,7 +40,7 @@ def decrement(step: float) -> Any:
 def sent(setting: Setting, control: Any, link: ac.Link, times: np.ndarray) -> tuple[np.ndarray, int]:
     """Packets sent until each of `times`, and those dropped until the last.
 
-    It is the same run, cut off there each time: no table tells when a datagram was sent.
+    It is the same run, cut off there each time: no table records when a datagram was sent.
     """
     source = ac.UdpRate(bytes=f"{senders.PACKET}B", control=control)
     runs = setting.run_all(

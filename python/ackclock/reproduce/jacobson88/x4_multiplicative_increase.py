@@ -117,11 +117,11 @@ def reproduce(setting: Setting) -> Outcome:
         )
     pairs = list(zip(rows[::2], rows[1::2], strict=True))
     better = sum(a["goodput"] > m["goodput"] for a, m in pairs)
-    calmer = [(a, m) for a, m in pairs if a["variance"] < m["variance"]]
+    steadier = [(a, m) for a, m in pairs if a["variance"] < m["variance"]]
     spread = sum(a["variance"] / a["queue"] ** 2 < m["variance"] / m["queue"] ** 2 for a, m in pairs)
     notes = [
         f"Of {len(pairs)} combinations of flows, buffer, d and repair additive increase has more "
-        f"goodput in {better}, a lower variance of the queue in {len(calmer)} and a lower one for its "
+        f"goodput in {better}, a lower variance of the queue in {len(steadier)} and a lower one for its "
         f"mean squared in {spread}",
         "The variance is not lower where multiplicative increase leaves the queue empty most of the time",
     ]

@@ -53,7 +53,7 @@ def biases(rtt: Array, form: str, seed: int) -> dict[str, float]:
     title="Bias of the integer timer from whole ticks",
     choices={
         "phase": "each packet is sent at a moment uniform between two ticks (seed 1988); 400,000 packets, "
-        "4,000,000 with --full; 1000 settle first",
+        "4,000,000 with --full; the first 1000 are not counted",
         "ideal": "mean and four mean deviations as the same filter gives them in real arithmetic from the "
         "same ticks; other readings in the table",
         "floor": "none, so that it cannot show",

@@ -1,4 +1,4 @@
-"""The algorithms and instruments of the paper as what they are here, and the tests that pin them."""
+"""The algorithms and instruments of the paper by what implements them here, and their tests."""
 
 from __future__ import annotations
 
@@ -106,8 +106,8 @@ rule(
         f"{ENGINE}/stacks.rs::several_losses_in_a_window_tell_the_recoveries_apart",
     ],
     choices={
-        "pipe": "counted from the scoreboard (RFC 6675), which gives what one less for each duplicate ack "
-        "and two less for a partial one stand for"
+        "pipe": "counted from the scoreboard (RFC 6675); one less for each duplicate ack and two less for a "
+        "partial one approximate it"
     },
 )
 FACK = "a definition from common knowledge of FACK: the paper names it and cites its own"
@@ -311,7 +311,7 @@ rule(
         "crates/ackclock-drive/src/probe/idle.rs::probes_are_evenly_spaced_and_their_means_have_a_median",
         f"{PROBE}::a_test_over_a_long_buffer_changes_the_path",
         f"{DRIVE}/probe.rs::a_bottleneck_bounds_the_capacity_and_its_queue_shows",
-        "tests/test_probe.py::test_the_background_probe_tells_idle_from_busy",
+        "tests/test_probe.py::test_the_background_probe_distinguishes_idle_from_busy",
     ],
     kind="TOOL",
     choices={

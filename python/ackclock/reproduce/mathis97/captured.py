@@ -1,5 +1,5 @@
 """Captures of simulated transfers, written from the table `segments` as a capture at the data's sender would
-show them, and taken apart again.
+show them, and analysed again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def transfer(
 
 
 def capture(run: Run) -> Capture:
-    """What a capture beside the sender of a traced run holds, taken apart."""
+    """The analysis of a capture at the sender of a traced run."""
     table = run.traces["segments"]
     rows = table.filter(pc.and_(pc.equal(table["run"], STACK), pc.equal(table["connection"], 0)))
     with tempfile.TemporaryDirectory() as folder:

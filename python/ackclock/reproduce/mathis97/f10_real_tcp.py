@@ -30,7 +30,7 @@ RULE = "reno"
     kind="REAL, CAP",
     title="A real TCP against the model",
     choices={
-        "sender": "the Linux kernel's TCP with its rule `reno`, all else as it comes: SACK, timestamps, "
+        "sender": "the Linux kernel's TCP with its rule `reno`, all else at its defaults: SACK, timestamps, "
         "RACK, tail loss probes. It opens its window by the segments that an ack covers, so that "
         "delayed acks do not slow it (RFC 3465)",
         "path": f"between two kernels in namespaces over the emulator, {RTT} ms, no queue; every 1/p-th "
@@ -58,7 +58,7 @@ def reproduce(setting: Setting) -> Outcome:
         )
         for r in rows
     ]
-    notes = [told(r) for r in rows]
+    notes = [described(r) for r in rows]
     return Outcome(checks, {"transfers": pa.Table.from_pylist(rows)}, {"windows": figure(rows)}, notes)
 
 
@@ -109,12 +109,12 @@ def row(injected: float, run: dict[str, Any], counted: dict[str, Any]) -> dict[s
     }
 
 
-def told(r: dict[str, Any]) -> str:
+def described(r: dict[str, Any]) -> str:
     """A transfer in a line."""
     return (
         f"every {1 / r['injected']:.0f}th packet lost: p {r['p']:.4g}, round trip {1e3 * r['rtt']:.2f} "
         f"ms, window sqrt(p) {r['window'] * r['p'] ** 0.5:.3f}; CA {r['ca_events']}, non-CA "
-        f"{r['non_ca_events']}, other {r['other_losses']}, timeouts {r['timeouts']}; sent again "
+        f"{r['non_ca_events']}, other {r['other_losses']}, timeouts {r['timeouts']}; retransmitted "
         f"{r['retransmitted_packets']} by the capture, {r['kernel_retransmitted']} by the kernel's "
         "count"
     )

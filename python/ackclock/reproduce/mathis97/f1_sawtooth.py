@@ -79,7 +79,7 @@ def reproduce(setting: Setting) -> Outcome:
     for row in rows:
         checks.append(
             at_most(
-                f"p = {row['p']:g}: measured peak apart from M-E1 (%)",
+                f"p = {row['p']:g}: difference of the measured peak from M-E1 (%)",
                 100 * abs(row["peak"] / row["M-E1"] - 1),
                 5,
                 "at most",
@@ -87,7 +87,7 @@ def reproduce(setting: Setting) -> Outcome:
         )
         checks.append(
             at_most(
-                f"p = {row['p']:g}: period apart from W/2 (round trips)",
+                f"p = {row['p']:g}: difference of the period from W/2 (round trips)",
                 abs(row["period"] - row["half_of_M-E1"]),
                 1,
                 "at most",

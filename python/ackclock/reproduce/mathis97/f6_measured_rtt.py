@@ -117,7 +117,7 @@ def reproduce(setting: Setting) -> Outcome:
             between(f"outliers over the fit, queue {queue}", by_queue[queue], 0.88 * ROOT2, 1.12 * ROOT2)
             for queue in bottleneck.QUEUES
         ),
-        at_most("Reno, NewReno, SACK and FACK apart in window sqrt(p)", apart, 0.1, "at most"),
+        at_most("difference of window sqrt(p) between Reno, NewReno, SACK and FACK", apart, 0.1, "at most"),
     ]
     alike = max(max(v) / min(v) - 1 for v in classic.values())
     against = over(slow, *bottleneck.TABLE_4)

@@ -33,7 +33,7 @@ EVEN, RANDOM = "every 1/p-th", "random"
     kind="SIM, REAL",
     title="TReno against the model",
     choices={
-        "recovery": "FACK-RH (M-A8), as the paper has it",
+        "recovery": "FACK-RH (M-A8), as in the paper",
         "path": "instead of two hosts of 1997: loss on the way there, the same delay both ways, no queue",
         "loss": "every 1/p-th packet, each a signal of its own, and random loss, where those that share a "
         "round trip are one signal together",
@@ -61,7 +61,7 @@ def reproduce(setting: Setting) -> Outcome:
     notes = []
     if missing:
         notes.append(f"{LEFT_OUT}: {missing}")
-    notes += [told(r) for r in known + real]
+    notes += [described(r) for r in known + real]
     rows = [*known, *runs, *real]
     columns = {name: [r[name] for r in rows] for name in rows[0]}
     return Outcome(checks, {"runs": pa.table(columns)}, {"windows": figure(runs, real)}, notes)
@@ -149,7 +149,7 @@ def judged(r: dict[str, Any]) -> list[Check]:
     ]
 
 
-def told(r: dict[str, Any]) -> str:
+def described(r: dict[str, Any]) -> str:
     """A run in a line."""
     return (
         f"{r['world']}, {r['loss']} lost, {r['injected']:g} over {r['injected_rtt'] * 1e3:g} ms: p "

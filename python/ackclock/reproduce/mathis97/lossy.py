@@ -42,8 +42,8 @@ STAMPS = 12
 SIZES, DELAYS = (536, 1460, 4312), (0.003, 0.01, 0.03, 0.1, 0.3)
 """Segment sizes (bytes) and one-way delays (seconds) of M-F3; of the delays only the ends are stated."""
 CYCLES, WARM = 60, 8
-"""Mean intervals between losses in which a run is counted, and before. M-F3 wants 50 cycles; they are
-counted, not hoped for, where that matters.
+"""Mean intervals between losses in which a run is counted, and before. M-F3 asks for 50 cycles; their number
+is a check where it matters.
 """
 LEAST = 2000
 """Packets that a run counts at least: at a loss of 0.3 most of the signals are no CA events."""

@@ -147,7 +147,7 @@ class Column:
         return [float(m.bandwidth(c.p, c.rtt, PACKET, C)) if c.ca else float("inf") for c in self.tcp]
 
     def errors(self, models: list[float]) -> list[float]:
-        """Relative to the measured bandwidth, as the paper has them."""
+        """Relative to the measured bandwidth, as in the paper."""
         return [abs(model / got - 1) for model, got in zip(models, self.bandwidths, strict=True)]
 
     def cells(self) -> dict[str, list[str]]:

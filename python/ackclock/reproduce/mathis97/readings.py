@@ -20,8 +20,8 @@ READINGS = [
         "M-A1, M-X11",
         "Half of the window may be rounded down to whole segments, and the window held in the round "
         "trip of a repair: suspected of k < -1/2.",
-        "Both, here and in table 4; each is a switch (`whole_segs_left`, `repair_segs`). What flies is "
-        "whole segments besides.",
+        "Both, here and in table 4; each is a switch (`whole_segs_left`, `repair_segs`). Besides, only "
+        "whole segments are in flight.",
     ),
     (
         "M-A8, M-F8",
@@ -37,7 +37,7 @@ READINGS = [
     ),
     (
         "M-A10, M-U1",
-        "How a lost retransmission is found, and whether the window is cut again then, is not said.",
+        "How a lost retransmission is found, and whether the window is cut again then, is not stated.",
         "Three segments sent later are SACKed while the hole is there; the window is cut again, which "
         "makes the episode a non-CA event.",
     ),
@@ -54,7 +54,7 @@ READINGS = [
     (
         "M-E17, M-F14",
         "A loss of 4 % gives an average window of five packets with C = 1; with C = 1.2 it takes 5.8 %.",
-        "0.03 to 0.08, as the register has it.",
+        "0.03 to 0.08, as in the register.",
     ),
     (
         "M-E15",

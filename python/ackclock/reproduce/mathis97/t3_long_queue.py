@@ -52,7 +52,7 @@ def checks(found: dict[str, phase.Column], short: dict[str, phase.Column], short
         at_least("drop-tail: shortest queue (packets)", shortest, 40, "at least"),
         between("drop-tail: mean round-trip time over that of table 2, about 3", rtt / before, 2.7, 3.7),
         between("drop-tail: CA events of both", sum(c.ca for c in dt.tcp), 8, 40),
-        between("RED: bandwidths over those of table 2, apart", change, 0, 0.1),
+        between("RED: difference of the bandwidths from those of table 2", change, 0, 0.1),
     ]
 
 

@@ -37,7 +37,7 @@ FEW = 0.01
     ],
 )
 def reproduce(setting: Setting) -> Outcome:
-    """What the capture of a transfer tells, against what its sender counted."""
+    """What the capture of a transfer shows, against what its sender counted."""
     checks: list[Check] = []
     rows, shown = [], None
     for p in LOSSES:

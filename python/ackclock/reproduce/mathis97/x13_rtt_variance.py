@@ -82,19 +82,19 @@ def reproduce(setting: Setting) -> Outcome:
     ]
     checks, notes = [], []
     for p in LOSSES:
-        calm, busy = (
+        without, busy = (
             mean([r["ratio"] for r in rows if r["loss"] == p and r["cross_traffic"] == cross])
             for cross in (False, True)
         )
         checks.append(
             at_least(
                 f"fall of bandwidth over the model's at a loss of {p:g} (%)",
-                100 * (1 - busy / calm),
+                100 * (1 - busy / without),
                 15,
                 "at least",
             )
         )
-        notes.append(f"loss {p:g}: {calm:.3f} of the model without cross traffic, {busy:.3f} with it")
+        notes.append(f"loss {p:g}: {without:.3f} of the model without cross traffic, {busy:.3f} with it")
     fig, axes = scatter.figure(
         "Timeouts and a varying round-trip time",
         f"FACK-RH, delayed acks, random loss; retransmission timeout of {FLOOR} at least",

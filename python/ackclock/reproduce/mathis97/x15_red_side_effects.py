@@ -61,7 +61,7 @@ def reproduce(setting: Setting) -> Outcome:
             mean(dt, "bandwidth") / 1e3,
             "above drop-tail's",
         ),
-        at_most("Reno and SACK under RED apart", apart, 0.1, "at most"),
+        at_most("difference of Reno and SACK under RED", apart, 0.1, "at most"),
     ]
     notes = [
         (

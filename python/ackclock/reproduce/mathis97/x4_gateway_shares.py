@@ -30,7 +30,7 @@ def queue(case: str, packets: int = 100) -> Any:
 
 
 def readings() -> dict[str, tuple[gateways.Chain, ac.Stack]]:
-    """What else long drop-tail queues may stand for, with three of them."""
+    """What else long drop-tail queues may mean, with three of them."""
     plain = gateways.tcp()
 
     def chain(packets: int = 100, datagrams: float = 0.0) -> gateways.Chain:

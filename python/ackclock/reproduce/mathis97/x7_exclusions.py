@@ -43,7 +43,7 @@ def scenarios(setting: Setting) -> dict[str, tuple[lossy.Case, ac.Scenario]]:
 
 
 def measured(name: str, case: lossy.Case, run: Run) -> dict[str, Any]:
-    """Bandwidth and what the model makes of the same loss and round-trip time."""
+    """Bandwidth, and the prediction of the model for the same loss and round-trip time."""
     if name != "short transfers":
         row = lossy.measured(case, run)
         model = float(m.bandwidth(row["p"], row["rtt"], SIZE, C))

@@ -66,7 +66,7 @@ def reproduce(setting: Setting) -> Outcome:
     apart = {
         name: max(w) / min(w) - 1 for name in queues for w in [[mean(name, rtt, "window") for rtt in RTTS]]
     }
-    checks = [at_most("windows through RED apart", apart["RED"], 0.35, "at most")]
+    checks = [at_most("difference of the windows through RED", apart["RED"], 0.35, "at most")]
     notes = []
     for name in queues:
         windows = ", ".join(f"{mean(name, rtt, 'window'):.1f}" for rtt in RTTS)

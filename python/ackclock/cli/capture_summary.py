@@ -1,0 +1,136 @@
+"""What `ackclock capture` prints: a summary, a row for each connection, and sentences on those that stalled
+longest.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ackclock.cli.console import note, print_table, say
+from ackclock.plain import plain
+from ackclock.quantities import count, percent, rate, seconds
+
+if TYPE_CHECKING:
+    from ackclock.results import Capture
+
+MOST_ROWS = 40
+"""Connections that the terminal shows; those with the longest stalls come first when there are more."""
+MOST_DESCRIBED = 5
+"""Connections that it describes in sentences."""
+COUNTED = ("timeouts", "spurious", "early", "rounds")
+WAITED = ("waited", "waited_least", "waited_most")
+COLUMNS = (
+    "no",
+    "client",
+    "server",
+    "state",
+    "packets",
+    "bytes",
+    "duration",
+    "RTT",
+    "retransmitted",
+    "spurious",
+    "timeouts",
+    "rounds",
+    "stalled",
+    "p",
+)
+SPARE = ("rounds", "spurious", "RTT", "p", "state", "bytes", "duration", "packets")
+"""Columns that a narrow terminal leaves out, in this order."""
+
+
+def show(capture: Capture, named: bool) -> None:
+    """Prints a capture, with the name of its file if there are several."""
+    from ackclock.results.overview import worst_first
+
+    report = capture.report
+    if named:
+        say(f"{plain(report['file'])}:")
+    if not capture.connections:
+        say(f"No TCP connection in {count(report['packets'])} packets.")
+    else:
+        for sentence in capture.summary():
+            say(sentence)
+        say()
+        shown = capture.connections
+        if len(shown) > MOST_ROWS:
+            shown = worst_first(shown)[:MOST_ROWS]
+        columns = [(c, "left" if c in ("client", "server", "state") else "right") for c in COLUMNS]
+        names = ("no", "client", "server")
+        print_table(
+            columns,
+            [_row(c) for c in shown],
+            names=names,
+            spare=SPARE,
+            stack=names[1:],
+            elsewhere="--csv has all",
+        )
+        _describe(shown)
+        if len(shown) < len(capture.connections):
+            say(
+                f"... and {count(len(capture.connections) - len(shown))} more connections that stalled "
+                "less; --flow, --csv or --json shows them."
+            )
+    for sentence in report["notes"]:
+        note(f"Note: {sentence}.")
+    for c in capture.connections[:MOST_ROWS]:
+        for sentence in c["notes"]:
+            note(f"Connection {c['number']}: {sentence}.")
+
+
+def _describe(connections: list[dict[str, Any]]) -> None:
+    """Describes the connections that stalled longest, or the only one: what happened, what limited the
+    sender, and what other timers would have done.
+    """
+    from ackclock.results.captured import held_back, totals
+    from ackclock.results.overview import stalled, worst_first
+
+    worth = [c for c in worst_first(connections) if stalled(c) > 0 or len(connections) == 1]
+    for c in worth[:MOST_DESCRIBED]:
+        if len(connections) > 1:
+            say(f"\nConnection {c['number']}: {' '.join(c['summary'])}")
+        else:
+            say()
+        for who, d in zip(("client", "server"), c["directions"], strict=True):
+            if d["data_packets"]:
+                say(f"The {who} was limited by {held_back(d)}.")
+            if d["models"]:
+                say(_models(who, d["models"]))
+        if timers := totals(c["directions"]):
+            say()
+            rows = [
+                [t["timer"], *(count(t[k]) for k in COUNTED), *(seconds(t[k]) for k in WAITED)]
+                for t in timers
+            ]
+            print_table(
+                [("timer", "left"), *((h, "right") for h in (*COUNTED, "waited", "at least", "at most"))],
+                rows,
+                spare=("early", "rounds"),
+            )
+
+
+def _models(who: str, m: dict[str, Any]) -> str:
+    said = []
+    for name, key in (("Mathis", "mathis"), ("PFTK", "pftk")):
+        if m[key]["ratio"] is not None:
+            doubt = ", uncertain: fewer than four signals" if m[key]["p_uncertain"] else ""
+            said.append(
+                f"{m[key]['ratio']:.2f} of {name}'s {rate(m[key]['rate'])} (p {percent(m[key]['p'])}{doubt})"
+            )
+    had = f"The {who} achieved {rate(m['achieved'])} while it had data to send"
+    return f"{had}: {', '.join(said)}; RTT {seconds(m['rtt'])}, MSS {m['mss']} B." if said else f"{had}."
+
+
+def _row(c: dict[str, Any]) -> list[str]:
+    from ackclock.results.overview import overview
+
+    o = overview(c)
+    counts = [count(o[key]) for key in ("retransmitted", "spurious", "timeouts", "rounds")]
+    return [
+        *(str(o[key]) for key in ("number", "client", "server", "state")),
+        *(count(o[key]) for key in ("packets", "bytes")),
+        *(seconds(o[key]) for key in ("duration", "rtt")),
+        *counts,
+        seconds(o["stalled"]),
+        percent(o["p"]) + ("?" if o["p_uncertain"] else ""),
+    ]

@@ -34,20 +34,21 @@ mod window;
 
 pub use modifier::{MODIFIERS, Modifier, ModifierError};
 pub use nearest::nearest;
-pub use param::{Entry, Kind, Param, ParamError, Params, QueueSize, Value};
+pub use param::{Entry, Param, ParamError, ParamKind, Params, QueueSize, Value};
 pub use registry::{Chosen, Declaration, EachKind, KINDS, PolicyKind, Registry, RegistryError, Role};
 pub use sampling::SamplingRate;
 pub use slow_start::ClassicSlowStart;
 pub use timing::{AS_RUN, Timing, TimingError};
 pub use traits::{
     AckPolicy, Application, Backoff, CongestionControl, Framing, LossRecovery, PacketScheduler, Policy,
-    QueueDiscipline, RateControl, Reduction, RetransmissionTimer, RttEstimator, Scoreboard, SlowStart,
+    QueueDiscipline, RateControl, Reduction, RetransmissionTimer, RttEstimator, ScoreboardView, SlowStart,
     SpuriousTimeout,
 };
 pub use transition::Transition;
 pub use view::{
-    AckAction, AckInfo, AckPending, Adjustment, Admit, AppIo, Arrival, Backlog, Congestion, Control,
-    Deliveries, Dequeued, Ecn, Expiry, Family, Feedback, Forgery, Frame, Growth, Needs, Pacing, PacketId,
-    Phase, Probe, Queued, RateSample, Rtt, RttSample, SenderView, SentSegment, Settled, Timeout, TimerAction,
-    TimerEvent, TimerView, Transmission, Verdict, Wake, Window,
+    AckAction, AckInfo, AckPending, Adjustment, Admit, AppIo, ArrivedSegment, Backlog, Congestion, Control,
+    DeadlineAction, Deliveries, Dequeued, Ecn, EpisodeEnd, Expiry, Family, Feedback, Forgery, Frame, Growth,
+    Needs, Pacing, PacketId, Phase, PrivateState, Queued, RateSample, Rtt, RttSample, SenderView,
+    SentSegment, SuspectTimeout, TimeoutVerdict, TimerAction, TimerEvent, TimerView, Transmission, Wake,
+    Window,
 };

@@ -25,7 +25,7 @@ fn parse_queue(text: &str) -> Option<QueueSize> {
 
 /// What a parameter measures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum ParamKind {
     /// A size, written `64KiB`.
     Bytes,
     /// A time, written `10ms`.
@@ -62,7 +62,7 @@ impl fmt::Display for QueueSize {
     }
 }
 
-impl Kind {
+impl ParamKind {
     /// What it is called in an error.
     fn article(self) -> &'static str {
         match self {
@@ -93,7 +93,7 @@ pub enum Value {
     Count(u64),
     /// A switch.
     Flag(bool),
-    /// A word of a [`Kind::Choice`].
+    /// A word of a [`ParamKind::Choice`].
     Choice(&'static str),
     /// A length of a queue.
     Queue(QueueSize),
@@ -122,7 +122,7 @@ pub struct Param {
     /// Its name: the scenario key and the Python keyword.
     pub name: &'static str,
     /// What it measures.
-    pub kind: Kind,
+    pub kind: ParamKind,
     /// Its default.
     pub default: Value,
     /// Smallest value allowed, in the kind's base unit (bytes, seconds, bit/s, 1).
@@ -143,7 +143,7 @@ impl Param {
     ) -> Self {
         Self {
             name,
-            kind: Kind::Bytes,
+            kind: ParamKind::Bytes,
             default: Value::Bytes(default),
             min: *range.start() as f64,
             max: *range.end() as f64,
@@ -159,7 +159,7 @@ impl Param {
         about: &'static str,
     ) -> Self {
         let (min, max) = (range.start().as_nanos() as f64 / 1e9, range.end().as_nanos() as f64 / 1e9);
-        Self { name, kind: Kind::Duration, default: Value::Duration(default), min, max, about }
+        Self { name, kind: ParamKind::Duration, default: Value::Duration(default), min, max, about }
     }
 
     /// A rate.
@@ -170,7 +170,7 @@ impl Param {
         about: &'static str,
     ) -> Self {
         let (min, max) = (range.start().bits_per_sec() as f64, range.end().bits_per_sec() as f64);
-        Self { name, kind: Kind::Rate, default: Value::Rate(default), min, max, about }
+        Self { name, kind: ParamKind::Rate, default: Value::Rate(default), min, max, about }
     }
 
     /// A real number.
@@ -182,7 +182,7 @@ impl Param {
     ) -> Self {
         Self {
             name,
-            kind: Kind::Ratio,
+            kind: ParamKind::Ratio,
             default: Value::Ratio(default),
             min: *range.start(),
             max: *range.end(),
@@ -199,7 +199,7 @@ impl Param {
     ) -> Self {
         Self {
             name,
-            kind: Kind::Count,
+            kind: ParamKind::Count,
             default: Value::Count(default),
             min: *range.start() as f64,
             max: *range.end() as f64,
@@ -209,7 +209,7 @@ impl Param {
 
     /// A switch.
     pub const fn flag(name: &'static str, default: bool, about: &'static str) -> Self {
-        Self { name, kind: Kind::Flag, default: Value::Flag(default), min: 0.0, max: 1.0, about }
+        Self { name, kind: ParamKind::Flag, default: Value::Flag(default), min: 0.0, max: 1.0, about }
     }
 
     /// One of several words.
@@ -219,14 +219,21 @@ impl Param {
         words: &'static [&'static str],
         about: &'static str,
     ) -> Self {
-        Self { name, kind: Kind::Choice(words), default: Value::Choice(default), min: 0.0, max: 0.0, about }
+        Self {
+            name,
+            kind: ParamKind::Choice(words),
+            default: Value::Choice(default),
+            min: 0.0,
+            max: 0.0,
+            about,
+        }
     }
 
     /// A length of a queue of at least one packet, or of `least` bytes.
     pub const fn queue(name: &'static str, default: QueueSize, least: Bytes, about: &'static str) -> Self {
         Self {
             name,
-            kind: Kind::Queue,
+            kind: ParamKind::Queue,
             default: Value::Queue(default),
             min: least as f64,
             max: MAX_QUEUE as f64,
@@ -238,21 +245,23 @@ impl Param {
     pub fn parse(&self, text: &str) -> Result<Value, ParamError> {
         let wrong = |wanted: String| ParamError { param: self.name.to_owned(), met: text.to_owned(), wanted };
         let value = match self.kind {
-            Kind::Bytes => Value::Bytes(parse_bytes(text).map_err(|e| wrong(e.wanted.to_owned()))?),
-            Kind::Duration => Value::Duration(parse_duration(text).map_err(|e| wrong(e.wanted.to_owned()))?),
-            Kind::Rate => Value::Rate(parse_rate(text).map_err(|e| wrong(e.wanted.to_owned()))?),
-            Kind::Ratio => Value::Ratio(parse_ratio(text).map_err(|e| wrong(e.wanted.to_owned()))?),
-            Kind::Count if text == "inf" => Value::Count(u64::MAX),
-            Kind::Count => Value::Count(text.parse().map_err(|_| wrong("a whole number".to_owned()))?),
-            Kind::Flag => Value::Flag(text.parse().map_err(|_| wrong("`true` or `false`".to_owned()))?),
-            Kind::Choice(words) => {
+            ParamKind::Bytes => Value::Bytes(parse_bytes(text).map_err(|e| wrong(e.wanted.to_owned()))?),
+            ParamKind::Duration => {
+                Value::Duration(parse_duration(text).map_err(|e| wrong(e.wanted.to_owned()))?)
+            }
+            ParamKind::Rate => Value::Rate(parse_rate(text).map_err(|e| wrong(e.wanted.to_owned()))?),
+            ParamKind::Ratio => Value::Ratio(parse_ratio(text).map_err(|e| wrong(e.wanted.to_owned()))?),
+            ParamKind::Count if text == "inf" => Value::Count(u64::MAX),
+            ParamKind::Count => Value::Count(text.parse().map_err(|_| wrong("a whole number".to_owned()))?),
+            ParamKind::Flag => Value::Flag(text.parse().map_err(|_| wrong("`true` or `false`".to_owned()))?),
+            ParamKind::Choice(words) => {
                 let word = words
                     .iter()
                     .find(|w| **w == text)
                     .ok_or_else(|| wrong(format!("one of {}", words.join(", "))))?;
                 return Ok(Value::Choice(word));
             }
-            Kind::Queue => Value::Queue(parse_queue(text).ok_or_else(|| wrong(QUEUE.to_owned()))?),
+            ParamKind::Queue => Value::Queue(parse_queue(text).ok_or_else(|| wrong(QUEUE.to_owned()))?),
         };
         self.check(value)
     }
@@ -281,10 +290,10 @@ impl Param {
             return Ok(value);
         }
         let bound = |x: f64| match self.kind {
-            Kind::Duration => Value::Duration(Duration::from_secs_f64(x)),
-            Kind::Bytes | Kind::Queue => Value::Bytes(x as u64),
-            Kind::Rate => Value::Rate(Rate::from_bits_per_sec(x as u64)),
-            Kind::Count => Value::Count(x as u64),
+            ParamKind::Duration => Value::Duration(Duration::from_secs_f64(x)),
+            ParamKind::Bytes | ParamKind::Queue => Value::Bytes(x as u64),
+            ParamKind::Rate => Value::Rate(Rate::from_bits_per_sec(x as u64)),
+            ParamKind::Count => Value::Count(x as u64),
             _ => Value::Ratio(x),
         };
         let wanted = format!("between {} and {}", bound(self.min), bound(self.max));

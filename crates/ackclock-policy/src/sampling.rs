@@ -20,7 +20,7 @@ impl SamplingRate {
     /// Takes an ack, of so many segments, while nothing is being repaired. `sampled`: it gave a round-trip
     /// time.
     #[inline]
-    pub fn follow(&mut self, ack: SeqNumber, segments: u32, sampled: bool, snd_nxt: SeqNumber) {
+    pub fn on_ack(&mut self, ack: SeqNumber, segments: u32, sampled: bool, snd_nxt: SeqNumber) {
         self.samples += u32::from(sampled);
         self.segments += segments;
         if ack >= self.end {

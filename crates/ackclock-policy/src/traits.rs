@@ -12,7 +12,7 @@ pub trait Policy: Send + Debug {
     fn name(&self) -> &str;
 
     /// Shows private state to a trace, a named number at a time. Called only while tracing.
-    fn probe(&self, _probe: &mut Probe) {}
+    fn private_state(&self, _state: &mut PrivateState) {}
 }
 
 /// Turns round-trip time samples into a retransmission timeout.
@@ -42,7 +42,7 @@ pub trait RttEstimator: Policy {
     /// Takes these for its smoothed round-trip time and deviation, whatever it had: what was kept from before
     /// a spurious timeout, or made of the first sample after it (RFC 4015 §3.6), or what a model begins with.
     /// The timeout follows by the rule's own formula. By default it has none to set.
-    fn recall(&mut self, _srtt: Duration, _rttvar: Duration) {}
+    fn set_estimates(&mut self, _srtt: Duration, _rttvar: Duration) {}
 
     /// G, the granularity of its clock (RFC 6298 §2). Zero by default.
     fn granularity(&self) -> Duration {
@@ -89,7 +89,7 @@ pub trait RetransmissionTimer: Policy {
 }
 
 /// Read-only view of what has been sent and not yet cumulatively acknowledged. The engine keeps it.
-pub trait Scoreboard {
+pub trait ScoreboardView {
     /// Merged SACKed ranges above `snd_una`, ascending and disjoint. Empty without SACK.
     fn sacked(&self) -> &[SeqRange];
 
@@ -116,47 +116,52 @@ pub trait LossRecovery: Policy {
     /// then saves `recovery_point` and asks the window for its reduction); answering [`Phase::Loss`] outside
     /// a timeout restarts from the loss window (Tahoe). The engine leaves Recovery, Loss and Cwr only when
     /// told so here.
-    fn on_ack(&mut self, a: &AckInfo, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> Phase;
+    fn on_ack(
+        &mut self,
+        a: &AckInfo,
+        b: &dyn ScoreboardView,
+        v: &SenderView,
+        lost: &mut Vec<SeqRange>,
+    ) -> Phase;
 
     /// Called when the retransmission timer expires. By default everything outstanding and un-SACKed is lost
     /// (RFC 6582 §4, RFC 6675 §5.1), and the phase becomes Loss with `recovery_point = snd_nxt`.
-    fn on_rto(&mut self, _b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
+    fn on_rto(&mut self, _b: &dyn ScoreboardView, v: &SenderView, lost: &mut Vec<SeqRange>) {
         lost.push(SeqRange::new(v.snd_una, v.snd_nxt));
     }
 
-    /// Called when [`LossRecovery::deadline`] is reached (reordering or probe timer).
-    fn on_deadline(&mut self, _b: &dyn Scoreboard, v: &SenderView, _lost: &mut Vec<SeqRange>) -> Phase {
-        v.phase
+    /// Called when [`LossRecovery::deadline`] is reached (reordering or probe timer). `lost` as in
+    /// [`LossRecovery::on_ack`].
+    fn on_deadline(
+        &mut self,
+        _b: &dyn ScoreboardView,
+        v: &SenderView,
+        _lost: &mut Vec<SeqRange>,
+    ) -> DeadlineAction {
+        DeadlineAction { phase: v.phase, probe: None }
     }
 
     /// When [`LossRecovery::on_deadline`] wants to be called; asked of rules that [go by
-    /// time](LossRecovery::goes_by_time), after each of their answers.
+    /// time](LossRecovery::is_time_based), after each of their answers.
     fn deadline(&self) -> Option<Instant> {
         None
     }
 
     /// True for a rule that goes by time: acks tell it which transmissions they report
-    /// ([`AckInfo::deliveries`]), and it is asked to [plan](LossRecovery::plan). Asked once, before the first
-    /// data is sent.
-    fn goes_by_time(&self) -> bool {
+    /// ([`AckInfo::deliveries`]), and it is asked to [plan](LossRecovery::update_deadline). Asked once,
+    /// before the first data is sent.
+    fn is_time_based(&self) -> bool {
         false
     }
 
     /// For a rule that goes by time: new data was sent or acknowledged, and the retransmission timer was told
     /// of it (`v.rto_deadline`). The moment to set a [deadline](LossRecovery::deadline) beside it.
-    fn plan(&mut self, _b: &dyn Scoreboard, _v: &SenderView) {}
-
-    /// Asked after each [`LossRecovery::on_deadline`]: a segment to send now, whatever the window says, in
-    /// order to hear from the receiver. As in [`LossRecovery::next_seg`], an outstanding range or one that
-    /// starts at `v.snd_nxt`. The retransmission timer begins anew with it.
-    fn loss_probe(&mut self, _b: &dyn Scoreboard, _v: &SenderView) -> Option<SeqRange> {
-        None
-    }
+    fn update_deadline(&mut self, _b: &dyn ScoreboardView, _v: &SenderView) {}
 
     /// What to send next while something may be missing (called when the phase is not Open or lost marks
     /// remain): an outstanding range to retransmit, a range that starts at `v.snd_nxt` for new data (the
     /// engine fills in what it has), or `None` to send nothing.
-    fn next_seg(&mut self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange>;
+    fn next_seg(&mut self, b: &dyn ScoreboardView, v: &SenderView) -> Option<SeqRange>;
 
     /// Tells that `sent` was (re)transmitted on this rule's advice.
     fn on_retransmit(&mut self, _sent: SeqRange, _v: &SenderView) {}
@@ -184,8 +189,8 @@ pub trait LossRecovery: Policy {
 /// Finds out whether a timeout was spurious, and says with what window the sender then resumes.
 ///
 /// From an expiry for which [`SpuriousTimeout::on_rto`] answers true until a verdict, the engine keeps the
-/// window, the phase and the scoreboard's marks from before it. On [`Verdict::Spurious`] it takes back what
-/// the timeout marked and resumes with new data.
+/// window, the phase and the scoreboard's marks from before it. On [`TimeoutVerdict::Spurious`] it takes back
+/// what the timeout marked and resumes with new data.
 pub trait SpuriousTimeout: Policy {
     /// Called when the retransmission timer expires, with `v` as it is before anything is reduced or marked
     /// (`v.expiries` is 0 for the first expiry). False when nothing is going to be found out about it;
@@ -194,13 +199,19 @@ pub trait SpuriousTimeout: Policy {
 
     /// Called for each acceptable ack after that until there is a verdict, before the loss recovery is asked.
     /// The scoreboard has taken the ack in.
-    fn on_ack(&mut self, a: &AckInfo, t: &Timeout, b: &dyn Scoreboard, v: &SenderView) -> Verdict;
+    fn on_ack(
+        &mut self,
+        a: &AckInfo,
+        t: &SuspectTimeout,
+        b: &dyn ScoreboardView,
+        v: &SenderView,
+    ) -> TimeoutVerdict;
 
-    /// The window to resume with after [`Verdict::Spurious`].
-    fn resume(&mut self, a: &AckInfo, t: &Timeout, v: &SenderView) -> Window;
+    /// The window to resume with after [`TimeoutVerdict::Spurious`].
+    fn resume(&mut self, a: &AckInfo, t: &SuspectTimeout, v: &SenderView) -> Window;
 
-    /// True when the first sample of data that was sent after [`Verdict::Spurious`] shall set the estimator
-    /// anew (RFC 4015 §3.6, step 11). By default the sample is one as any other.
+    /// True when the first sample of data that was sent after [`TimeoutVerdict::Spurious`] shall set the
+    /// estimator anew (RFC 4015 §3.6, step 11). By default the sample is one as any other.
     fn adapts_timer(&self) -> bool {
         false
     }
@@ -247,7 +258,7 @@ pub trait Reduction: Policy {
     fn on_sent(&mut self, bytes: u32);
 
     /// True when it leaves all this to the loss recovery: then nobody asks.
-    fn is_plain(&self) -> bool {
+    fn is_default(&self) -> bool {
         false
     }
 }
@@ -260,7 +271,7 @@ pub trait SlowStart: Policy {
     fn on_ack(&mut self, a: &AckInfo, most: Bytes, v: &SenderView) -> Growth;
 
     /// True when it returns `most` for every ack: then nobody needs to ask.
-    fn is_plain(&self) -> bool {
+    fn is_default(&self) -> bool {
         false
     }
 }
@@ -273,7 +284,7 @@ pub trait Framing: Policy {
     fn frame(&mut self, v: &SenderView) -> Frame;
 
     /// True when the answer is a full segment, sent once, whatever happens: then nobody needs to ask.
-    fn is_plain(&self) -> bool {
+    fn is_default(&self) -> bool {
         false
     }
 }
@@ -283,7 +294,7 @@ pub trait AckPolicy: Policy {
     /// Called for each arriving segment that carries data in order, with no gap above it; everything else
     /// (out of order, gap filled, FIN) is acknowledged at once by the engine (RFC 5681 §4.2), unless
     /// [`AckPolicy::holds_out_of_order`] says otherwise.
-    fn on_arrival(&mut self, s: &Arrival, p: &AckPending) -> AckAction;
+    fn on_arrival(&mut self, s: &ArrivedSegment, p: &AckPending) -> AckAction;
 
     /// True when out-of-order segments are *not* acknowledged at once either (old receivers).
     fn holds_out_of_order(&self) -> bool {

@@ -1,7 +1,7 @@
 use ackclock_units::Duration;
 
 use crate::timer::Heartbeat;
-use crate::{AckAction, AckPending, AckPolicy, Arrival, Entry, Param, Policy};
+use crate::{AckAction, AckPending, AckPolicy, ArrivedSegment, Entry, Param, Policy};
 
 /// Waits for a good part of the window, or for the next tick of a clock that all connections of a host share.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ impl Policy for Bsd43 {
 }
 
 impl AckPolicy for Bsd43 {
-    fn on_arrival(&mut self, s: &Arrival, p: &AckPending) -> AckAction {
+    fn on_arrival(&mut self, s: &ArrivedSegment, p: &AckPending) -> AckAction {
         if p.bytes as f64 >= self.window_part * p.rcv_wnd as f64 {
             return AckAction::Now;
         }

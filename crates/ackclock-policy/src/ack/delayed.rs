@@ -3,7 +3,7 @@ use std::sync::Arc;
 use ackclock_units::{Duration, seldom};
 
 use crate::timer::Heartbeat;
-use crate::{AckAction, AckPending, AckPolicy, Arrival, Entry, Param, Params, Policy};
+use crate::{AckAction, AckPending, AckPolicy, ArrivedSegment, Entry, Param, Params, Policy};
 
 /// Acknowledges every n-th full-sized segment, and the others after a while.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl Policy for Delayed {
 }
 
 impl AckPolicy for Delayed {
-    fn on_arrival(&mut self, s: &Arrival, p: &AckPending) -> AckAction {
+    fn on_arrival(&mut self, s: &ArrivedSegment, p: &AckPending) -> AckAction {
         if seldom(self.quick_segs > 0) {
             self.quick_segs -= 1;
             return AckAction::Now;

@@ -1,4 +1,4 @@
-use crate::{AckAction, AckPending, AckPolicy, Arrival, Entry, Forgery, Param, Policy};
+use crate::{AckAction, AckPending, AckPolicy, ArrivedSegment, Entry, Forgery, Param, Policy};
 
 /// Acknowledges each segment, with acks that an honest receiver would not send.
 #[derive(Debug)]
@@ -11,7 +11,7 @@ impl Policy for Misbehaving {
 }
 
 impl AckPolicy for Misbehaving {
-    fn on_arrival(&mut self, _s: &Arrival, _p: &AckPending) -> AckAction {
+    fn on_arrival(&mut self, _s: &ArrivedSegment, _p: &AckPending) -> AckAction {
         if self.0 == Forgery::NONE { AckAction::Now } else { AckAction::Forge(self.0) }
     }
 }

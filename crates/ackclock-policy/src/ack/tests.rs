@@ -1,6 +1,6 @@
 use ackclock_units::{Duration, Instant};
 
-use crate::{AckAction, AckPending, AckPolicy, Arrival, Chosen, Registry};
+use crate::{AckAction, AckPending, AckPolicy, ArrivedSegment, Chosen, Registry};
 
 fn chosen(name: &str) -> Chosen<dyn AckPolicy> {
     Registry::builtin().choose(name).expect("built in")
@@ -10,8 +10,8 @@ fn at(ms: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(ms)
 }
 
-fn arrival(ms: u64) -> Arrival {
-    Arrival { now: at(ms), bytes: 512, full_sized: true, push: false }
+fn arrival(ms: u64) -> ArrivedSegment {
+    ArrivedSegment { now: at(ms), bytes: 512, full_sized: true, push: false }
 }
 
 /// `n` segments of 512 bytes wait, with a window of 16 KB.
@@ -108,7 +108,7 @@ fn the_old_receiver_acknowledges_every_five_packets_at_the_papers_rate() {
         }
         pending.push(now);
         match p.on_arrival(
-            &Arrival { now, ..arrival(0) },
+            &ArrivedSegment { now, ..arrival(0) },
             &AckPending { deadline, ..waiting(pending.len() as u32) },
         ) {
             AckAction::By(d) => deadline = Some(d),

@@ -1,7 +1,7 @@
 use ackclock_units::Duration;
 
-use super::smooth::{Ticks, bounded, initial_rto, max_rto, min_rto, recalled, rounded, tick};
-use crate::{Entry, Param, Params, Policy, Probe, Rtt, RttEstimator, RttSample};
+use super::smooth::{Ticks, bounded, initial_rto, max_rto, min_rto, rounded, tick, with_estimates};
+use crate::{Entry, Param, Params, Policy, PrivateState, Rtt, RttEstimator, RttSample};
 
 /// The Eifel timer's prediction, before any bounds: what `eifel` answers and `eifel-agg` scales.
 #[derive(Debug)]
@@ -64,8 +64,8 @@ impl Prediction {
     }
 
     /// Takes estimates over; the gain stays that of the last sample.
-    pub fn recall(&mut self, srtt: Duration, rttvar: Duration) {
-        let rtt = recalled(self.rtt, srtt, rttvar);
+    pub fn set_estimates(&mut self, srtt: Duration, rttvar: Duration) {
+        let rtt = with_estimates(self.rtt, srtt, rttvar);
         self.rto = self.of(rtt);
         self.rtt = Some(rtt);
     }
@@ -91,9 +91,9 @@ impl Prediction {
     }
 
     /// Shows its private numbers.
-    pub fn probe(&self, probe: &mut Probe) {
-        probe.number("flight", self.flight);
-        probe.number("gain", self.gain);
+    pub fn private_state(&self, state: &mut PrivateState) {
+        state.number("flight", self.flight);
+        state.number("gain", self.gain);
     }
 }
 
@@ -138,8 +138,8 @@ impl Policy for Eifel {
         ENTRY.name
     }
 
-    fn probe(&self, probe: &mut Probe) {
-        self.prediction.probe(probe);
+    fn private_state(&self, state: &mut PrivateState) {
+        self.prediction.private_state(state);
     }
 }
 
@@ -167,8 +167,8 @@ impl RttEstimator for Eifel {
         self.initial_rto
     }
 
-    fn recall(&mut self, srtt: Duration, rttvar: Duration) {
-        self.prediction.recall(srtt, rttvar);
+    fn set_estimates(&mut self, srtt: Duration, rttvar: Duration) {
+        self.prediction.set_estimates(srtt, rttvar);
     }
 
     fn granularity(&self) -> Duration {

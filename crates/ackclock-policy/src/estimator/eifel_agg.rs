@@ -2,7 +2,7 @@ use ackclock_units::{Bytes, Duration};
 
 use super::eifel::{Prediction, SHOCK, WEIGHT};
 use super::smooth::{bounded, initial_rto, max_rto, min_rto, rounded, tick};
-use crate::{Entry, Param, Policy, Probe, Rtt, RttEstimator, RttSample};
+use crate::{Entry, Param, Policy, PrivateState, Rtt, RttEstimator, RttSample};
 
 /// The Eifel timer, scaled by a factor that creeps down until a timeout turns out to have been spurious.
 #[derive(Debug)]
@@ -51,9 +51,9 @@ impl Policy for EifelAgg {
         ENTRY.name
     }
 
-    fn probe(&self, probe: &mut Probe) {
-        self.prediction.probe(probe);
-        probe.number("agg", self.agg);
+    fn private_state(&self, state: &mut PrivateState) {
+        self.prediction.private_state(state);
+        state.number("agg", self.agg);
     }
 }
 
@@ -86,8 +86,8 @@ impl RttEstimator for EifelAgg {
         self.initial_rto
     }
 
-    fn recall(&mut self, srtt: Duration, rttvar: Duration) {
-        self.prediction.recall(srtt, rttvar);
+    fn set_estimates(&mut self, srtt: Duration, rttvar: Duration) {
+        self.prediction.set_estimates(srtt, rttvar);
     }
 
     fn granularity(&self) -> Duration {
@@ -149,9 +149,9 @@ mod tests {
     }
 
     fn agg(e: &dyn RttEstimator) -> f64 {
-        let mut probe = Probe::default();
-        e.probe(&mut probe);
-        probe.0.iter().find(|(name, _)| *name == "agg").expect("shown").1
+        let mut state = PrivateState::default();
+        e.private_state(&mut state);
+        state.0.iter().find(|(name, _)| *name == "agg").expect("shown").1
     }
 
     fn feed(e: &mut dyn RttEstimator, n: u64, cwnd: u64) {

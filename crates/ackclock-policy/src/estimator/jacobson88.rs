@@ -1,6 +1,6 @@
 use ackclock_units::Duration;
 
-use super::smooth::{Ticks, bounded, initial_rto, max_rto, mean_and_deviation, min_rto, recalled};
+use super::smooth::{Ticks, bounded, initial_rto, max_rto, mean_and_deviation, min_rto, with_estimates};
 use crate::{Entry, Param, Params, Policy, Rtt, RttEstimator, RttSample};
 
 /// Mean plus weighted mean deviation, in real arithmetic. The 4.4BSD-Lite timer of E-A1 (`lite`) is this one
@@ -82,8 +82,8 @@ impl RttEstimator for Jacobson88 {
         self.initial_rto
     }
 
-    fn recall(&mut self, srtt: Duration, rttvar: Duration) {
-        self.rtt = Some(recalled(self.rtt, srtt, rttvar));
+    fn set_estimates(&mut self, srtt: Duration, rttvar: Duration) {
+        self.rtt = Some(with_estimates(self.rtt, srtt, rttvar));
     }
 
     fn granularity(&self) -> Duration {

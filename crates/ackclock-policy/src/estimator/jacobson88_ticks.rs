@@ -1,7 +1,7 @@
 use ackclock_units::Duration;
 
 use super::smooth::{bounded, initial_rto, max_rto, ticks_during};
-use crate::{Entry, Param, Policy, Probe, Rtt, RttEstimator, RttSample};
+use crate::{Entry, Param, Policy, PrivateState, Rtt, RttEstimator, RttSample};
 
 /// Scaled estimates in ticks. Right shifts are arithmetic floors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,10 +61,10 @@ impl Policy for Jacobson88Ticks {
         ENTRY.name
     }
 
-    fn probe(&self, probe: &mut Probe) {
+    fn private_state(&self, state: &mut PrivateState) {
         if let Some((s, ..)) = self.estimate {
-            probe.number("sa", s.sa as f64);
-            probe.number("sv", s.sv as f64);
+            state.number("sa", s.sa as f64);
+            state.number("sv", s.sv as f64);
         }
     }
 }
@@ -105,7 +105,7 @@ impl RttEstimator for Jacobson88Ticks {
         self.initial_rto
     }
 
-    fn recall(&mut self, srtt: Duration, rttvar: Duration) {
+    fn set_estimates(&mut self, srtt: Duration, rttvar: Duration) {
         let scaled = |d: Duration, by: u64| {
             (((d * by).as_nanos() + self.tick.as_nanos() / 2) / self.tick.as_nanos()).min(1 << 40) as i64
         };

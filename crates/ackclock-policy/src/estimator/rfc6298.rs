@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use ackclock_units::Duration;
 
-use super::smooth::{bounded, initial_rto, max_rto, mean_and_deviation, min_rto, recalled};
+use super::smooth::{bounded, initial_rto, max_rto, mean_and_deviation, min_rto, with_estimates};
 use crate::{Entry, Param, Params, Policy, Rtt, RttEstimator, RttSample};
 
 /// The standard timer.
@@ -68,8 +68,8 @@ impl RttEstimator for Rfc6298 {
         self.rules.initial_rto
     }
 
-    fn recall(&mut self, srtt: Duration, rttvar: Duration) {
-        self.rtt = Some(recalled(self.rtt, srtt, rttvar));
+    fn set_estimates(&mut self, srtt: Duration, rttvar: Duration) {
+        self.rtt = Some(with_estimates(self.rtt, srtt, rttvar));
     }
 
     fn granularity(&self) -> Duration {

@@ -1,6 +1,6 @@
 use ackclock_units::Duration;
 
-use super::smooth::{bounded, initial_rto, max_rto, min_rto, recalled, smooth, ticks_during};
+use super::smooth::{bounded, initial_rto, max_rto, min_rto, smooth, ticks_during, with_estimates};
 use crate::{Entry, Param, Policy, Rtt, RttEstimator, RttSample};
 
 /// Smoothed mean times a constant: blind to how much the samples vary.
@@ -55,8 +55,8 @@ impl RttEstimator for Rfc793 {
         self.initial_rto
     }
 
-    fn recall(&mut self, srtt: Duration, _rttvar: Duration) {
-        self.rtt = Some(recalled(self.rtt, srtt, Duration::ZERO));
+    fn set_estimates(&mut self, srtt: Duration, _rttvar: Duration) {
+        self.rtt = Some(with_estimates(self.rtt, srtt, Duration::ZERO));
     }
 
     fn granularity(&self) -> Duration {

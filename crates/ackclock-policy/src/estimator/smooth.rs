@@ -28,7 +28,7 @@ pub(super) fn mean_and_deviation(old: Option<Rtt>, sample: Duration, g: f64, h: 
 }
 
 /// The estimates of [`crate::RttEstimator::recall`]; latest and smallest sample stay.
-pub(super) fn recalled(old: Option<Rtt>, srtt: Duration, rttvar: Duration) -> Rtt {
+pub(super) fn with_estimates(old: Option<Rtt>, srtt: Duration, rttvar: Duration) -> Rtt {
     let (latest, min_rtt) = old.map_or((srtt, srtt), |old| (old.latest, old.min_rtt));
     Rtt { latest, srtt, rttvar, min_rtt }
 }

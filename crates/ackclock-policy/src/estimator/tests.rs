@@ -3,7 +3,7 @@
 
 use ackclock_units::{Duration, Instant};
 
-use crate::{Chosen, Probe, Registry, RttEstimator, RttSample, Window};
+use crate::{Chosen, PrivateState, Registry, RttEstimator, RttSample, Window};
 
 /// One service time.
 const UNIT: Duration = Duration::from_secs(1);
@@ -258,9 +258,9 @@ fn the_factor_trains_itself_on_spurious_timeouts() {
         let mut e = timer("eifel-agg", &[("k", k), ("max_cwnd", "26")]);
         let mut told: Vec<(f64, f64, u64)> = vec![];
         sawtooth(&mut *e, 26, Sampled::Every, 400, |row, e, this| {
-            let mut probe = Probe::default();
-            e.probe(&mut probe);
-            let agg = probe.0.iter().find(|(name, _)| *name == "agg").expect("shown").1;
+            let mut state = PrivateState::default();
+            e.private_state(&mut state);
+            let agg = state.0.iter().find(|(name, _)| *name == "agg").expect("shown").1;
             told.push((row as f64 / 260.0, agg, this.load));
         });
         assert!((told[0].0 - first).abs() < if k == "0.05" { 1e-5 } else { 0.05 }, "{:?}", told[0]);

@@ -15,7 +15,7 @@ impl Framing for Full {
         Frame { most: v.smss, copies: 1 }
     }
 
-    fn is_plain(&self) -> bool {
+    fn is_default(&self) -> bool {
         true
     }
 }

@@ -1,6 +1,6 @@
 use ackclock_units::{Instant, SeqNumber, SeqRange};
 
-use crate::{Deliveries, Scoreboard, SentSegment, Transmission};
+use crate::{Deliveries, ScoreboardView, SentSegment, Transmission};
 
 /// The plainest scoreboard that keeps the contract: a list of segments, searched from the front. For tests,
 /// against which fast ones can be compared.
@@ -92,7 +92,7 @@ impl ReferenceScoreboard {
     }
 }
 
-impl Scoreboard for ReferenceScoreboard {
+impl ScoreboardView for ReferenceScoreboard {
     fn sacked(&self) -> &[SeqRange] {
         &self.sacked
     }

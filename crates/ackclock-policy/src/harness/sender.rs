@@ -3,8 +3,8 @@ use ackclock_units::{Bytes, Duration, Instant, SeqNumber, SeqRange};
 use super::scoreboard::ReferenceScoreboard;
 use super::{ack, view};
 use crate::{
-    AckInfo, Adjustment, Congestion, Deliveries, LossRecovery, Phase, Rtt, Scoreboard, SenderView,
-    Transition, Window,
+    AckInfo, Adjustment, Congestion, DeadlineAction, Deliveries, LossRecovery, Phase, Rtt, ScoreboardView,
+    SenderView, Transition, Window,
 };
 
 /// A sender reduced to what a loss recovery deals with: sequence numbers, marks and phases, by the rules that
@@ -97,7 +97,7 @@ impl Sender {
             },
         );
         let rtt = deliveries.sent_once.filter(|_| newly_acked > 0).map(|t| self.v.now.since(t.xmit_ts));
-        let deliveries = self.recovery.goes_by_time().then_some(deliveries);
+        let deliveries = self.recovery.is_time_based().then_some(deliveries);
         let has_sack = !blocks.is_empty() || dsack.is_some();
         let info = AckInfo {
             segments_acked,
@@ -115,11 +115,11 @@ impl Sender {
         self.take_marks();
         let before = self.v.phase;
         self.enter(phase);
-        if before != Phase::Open || phase != Phase::Open || self.recovery.goes_by_time() {
+        if before != Phase::Open || phase != Phase::Open || self.recovery.is_time_based() {
             self.adjust();
         }
-        if newly_acked > 0 && self.recovery.goes_by_time() {
-            self.recovery.plan(&self.board, &self.v);
+        if newly_acked > 0 && self.recovery.is_time_based() {
+            self.recovery.update_deadline(&self.board, &self.v);
         }
         phase
     }
@@ -129,10 +129,10 @@ impl Sender {
     pub fn reach_deadline(&mut self) -> Option<Vec<SeqNumber>> {
         self.v.now = self.recovery.deadline()?.max(self.v.now);
         self.marked.clear();
-        let phase = self.recovery.on_deadline(&self.board, &self.v, &mut self.marked);
+        let DeadlineAction { phase, probe } =
+            self.recovery.on_deadline(&self.board, &self.v, &mut self.marked);
         self.take_marks();
         self.enter(phase);
-        let probe = self.recovery.loss_probe(&self.board, &self.v);
         assert!(
             self.recovery.deadline().is_none_or(|at| at > self.v.now),
             "a deadline that has come comes again"
@@ -154,8 +154,8 @@ impl Sender {
             self.v.snd_nxt = range.start + LEN;
             self.v.unsent -= u64::from(LEN);
             self.refresh();
-            if self.recovery.goes_by_time() {
-                self.recovery.plan(&self.board, &self.v);
+            if self.recovery.is_time_based() {
+                self.recovery.update_deadline(&self.board, &self.v);
             }
         } else {
             let segment = self.board.segment(range.start).expect("an outstanding segment is advised");
@@ -177,8 +177,8 @@ impl Sender {
                 let half = (self.v.flight_size.min(self.v.window.cwnd) / 2).max(u64::from(2 * LEN));
                 self.v.window = Window { cwnd: half, ssthresh: half };
             }
-            Adjustment::Repaired { flight_size } => self.repaired = Some(flight_size),
-            Adjustment::To(window) => {
+            Adjustment::RepairedByProbe { flight_size } => self.repaired = Some(flight_size),
+            Adjustment::SetWindow(window) => {
                 assert!(window.cwnd >= u64::from(LEN) && window.ssthresh >= u64::from(2 * LEN), "{window:?}");
                 self.v.window = window;
             }
@@ -213,7 +213,7 @@ impl Sender {
 
     fn change(&mut self, t: Transition) {
         self.v.phase = t.phase;
-        if t.begins {
+        if t.begins_episode {
             self.v.recovery_point = self.v.snd_nxt;
         }
         let half = (self.v.flight_size / 2).max(u64::from(2 * LEN));

@@ -1,7 +1,7 @@
 use ackclock_units::{Duration, Instant};
 
 use super::{for_all, for_all_defaults, span};
-use crate::{AckAction, AckPending, AckPolicy, Arrival, Chosen, Registry};
+use crate::{AckAction, AckPending, AckPolicy, ArrivedSegment, Chosen, Registry};
 
 /// Random arrivals at a receiver that keeps the policy's deadlines; `check` is told each answer.
 fn receive(
@@ -33,7 +33,7 @@ fn receive(
             segments: p.segments + 1,
             ..p
         };
-        let action = policy.on_arrival(&Arrival { now, bytes, full_sized, push: rng.chance(0.1) }, &p);
+        let action = policy.on_arrival(&ArrivedSegment { now, bytes, full_sized, push: rng.chance(0.1) }, &p);
         check(now, &p, action);
         match action {
             AckAction::Now | AckAction::Forge(_) => {

@@ -1,5 +1,5 @@
 use super::for_all_defaults;
-use crate::{EachKind, Kind, Registry, Role};
+use crate::{EachKind, ParamKind, Registry, Role};
 
 /// Words of Python's grammar (its reference, section 2.3.1).
 const PYTHONS: &[&str] = &[
@@ -53,7 +53,7 @@ pub fn everything_is_described_and_every_default_will_do(registry: &Registry) {
                 Ok(&p.default),
                 "{place}: written, it reads back"
             );
-            assert!(p.min <= p.max || matches!(p.kind, Kind::Choice(_)), "{place}");
+            assert!(p.min <= p.max || matches!(p.kind, ParamKind::Choice(_)), "{place}");
         }
     }
 }

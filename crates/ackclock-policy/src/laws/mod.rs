@@ -24,7 +24,7 @@ mod window;
 
 use ackclock_units::{Duration, Rate, Rng};
 
-use crate::{Chosen, Kind, Param, Params, Registry, Role, Value};
+use crate::{Chosen, Param, ParamKind, Params, Registry, Role, Value};
 
 macro_rules! laws {
     ($($(#[$doc:meta])* $kind:ident from $file:ident: $($law:ident)*;)*) => {
@@ -56,7 +56,7 @@ laws! {
         everything_is_described_and_every_default_will_do
         a_policy_knows_its_name;
     /// Estimators of the retransmission timeout.
-    estimators from timing: timeouts_keep_their_bounds another_floor_is_a_floor what_is_recalled_is_taken_over;
+    estimators from timing: timeouts_keep_their_bounds another_floor_is_a_floor given_estimates_are_used;
     /// Backoffs.
     backoffs from timing: backing_off_never_shortens;
     /// Retransmission timers.
@@ -131,13 +131,13 @@ const ROUNDS: u64 = 200;
 fn at(param: &Param, part: f64) -> Value {
     let x = param.min + part * (param.max - param.min);
     match param.kind {
-        Kind::Bytes => Value::Bytes(x as u64),
-        Kind::Duration => Value::Duration(Duration::from_secs_f64(x)),
-        Kind::Rate => Value::Rate(Rate::from_bits_per_sec(x as u64)),
-        Kind::Ratio => Value::Ratio(x),
-        Kind::Count => Value::Count(x as u64),
-        Kind::Flag => Value::Flag(part >= 0.5),
-        Kind::Choice(words) => {
+        ParamKind::Bytes => Value::Bytes(x as u64),
+        ParamKind::Duration => Value::Duration(Duration::from_secs_f64(x)),
+        ParamKind::Rate => Value::Rate(Rate::from_bits_per_sec(x as u64)),
+        ParamKind::Ratio => Value::Ratio(x),
+        ParamKind::Count => Value::Count(x as u64),
+        ParamKind::Flag => Value::Flag(part >= 0.5),
+        ParamKind::Choice(words) => {
             Value::Choice(words[((part * words.len() as f64) as usize).min(words.len() - 1)])
         }
         _ => param.default,

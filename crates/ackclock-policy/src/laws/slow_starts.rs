@@ -18,9 +18,9 @@ pub fn slow_start_adds_no_more_than_what_is_acknowledged(registry: &Registry) {
             let most = 1000 * (1 + rng.below(segments));
             let growth = slow_start.on_ack(&a, most, &v);
             assert!(growth.bytes <= a.newly_acked, "{growth:?} of {} bytes: {c:?}", a.newly_acked);
-            let grown = growth.of(&v);
+            let grown = growth.applied_to(&v);
             assert!(grown.cwnd >= v.window.cwnd, "{growth:?} of {:?}: {c:?}", v.window);
-            v.window.cwnd = if growth.leave { 10_000 } else { grown.cwnd.min(1 << 30) };
+            v.window.cwnd = if growth.exit { 10_000 } else { grown.cwnd.min(1 << 30) };
         }
     });
 }

@@ -174,15 +174,15 @@ fn given(params: &Params, tick: Duration) -> Option<Duration> {
 }
 
 /// After `recall`, the estimates are those given.
-pub fn what_is_recalled_is_taken_over(registry: &Registry) {
+pub fn given_estimates_are_used(registry: &Registry) {
     for_all::<dyn RttEstimator>(registry, |c, rng| {
         let mut e = c.build();
         if rng.chance(0.5) {
             e.on_sample(sample(Duration::from_secs(10), span(rng).min(Duration::from_secs(10))));
         }
         let (srtt, rttvar) = (span(rng), span(rng));
-        e.recall(srtt, rttvar);
-        let rtt = e.rtt().unwrap_or_else(|| panic!("nothing recalled: {c:?}"));
+        e.set_estimates(srtt, rttvar);
+        let rtt = e.rtt().unwrap_or_else(|| panic!("nothing with_estimates: {c:?}"));
         // In ticks, it is so to the nearest eighth or quarter of one.
         let near = |a: Duration, b: Duration| a.abs_diff(b) <= e.granularity() / 8 + Duration::from_nanos(1);
         assert!(near(rtt.srtt, srtt), "{} is not {srtt}: {c:?}", rtt.srtt);

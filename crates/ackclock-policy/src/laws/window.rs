@@ -3,8 +3,8 @@ use ackclock_units::{Duration, Instant, Rng};
 use super::{for_all, for_all_defaults, span};
 use crate::harness::{ack, view};
 use crate::{
-    AckInfo, Chosen, ClassicSlowStart, Congestion, CongestionControl, Family, Feedback, Needs, Phase,
-    RateSample, Registry, Rtt, SenderView, Settled, Value,
+    AckInfo, Chosen, ClassicSlowStart, Congestion, CongestionControl, EpisodeEnd, Family, Feedback, Needs,
+    Phase, RateSample, Registry, Rtt, SenderView, Value,
 };
 
 /// A random life of a window; `check` is told what happened between two windows.
@@ -27,14 +27,17 @@ fn live(c: &Chosen<dyn CongestionControl>, rng: &mut Rng, check: impl Fn(&Sender
         let event = match rng.below(20) {
             0 => Event::Congestion([Congestion::Loss, Congestion::Ecn][rng.below(2) as usize]),
             1 => Event::Congestion(Congestion::Rto { repeated: rng.chance(0.5) }),
-            2 => Event::Settled(if rng.chance(0.5) { Settled::Done } else { Settled::Spurious }),
+            2 => {
+                let completed = rng.chance(0.5);
+                Event::EpisodeEnded(if completed { EpisodeEnd::Completed } else { EpisodeEnd::Spurious })
+            }
             3 => Event::Idle,
             _ => Event::Ack { newly_acked: 1 + rng.below(4 * u64::from(smss)), validated: rng.chance(0.8) },
         };
         let info;
         let feedback = match event {
             Event::Congestion(cause) => Feedback::Congestion(cause),
-            Event::Settled(how) => Feedback::Settled(how),
+            Event::EpisodeEnded(how) => Feedback::EpisodeEnded(how),
             Event::Idle => Feedback::Idle(Duration::from_secs(1)),
             Event::Ack { newly_acked, validated } => {
                 info = measured(AckInfo { validated, ..ack(1, newly_acked) }, needs, &v, rng);
@@ -81,13 +84,13 @@ fn measured(a: AckInfo, needs: Needs, v: &SenderView, rng: &mut Rng) -> AckInfo 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Event {
     Congestion(Congestion),
-    Settled(Settled),
+    EpisodeEnded(EpisodeEnd),
     Idle,
     Ack { newly_acked: u64, validated: bool },
 }
 
-/// The window is at least one segment, the threshold at least two after a reduction (RFC 5681 §3.1 eq. 4), and a
-/// repeated timeout leaves it alone.
+/// The window is at least one segment, the threshold at least two after a reduction (RFC 5681 §3.1 eq. 4),
+/// and a repeated timeout leaves it alone.
 pub fn windows_keep_their_floors(registry: &Registry) {
     for_all::<dyn CongestionControl>(registry, |c, rng| {
         let keeps_ssthresh = c.params().iter().any(|p| p == ("keep_ssthresh", Value::Flag(true)));
@@ -135,7 +138,7 @@ pub fn acks_never_shrink_a_window_and_congestion_never_widens_it(registry: &Regi
                         "{old} to {new} at {event:?}: {c:?}"
                     ),
                     Event::Idle => assert!(new <= old, "{old} to {new}: {c:?}"),
-                    Event::Settled(_) => {}
+                    Event::EpisodeEnded(_) => {}
                 }
             });
         }

@@ -1,7 +1,7 @@
 use ackclock_units::Duration;
 
 use super::interval::{DECREASE, INITIAL, Interval, MAX, MIN};
-use crate::{Entry, Param, Policy, Probe, RateControl};
+use crate::{Entry, Param, Policy, PrivateState, RateControl};
 
 /// Adds a constant to the rate with every packet: additive increase for traffic without a window.
 #[derive(Debug)]
@@ -15,8 +15,8 @@ impl Policy for Additive {
         ENTRY.name
     }
 
-    fn probe(&self, probe: &mut Probe) {
-        probe.number("interval", self.interval.get());
+    fn private_state(&self, state: &mut PrivateState) {
+        state.number("interval", self.interval.get());
     }
 }
 

@@ -1,7 +1,7 @@
 use ackclock_units::Duration;
 
 use super::interval::{DECREASE, INITIAL, Interval, MAX, MIN};
-use crate::{Entry, Param, Policy, Probe, RateControl};
+use crate::{Entry, Param, Policy, PrivateState, RateControl};
 
 /// Takes a constant off the interval with every packet: the rate grows without bound.
 #[derive(Debug)]
@@ -15,8 +15,8 @@ impl Policy for ConstantDecrement {
         ENTRY.name
     }
 
-    fn probe(&self, probe: &mut Probe) {
-        probe.number("interval", self.interval.get());
+    fn private_state(&self, state: &mut PrivateState) {
+        state.number("interval", self.interval.get());
     }
 }
 

@@ -2,7 +2,7 @@ use ackclock_units::{Bytes, SeqRange};
 
 use super::course::lost_or_new;
 use super::duplicates::Duplicates;
-use crate::{AckInfo, LossRecovery, Phase, Policy, Scoreboard, SenderView};
+use crate::{AckInfo, LossRecovery, Phase, Policy, ScoreboardView, SenderView};
 
 /// What a rule makes of an ack that counts duplicate acks and looks at nothing else; [`Counting`] does the
 /// rest.
@@ -15,7 +15,7 @@ pub(super) trait AckRule: Send + std::fmt::Debug {
         &mut self,
         duplicates: &mut Duplicates,
         a: &AckInfo,
-        b: &dyn Scoreboard,
+        b: &dyn ScoreboardView,
         v: &SenderView,
         lost: &mut Vec<SeqRange>,
     ) -> Phase;
@@ -35,17 +35,23 @@ impl<R: AckRule> Policy for Counting<R> {
 }
 
 impl<R: AckRule> LossRecovery for Counting<R> {
-    fn on_ack(&mut self, a: &AckInfo, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> Phase {
+    fn on_ack(
+        &mut self,
+        a: &AckInfo,
+        b: &dyn ScoreboardView,
+        v: &SenderView,
+        lost: &mut Vec<SeqRange>,
+    ) -> Phase {
         self.duplicates.follow(v);
         self.rule.on_ack(&mut self.duplicates, a, b, v, lost)
     }
 
-    fn on_rto(&mut self, _b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
+    fn on_rto(&mut self, _b: &dyn ScoreboardView, v: &SenderView, lost: &mut Vec<SeqRange>) {
         self.duplicates.expired(v);
         lost.push(SeqRange::new(v.snd_una, v.snd_nxt));
     }
 
-    fn next_seg(&mut self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
+    fn next_seg(&mut self, b: &dyn ScoreboardView, v: &SenderView) -> Option<SeqRange> {
         lost_or_new(b, v)
     }
 

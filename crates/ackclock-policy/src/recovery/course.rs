@@ -2,7 +2,7 @@
 
 use ackclock_units::SeqRange;
 
-use crate::{Phase, Scoreboard, SenderView};
+use crate::{Phase, ScoreboardView, SenderView};
 
 /// True when everything that was outstanding at the beginning of the episode is acknowledged. Meaningful
 /// while there is one.
@@ -20,7 +20,7 @@ pub(super) fn calm(v: &SenderView) -> Phase {
 }
 
 /// Takes the first outstanding segment for lost.
-pub(super) fn mark_first(b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
+pub(super) fn mark_first(b: &dyn ScoreboardView, v: &SenderView, lost: &mut Vec<SeqRange>) {
     lost.extend(b.next_unsacked(v.snd_una).filter(|first| first.end <= v.snd_nxt));
 }
 
@@ -31,6 +31,6 @@ pub(super) fn new_data(v: &SenderView) -> Option<SeqRange> {
 }
 
 /// The first segment marked lost, or else new data.
-pub(super) fn lost_or_new(b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
+pub(super) fn lost_or_new(b: &dyn ScoreboardView, v: &SenderView) -> Option<SeqRange> {
     b.next_lost(v.snd_una).or_else(|| new_data(v))
 }

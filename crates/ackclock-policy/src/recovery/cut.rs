@@ -2,7 +2,7 @@ use ackclock_units::{Bytes, SeqNumber, SeqRange};
 
 use super::halving::Halving;
 use super::resent::Resent;
-use crate::{AckInfo, Adjustment, Params, Phase, Scoreboard, SenderView};
+use crate::{AckInfo, Adjustment, Params, Phase, ScoreboardView, SenderView};
 
 /// What recoveries by SACK share beyond telling what is lost: how the window comes down (M-A8), and what
 /// becomes of lost retransmissions (M-A10).
@@ -63,7 +63,13 @@ impl Cut {
     }
 
     /// Adds to `lost` the retransmissions that were lost.
-    pub fn find(&mut self, dup_thresh: u32, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
+    pub fn find(
+        &mut self,
+        dup_thresh: u32,
+        b: &dyn ScoreboardView,
+        v: &SenderView,
+        lost: &mut Vec<SeqRange>,
+    ) {
         if self.resent.find(dup_thresh, b, v, lost)
             && v.phase == Phase::Recovery
             && let Some(halving) = &mut self.halving
@@ -102,7 +108,7 @@ impl Cut {
             .as_mut()
             .filter(|_| v.phase != Phase::Loss)
             .and_then(|halving| halving.window(in_flight, repaired, v));
-        window.map_or(Adjustment::Keep, Adjustment::To)
+        window.map_or(Adjustment::Keep, Adjustment::SetWindow)
     }
 
     /// Bytes that may be sent before a loss is certain; `None` when the rate is not being halved.

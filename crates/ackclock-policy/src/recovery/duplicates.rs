@@ -1,7 +1,7 @@
 use ackclock_units::{Bytes, SeqNumber};
 
 use super::early::EarlyRetransmit;
-use crate::{Param, Params, Phase, Scoreboard, SenderView};
+use crate::{Param, Params, Phase, ScoreboardView, SenderView};
 
 /// What all rules that count duplicate acks share.
 #[derive(Clone, Copy, Debug)]
@@ -54,12 +54,12 @@ impl Duplicates {
     }
 
     /// True when so many duplicate acks came that a segment is missing.
-    pub fn are_enough(&self, b: &dyn Scoreboard, v: &SenderView) -> bool {
+    pub fn are_enough(&self, b: &dyn ScoreboardView, v: &SenderView) -> bool {
         (v.dup_acks >= self.dup_thresh() || self.are_all(b, v)) && !self.doubtful
     }
 
     /// True when as many came as can be expected, and those are few (RFC 5827).
-    pub fn are_all(&self, b: &dyn Scoreboard, v: &SenderView) -> bool {
+    pub fn are_all(&self, b: &dyn ScoreboardView, v: &SenderView) -> bool {
         self.early.is_due(b, v)
     }
 

@@ -1,4 +1,4 @@
-use crate::{Param, Params, Scoreboard, SenderView};
+use crate::{Param, Params, ScoreboardView, SenderView};
 
 use super::course::new_data;
 
@@ -23,7 +23,7 @@ impl EarlyRetransmit {
 
     /// True when everything outstanding but one segment has left the network, as duplicate acks count it or,
     /// with SACK, as SACKs report it.
-    pub fn is_due(self, b: &dyn Scoreboard, v: &SenderView) -> bool {
+    pub fn is_due(self, b: &dyn ScoreboardView, v: &SenderView) -> bool {
         if self == Self::Off {
             return false;
         }
@@ -55,7 +55,7 @@ impl EarlyRetransmit {
 }
 
 /// The outstanding segments and those of them that are SACKed; `None` when there are none, or too many.
-fn count(b: &dyn Scoreboard, v: &SenderView) -> Option<(u32, u32)> {
+fn count(b: &dyn ScoreboardView, v: &SenderView) -> Option<(u32, u32)> {
     let (mut at, mut segments, mut sacked) = (v.snd_una, 0, 0);
     while at < v.snd_nxt {
         let s = b.segment(at)?;

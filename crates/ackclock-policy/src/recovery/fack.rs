@@ -9,7 +9,9 @@ use super::halving::{ADJUSTMENT, BOUNDS, WHOLE_SEGS};
 use super::holes::{lost_below, unreported};
 use super::newreno::NewReno;
 use super::resent::lost_retransmissions;
-use crate::{AckInfo, Adjustment, Entry, LossRecovery, Param, Phase, Policy, Probe, Scoreboard, SenderView};
+use crate::{
+    AckInfo, Adjustment, Entry, LossRecovery, Param, Phase, Policy, PrivateState, ScoreboardView, SenderView,
+};
 
 /// Forward acknowledgment: everything below the forward-most SACKed byte has left the network, so
 /// `snd_nxt - fack` and what was resent are in it. Its parts - when a hole is resent, how the window comes
@@ -36,7 +38,7 @@ struct Fack {
 }
 
 impl Fack {
-    fn follow(&mut self, b: &dyn Scoreboard, v: &SenderView) {
+    fn follow(&mut self, b: &dyn ScoreboardView, v: &SenderView) {
         self.marked_to = if self.following { self.marked_to.max(v.snd_una) } else { v.snd_una };
         self.following = true;
         self.fack = b.sacked().last().map_or(v.snd_una, |range| range.end);
@@ -45,7 +47,7 @@ impl Fack {
 
     /// Marks what is to be resent; true when the first outstanding byte has been. `all`: without a threshold
     /// for each hole, everything below `fack`.
-    fn mark(&mut self, all: bool, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> bool {
+    fn mark(&mut self, all: bool, b: &dyn ScoreboardView, v: &SenderView, lost: &mut Vec<SeqRange>) -> bool {
         let eligible = if all && !self.each_hole {
             b.sacked().last().map(|range| range.start)
         } else {
@@ -59,12 +61,12 @@ impl Fack {
     }
 
     /// Enough duplicates, or all that can be expected (RFC 5827).
-    fn are_enough(&self, b: &dyn Scoreboard, v: &SenderView) -> bool {
+    fn are_enough(&self, b: &dyn ScoreboardView, v: &SenderView) -> bool {
         v.dup_acks >= self.without_sack.duplicates.dup_thresh() || self.without_sack.duplicates.are_all(b, v)
     }
 
     /// M-A7: enough duplicates, or the forward-most SACK as far ahead.
-    fn is_lost(&self, b: &dyn Scoreboard, v: &SenderView) -> bool {
+    fn is_lost(&self, b: &dyn ScoreboardView, v: &SenderView) -> bool {
         let dup_thresh = self.without_sack.duplicates.dup_thresh();
         self.are_enough(b, v)
             || u64::from(self.fack.min(v.data_end).bytes_since(v.snd_una))
@@ -75,7 +77,13 @@ impl Fack {
         v.pipe.saturating_sub(u64::from(self.unmarked))
     }
 
-    fn take(&mut self, a: &AckInfo, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> Phase {
+    fn take(
+        &mut self,
+        a: &AckInfo,
+        b: &dyn ScoreboardView,
+        v: &SenderView,
+        lost: &mut Vec<SeqRange>,
+    ) -> Phase {
         let dup_thresh = self.without_sack.duplicates.dup_thresh();
         match v.phase {
             Phase::Loss if !settled(v) => {
@@ -131,14 +139,20 @@ impl Policy for Fack {
         ENTRY.name
     }
 
-    fn probe(&self, probe: &mut Probe) {
-        probe.number("fack", f64::from(self.fack.0));
-        probe.number("marked_to", f64::from(self.marked_to.0));
+    fn private_state(&self, state: &mut PrivateState) {
+        state.number("fack", f64::from(self.fack.0));
+        state.number("marked_to", f64::from(self.marked_to.0));
     }
 }
 
 impl LossRecovery for Fack {
-    fn on_ack(&mut self, a: &AckInfo, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> Phase {
+    fn on_ack(
+        &mut self,
+        a: &AckInfo,
+        b: &dyn ScoreboardView,
+        v: &SenderView,
+        lost: &mut Vec<SeqRange>,
+    ) -> Phase {
         if !v.sack {
             return self.without_sack.on_ack(a, b, v, lost);
         }
@@ -152,7 +166,7 @@ impl LossRecovery for Fack {
         self.cut.adjust(self.in_flight(v), v)
     }
 
-    fn on_rto(&mut self, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
+    fn on_rto(&mut self, b: &dyn ScoreboardView, v: &SenderView, lost: &mut Vec<SeqRange>) {
         self.without_sack.on_rto(b, v, lost);
         self.cut.restart(v);
         if v.expiries <= 1 {
@@ -161,7 +175,7 @@ impl LossRecovery for Fack {
         (self.following, self.marked_to, self.fack, self.unmarked) = (true, v.snd_nxt, v.snd_una, 0);
     }
 
-    fn next_seg(&mut self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
+    fn next_seg(&mut self, b: &dyn ScoreboardView, v: &SenderView) -> Option<SeqRange> {
         lost_or_new(b, v)
     }
 

@@ -3,7 +3,7 @@
 use ackclock_units::{Rng, SeqNumber, SeqRange};
 
 use crate::harness::Sender;
-use crate::{LossRecovery, Phase, Registry, Scoreboard};
+use crate::{LossRecovery, Phase, Registry, ScoreboardView};
 
 /// A sender with `n` segments outstanding, numbers chosen so that they wrap.
 fn sender(n: u32, params: &[(&str, &str)]) -> Sender {

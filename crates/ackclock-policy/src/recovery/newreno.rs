@@ -4,7 +4,7 @@ use super::counting::{AckRule, Counting};
 use super::course::{calm, mark_first, settled};
 use super::duplicates::{DUP_THRESH, Duplicates, LIMITED_TRANSMIT, careful};
 use super::early::EARLY_RETRANSMIT;
-use crate::{AckInfo, Entry, LossRecovery, Params, Phase, Scoreboard, SenderView};
+use crate::{AckInfo, Entry, LossRecovery, Params, Phase, ScoreboardView, SenderView};
 
 /// Fast recovery that ends only when everything outstanding at its beginning is acknowledged, a hole per
 /// round trip.
@@ -25,7 +25,7 @@ impl AckRule for NewReno {
         &mut self,
         duplicates: &mut Duplicates,
         a: &AckInfo,
-        b: &dyn Scoreboard,
+        b: &dyn ScoreboardView,
         v: &SenderView,
         lost: &mut Vec<SeqRange>,
     ) -> Phase {

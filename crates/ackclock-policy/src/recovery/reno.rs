@@ -4,7 +4,7 @@ use super::counting::{AckRule, Counting};
 use super::course::{calm, mark_first, settled};
 use super::duplicates::{DUP_THRESH, Duplicates, LIMITED_TRANSMIT, careful};
 use super::early::EARLY_RETRANSMIT;
-use crate::{AckInfo, Entry, LossRecovery, Phase, Scoreboard, SenderView};
+use crate::{AckInfo, Entry, LossRecovery, Phase, ScoreboardView, SenderView};
 
 /// Fast retransmit and fast recovery for one loss per window.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ impl AckRule for Reno {
         &mut self,
         duplicates: &mut Duplicates,
         a: &AckInfo,
-        b: &dyn Scoreboard,
+        b: &dyn ScoreboardView,
         v: &SenderView,
         lost: &mut Vec<SeqRange>,
     ) -> Phase {

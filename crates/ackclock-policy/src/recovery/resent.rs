@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 use ackclock_units::{SeqNumber, SeqRange};
 
 use super::holes::sacked_above;
-use crate::{Param, Params, Scoreboard, SenderView};
+use crate::{Param, Params, ScoreboardView, SenderView};
 
 /// Finds out which retransmissions were lost in their turn (M-A10): what was sent for the first time after
 /// them arrives, and they do not.
@@ -73,7 +73,7 @@ impl Resent {
     pub fn find(
         &mut self,
         dup_thresh: u32,
-        b: &dyn Scoreboard,
+        b: &dyn ScoreboardView,
         v: &SenderView,
         lost: &mut Vec<SeqRange>,
     ) -> bool {

@@ -9,7 +9,9 @@ use super::halving::{ADJUSTMENT, BOUNDS, WHOLE_SEGS};
 use super::holes::lost_below;
 use super::newreno::NewReno;
 use super::resent::lost_retransmissions;
-use crate::{AckInfo, Adjustment, Entry, LossRecovery, Phase, Policy, Probe, Scoreboard, SenderView};
+use crate::{
+    AckInfo, Adjustment, Entry, LossRecovery, Phase, Policy, PrivateState, ScoreboardView, SenderView,
+};
 
 /// RFC 6675. Marks on the scoreboard say what IsLost() would: each byte is marked at most once on the way up,
 /// so an ack costs the few SACKed ranges at the top and whatever is newly lost, not the whole scoreboard.
@@ -49,7 +51,7 @@ impl Sack {
     }
 
     /// Marks what has become lost; true when that is the case for the first outstanding byte.
-    fn mark(&mut self, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> bool {
+    fn mark(&mut self, b: &dyn ScoreboardView, v: &SenderView, lost: &mut Vec<SeqRange>) -> bool {
         let Some(boundary) = lost_below(b.sacked(), self.without_sack.duplicates.dup_thresh(), v)
             .filter(|seq| *seq <= v.snd_nxt)
         else {
@@ -72,7 +74,7 @@ impl Sack {
     /// The highest outstanding un-SACKed segment, if it was not resent in this episode yet and the rescue is
     /// not spent (RFC 6675 §4 NextSeg rule 4, which leaves open that the segment may have been resent; the
     /// tail of the window is what it is for).
-    fn rescue(&self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
+    fn rescue(&self, b: &dyn ScoreboardView, v: &SenderView) -> Option<SeqRange> {
         if self.rescue_waits && v.snd_una <= self.rescue_rxt {
             return None;
         }
@@ -89,14 +91,20 @@ impl Policy for Sack {
         ENTRY.name
     }
 
-    fn probe(&self, probe: &mut Probe) {
-        probe.number("high_rxt", f64::from(self.high_rxt.0));
-        probe.number("marked_to", f64::from(self.marked_to.0));
+    fn private_state(&self, state: &mut PrivateState) {
+        state.number("high_rxt", f64::from(self.high_rxt.0));
+        state.number("marked_to", f64::from(self.marked_to.0));
     }
 }
 
 impl LossRecovery for Sack {
-    fn on_ack(&mut self, a: &AckInfo, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> Phase {
+    fn on_ack(
+        &mut self,
+        a: &AckInfo,
+        b: &dyn ScoreboardView,
+        v: &SenderView,
+        lost: &mut Vec<SeqRange>,
+    ) -> Phase {
         if !v.sack {
             return self.without_sack.on_ack(a, b, v, lost);
         }
@@ -162,7 +170,7 @@ impl LossRecovery for Sack {
         self.cut.adjust(v.pipe, v)
     }
 
-    fn on_rto(&mut self, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
+    fn on_rto(&mut self, b: &dyn ScoreboardView, v: &SenderView, lost: &mut Vec<SeqRange>) {
         self.without_sack.on_rto(b, v, lost);
         self.cut.restart(v);
         if v.expiries <= 1 {
@@ -172,7 +180,7 @@ impl LossRecovery for Sack {
             (true, v.snd_nxt, v.snd_una, false);
     }
 
-    fn next_seg(&mut self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
+    fn next_seg(&mut self, b: &dyn ScoreboardView, v: &SenderView) -> Option<SeqRange> {
         if !v.sack {
             return self.without_sack.next_seg(b, v);
         }

@@ -4,7 +4,7 @@ use super::counting::{AckRule, Counting};
 use super::course::{calm, mark_first, settled};
 use super::duplicates::{DUP_THRESH, Duplicates, LIMITED_TRANSMIT, careful};
 use super::early::EARLY_RETRANSMIT;
-use crate::{AckInfo, Entry, LossRecovery, Param, Phase, Scoreboard, SenderView};
+use crate::{AckInfo, Entry, LossRecovery, Param, Phase, ScoreboardView, SenderView};
 
 /// The third duplicate ack has the effect of a timeout, without the wait.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ impl AckRule for Tahoe {
         &mut self,
         duplicates: &mut Duplicates,
         a: &AckInfo,
-        b: &dyn Scoreboard,
+        b: &dyn ScoreboardView,
         v: &SenderView,
         lost: &mut Vec<SeqRange>,
     ) -> Phase {

@@ -1,7 +1,7 @@
 use ackclock_units::{Bytes, SeqRange};
 
 use super::course::{lost_or_new, settled};
-use crate::{AckInfo, Entry, LossRecovery, Phase, Policy, Scoreboard, SenderView};
+use crate::{AckInfo, Entry, LossRecovery, Phase, Policy, ScoreboardView, SenderView};
 
 /// Nothing but the timer tells a loss; after it, everything outstanding is sent again.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ impl LossRecovery for TimeoutOnly {
     fn on_ack(
         &mut self,
         _a: &AckInfo,
-        _b: &dyn Scoreboard,
+        _b: &dyn ScoreboardView,
         v: &SenderView,
         _lost: &mut Vec<SeqRange>,
     ) -> Phase {
@@ -27,7 +27,7 @@ impl LossRecovery for TimeoutOnly {
         }
     }
 
-    fn next_seg(&mut self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
+    fn next_seg(&mut self, b: &dyn ScoreboardView, v: &SenderView) -> Option<SeqRange> {
         lost_or_new(b, v)
     }
 

@@ -21,7 +21,7 @@ impl Reduction for AtOnce {
 
     fn on_sent(&mut self, _bytes: u32) {}
 
-    fn is_plain(&self) -> bool {
+    fn is_default(&self) -> bool {
         true
     }
 }

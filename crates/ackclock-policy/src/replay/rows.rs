@@ -1,7 +1,7 @@
 use ackclock_units::Duration;
 
 use super::{Chunk, ReplayError};
-use crate::{Probe, RttEstimator};
+use crate::{PrivateState, RttEstimator};
 
 /// What a timer makes of each row of a series. Times in seconds; not-a-number before the first sample.
 #[derive(Clone, Debug, Default)]
@@ -23,7 +23,7 @@ pub struct Rows {
 pub fn rows(estimator: &mut dyn RttEstimator, chunk: &Chunk<'_>) -> Result<Rows, ReplayError> {
     chunk.check()?;
     let mut rows = Rows::default();
-    let mut probe = Probe::default();
+    let mut state = PrivateState::default();
     let mut last: Option<Duration> = None;
     for i in 0..chunk.time.len() {
         let s = chunk.sample(i);
@@ -41,9 +41,9 @@ pub fn rows(estimator: &mut dyn RttEstimator, chunk: &Chunk<'_>) -> Result<Rows,
         rows.rttvar.push(rtt.map_or(f64::NAN, |r| r.rttvar.as_secs_f64()));
         rows.rto.push(last.map_or(f64::NAN, Duration::as_secs_f64));
         rows.spurious.push(spurious);
-        probe.0.clear();
-        estimator.probe(&mut probe);
-        rows.keep(&probe, i);
+        state.0.clear();
+        estimator.private_state(&mut state);
+        rows.keep(&state, i);
     }
     Ok(rows)
 }
@@ -51,8 +51,8 @@ pub fn rows(estimator: &mut dyn RttEstimator, chunk: &Chunk<'_>) -> Result<Rows,
 impl Rows {
     /// Appends what the probe showed at row `i`; a number that was not shown before, or is not now, is
     /// missing there.
-    fn keep(&mut self, probe: &Probe, i: usize) {
-        for &(name, value) in &probe.0 {
+    fn keep(&mut self, state: &PrivateState, i: usize) {
+        for &(name, value) in &state.0 {
             let column = match self.private.iter().position(|(n, _)| *n == name) {
                 Some(c) => c,
                 None => {
@@ -96,7 +96,7 @@ pub fn steps(
     let mut steps = Steps::default();
     for i in 0..chunk.time.len() {
         let mut estimator = make();
-        estimator.recall(srtt[i], rttvar[i]);
+        estimator.set_estimates(srtt[i], rttvar[i]);
         let s = chunk.sample(i);
         if !s.rtt.is_zero() {
             estimator.on_sample(s);

@@ -15,10 +15,10 @@ impl Policy for ClassicSlowStart {
 impl SlowStart for ClassicSlowStart {
     #[inline]
     fn on_ack(&mut self, _a: &AckInfo, most: Bytes, _v: &SenderView) -> Growth {
-        Growth { bytes: most, leave: false }
+        Growth { bytes: most, exit: false }
     }
 
-    fn is_plain(&self) -> bool {
+    fn is_default(&self) -> bool {
         true
     }
 }

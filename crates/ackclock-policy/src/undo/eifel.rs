@@ -1,5 +1,8 @@
 use super::response::{ADAPT_TIMER, RESPONSE, Response};
-use crate::{AckInfo, Entry, Policy, Scoreboard, SenderView, SpuriousTimeout, Timeout, Verdict, Window};
+use crate::{
+    AckInfo, Entry, Policy, ScoreboardView, SenderView, SpuriousTimeout, SuspectTimeout, TimeoutVerdict,
+    Window,
+};
 
 /// The timestamp of the first ack of new data after a timeout tells which transmission it answers.
 #[derive(Debug)]
@@ -19,23 +22,29 @@ impl SpuriousTimeout for Eifel {
         v.timestamps
     }
 
-    fn on_ack(&mut self, a: &AckInfo, t: &Timeout, _b: &dyn Scoreboard, _v: &SenderView) -> Verdict {
+    fn on_ack(
+        &mut self,
+        a: &AckInfo,
+        t: &SuspectTimeout,
+        _b: &dyn ScoreboardView,
+        _v: &SenderView,
+    ) -> TimeoutVerdict {
         // RFC 3522 §3.2, step 3: the first acceptable ack decides. Acks that acknowledge nothing new may
         // still be of the time before.
         if a.newly_acked == 0 {
-            return Verdict::Unknown;
+            return TimeoutVerdict::Unknown;
         }
         // Step 5: when every ack of a window was lost, what arrived twice is answered with the old timestamp
         // too. A receiver that reports duplicates (DSACK) says so; of one that never did, an ack of
         // everything outstanding proves nothing (§3.3).
         if a.dsack.is_some() || (a.ack >= t.recover && !t.dsack_seen) {
-            return Verdict::Genuine;
+            return TimeoutVerdict::Genuine;
         }
         // Step 4.
-        if t.answers_original == Some(true) { Verdict::Spurious } else { Verdict::Genuine }
+        if t.acks_original == Some(true) { TimeoutVerdict::Spurious } else { TimeoutVerdict::Genuine }
     }
 
-    fn resume(&mut self, a: &AckInfo, t: &Timeout, v: &SenderView) -> Window {
+    fn resume(&mut self, a: &AckInfo, t: &SuspectTimeout, v: &SenderView) -> Window {
         self.response.window(a, t, v)
     }
 

@@ -1,4 +1,7 @@
-use crate::{AckInfo, Entry, Policy, Scoreboard, SenderView, SpuriousTimeout, Timeout, Verdict, Window};
+use crate::{
+    AckInfo, Entry, Policy, ScoreboardView, SenderView, SpuriousTimeout, SuspectTimeout, TimeoutVerdict,
+    Window,
+};
 
 /// Every timeout is a loss.
 #[derive(Debug)]
@@ -15,11 +18,17 @@ impl SpuriousTimeout for Never {
         false
     }
 
-    fn on_ack(&mut self, _a: &AckInfo, _t: &Timeout, _b: &dyn Scoreboard, _v: &SenderView) -> Verdict {
-        Verdict::Genuine
+    fn on_ack(
+        &mut self,
+        _a: &AckInfo,
+        _t: &SuspectTimeout,
+        _b: &dyn ScoreboardView,
+        _v: &SenderView,
+    ) -> TimeoutVerdict {
+        TimeoutVerdict::Genuine
     }
 
-    fn resume(&mut self, _a: &AckInfo, _t: &Timeout, v: &SenderView) -> Window {
+    fn resume(&mut self, _a: &AckInfo, _t: &SuspectTimeout, v: &SenderView) -> Window {
         v.window
     }
 }

@@ -1,4 +1,4 @@
-use crate::{AckInfo, Param, Params, SenderView, Timeout, Window};
+use crate::{AckInfo, Param, Params, SenderView, SuspectTimeout, Window};
 
 /// With what window a sender goes on after a spurious timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,7 +15,7 @@ impl Response {
         if p.choice("response") == "restore" { Self::Restore } else { Self::Rfc4015 }
     }
 
-    pub fn window(self, a: &AckInfo, t: &Timeout, v: &SenderView) -> Window {
+    pub fn window(self, a: &AckInfo, t: &SuspectTimeout, v: &SenderView) -> Window {
         match self {
             Self::Restore => t.window,
             // RFC 4015 §3.4, step 9: congestion that the receiver echoes is no less real for the timeout

@@ -23,9 +23,9 @@ pub enum Congestion {
 
 /// How an episode ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Settled {
+pub enum EpisodeEnd {
     /// Everything outstanding at its beginning was acknowledged.
-    Done,
+    Completed,
     /// It was spurious: nothing had been lost.
     Spurious,
 }
@@ -41,7 +41,7 @@ pub enum Feedback<'a> {
     /// moment of detection.
     Congestion(Congestion),
     /// An episode ended. After a spurious one the view holds the restored window.
-    Settled(Settled),
+    EpisodeEnded(EpisodeEnd),
     /// Data was sent: so many bytes of payload. Only where [`Needs::sends`] asks for it.
     Sent {
         /// Bytes of payload.
@@ -76,14 +76,14 @@ pub struct Growth {
     /// Bytes by which the window grows.
     pub bytes: Bytes,
     /// Slow start is over: the threshold becomes the window that has grown.
-    pub leave: bool,
+    pub exit: bool,
 }
 
 impl Growth {
     /// The window in force, grown by this.
-    pub fn of(self, v: &SenderView) -> Window {
+    pub fn applied_to(self, v: &SenderView) -> Window {
         let cwnd = v.window.cwnd.saturating_add(self.bytes);
-        Window { cwnd, ssthresh: if self.leave { cwnd } else { v.window.ssthresh } }
+        Window { cwnd, ssthresh: if self.exit { cwnd } else { v.window.ssthresh } }
     }
 }
 
@@ -124,8 +124,8 @@ pub struct Needs {
 pub struct RateSample {
     /// Bytes delivered in the interval.
     pub delivered: Bytes,
-    /// Its length: the longer of the time that the newest delivered packet's flight took to send and the
-    /// time that its acks took to arrive.
+    /// Its length: the longer of the time that the newest delivered packet's flight took to send and the time
+    /// that its acks took to arrive.
     pub interval: Duration,
     /// All bytes delivered by the connection when that packet was sent: data sent after it belongs to the
     /// next round trip.
@@ -153,7 +153,7 @@ impl RateSample {
 impl SenderView {
     /// The window for loss-free feedback of which a rule takes no notice: the one in force, or after idling
     /// the restart window `min(iw, cwnd)` (RFC 5681 §4.1).
-    pub fn window_after(&self, f: &Feedback<'_>) -> Window {
+    pub fn default_window(&self, f: &Feedback<'_>) -> Window {
         match f {
             Feedback::Idle(_) => Window { cwnd: self.window.cwnd.min(self.initial_window), ..self.window },
             _ => self.window,

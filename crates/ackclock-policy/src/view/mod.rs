@@ -10,7 +10,9 @@ use ackclock_units::{Bytes, Duration, Instant, SeqNumber, SeqRange};
 
 pub use self::app_io::{AppIo, Wake};
 pub use self::deliveries::{Deliveries, Transmission};
-pub use self::feedback::{Congestion, Control, Family, Feedback, Growth, Needs, Pacing, RateSample, Settled};
+pub use self::feedback::{
+    Congestion, Control, EpisodeEnd, Family, Feedback, Growth, Needs, Pacing, RateSample,
+};
 pub use self::queued::{Admit, Backlog, Dequeued, PacketId, Queued};
 
 /// Congestion window and slow-start threshold, bytes.
@@ -46,14 +48,24 @@ pub enum Adjustment {
     /// Something of a second window of data was lost within the episode: the window's rule reduces it again,
     /// and the self-clock is not what it was.
     Reduce,
-    /// This one, which the recovery's own way of reducing (rate-halving) has come to.
-    To(Window),
-    /// A loss was repaired before it was known to be one: the window's rule reduces it as for any loss, and
-    /// the episode is over (RFC 8985 §7.4.2).
-    Repaired {
+    /// Sets the window that the recovery's own reduction (rate-halving) has arrived at.
+    SetWindow(Window),
+    /// A probe repaired a loss before it was detected: the window's rule reduces it as for any loss, and the
+    /// episode is over (RFC 8985 §7.4.2).
+    RepairedByProbe {
         /// Sent and not cumulatively acknowledged when the repair was sent, bytes.
         flight_size: Bytes,
     },
+}
+
+/// What a loss recovery does at its deadline.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DeadlineAction {
+    /// The phase from now on.
+    pub phase: Phase,
+    /// A segment to send now whatever the window allows, to elicit an ack: an outstanding range, or one that
+    /// starts at `snd_nxt`. The retransmission timer restarts with it.
+    pub probe: Option<SeqRange>,
 }
 
 /// What a sender's policies may know. Sizes in bytes.
@@ -153,7 +165,7 @@ pub struct AckInfo {
     /// justified (the validated phase, RFC 7661 §4.3).
     pub validated: bool,
     /// The transmissions of what it was the first to report; always there for a loss recovery that [goes by
-    /// time](crate::LossRecovery::goes_by_time), and for no other.
+    /// time](crate::LossRecovery::is_time_based), and for no other.
     pub deliveries: Option<Deliveries>,
     /// Bytes that were marked lost on it. Known once the loss recovery has been asked: 0 until then.
     pub newly_lost: Bytes,
@@ -164,7 +176,7 @@ pub struct AckInfo {
 
 /// A timeout about which it is not yet known whether it was spurious.
 #[derive(Clone, Copy, Debug)]
-pub struct Timeout {
+pub struct SuspectTimeout {
     /// Window before its reduction.
     pub window: Window,
     /// Sent and not cumulatively acknowledged when the timer expired.
@@ -175,14 +187,14 @@ pub struct Timeout {
     pub resent_to: SeqNumber,
     /// What the present ack's timestamp tells, if it is the first of new data since: true when it answers a
     /// segment sent before the first retransmission (RFC 3522 §3.2). `None` without timestamps.
-    pub answers_original: Option<bool>,
+    pub acks_original: Option<bool>,
     /// The receiver has reported a duplicate (RFC 2883) at some time: it would again (RFC 3522 §3.2, step 5).
     pub dsack_seen: bool,
 }
 
 /// What an ack told about a timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verdict {
+pub enum TimeoutVerdict {
     /// Nothing yet: go on repairing.
     Unknown,
     /// Nothing yet: send so many new segments now, whatever the congestion window says, and resend nothing
@@ -319,7 +331,7 @@ impl SentSegment {
 
 /// A data segment that arrived in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Arrival {
+pub struct ArrivedSegment {
     /// When it arrived.
     pub now: Instant,
     /// Its payload, bytes.
@@ -378,9 +390,9 @@ impl Forgery {
 
 /// Collects a policy's private numbers for a trace.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Probe(pub Vec<(&'static str, f64)>);
+pub struct PrivateState(pub Vec<(&'static str, f64)>);
 
-impl Probe {
+impl PrivateState {
     /// Adds one named number.
     pub fn number(&mut self, name: &'static str, value: f64) {
         self.0.push((name, value));

@@ -3,8 +3,8 @@ use ackclock_units::{Bytes, Instant};
 use super::growth::{Remainder, counted};
 use super::initial::{INITIAL_SEGS, INITIAL_WINDOW, InitialWindow};
 use crate::{
-    AckInfo, Congestion, CongestionControl, Control, Entry, Feedback, Param, Phase, Policy, Probe,
-    SenderView, Settled, SlowStart, Window,
+    AckInfo, Congestion, CongestionControl, Control, Entry, EpisodeEnd, Feedback, Param, Phase, Policy,
+    PrivateState, SenderView, SlowStart, Window,
 };
 
 /// A window that follows a cubic curve through the place where the last loss happened.
@@ -109,7 +109,7 @@ impl Cubic {
         if cwnd < v.window.ssthresh {
             let limit_segs = if self.byte_counting && v.phase != Phase::Loss { 2 } else { 1 };
             let most = counted(a.newly_acked, v.smss, limit_segs);
-            return slow_start.on_ack(a, most, v).of(v);
+            return slow_start.on_ack(a, most, v).applied_to(v);
         }
         let smss = f64::from(v.smss);
         let segs = self.avoidance(a.newly_acked as f64 / smss, self.remainder.with(cwnd) / smss, v);
@@ -152,10 +152,10 @@ impl Policy for Cubic {
         ENTRY.name
     }
 
-    fn probe(&self, probe: &mut Probe) {
-        probe.number("w_max", self.curve.w_max);
-        probe.number("k", self.curve.k);
-        probe.number("w_est", self.curve.w_est);
+    fn private_state(&self, state: &mut PrivateState) {
+        state.number("w_max", self.curve.w_max);
+        state.number("k", self.curve.k);
+        state.number("w_est", self.curve.w_est);
     }
 }
 
@@ -170,11 +170,11 @@ impl CongestionControl for Cubic {
             Feedback::Congestion(c) => self.cut(c, v),
             f => {
                 match f {
-                    Feedback::Settled(Settled::Spurious) => self.curve = self.undo,
+                    Feedback::EpisodeEnded(EpisodeEnd::Spurious) => self.curve = self.undo,
                     Feedback::Idle(_) => self.curve.epoch_start = None,
                     _ => {}
                 }
-                v.window_after(&f)
+                v.default_window(&f)
             }
         };
         window.into()

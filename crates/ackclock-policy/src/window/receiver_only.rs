@@ -20,7 +20,7 @@ impl CongestionControl for ReceiverOnly {
     fn on(&mut self, f: Feedback<'_>, v: &SenderView) -> Control {
         match f {
             Feedback::Ack(..) | Feedback::Congestion(_) => OPEN.into(),
-            f => v.window_after(&f).into(),
+            f => v.default_window(&f).into(),
         }
     }
 }

@@ -5,8 +5,8 @@ use ackclock_units::Bytes;
 use super::growth::{Remainder, counted};
 use super::initial::{INITIAL_SEGS, INITIAL_WINDOW, InitialWindow};
 use crate::{
-    AckInfo, Congestion, CongestionControl, Control, Entry, Feedback, Param, Params, Phase, Policy, Probe,
-    SenderView, Settled, SlowStart, Window,
+    AckInfo, Congestion, CongestionControl, Control, Entry, EpisodeEnd, Feedback, Param, Params, Phase,
+    Policy, PrivateState, SenderView, SlowStart, Window,
 };
 
 /// Slow start and congestion avoidance with AIMD parameters.
@@ -117,7 +117,7 @@ impl Reno {
             let limit =
                 if v.phase == Phase::Loss { self.rules.limit_segs.min(1) } else { self.rules.limit_segs };
             let most = counted(a.newly_acked, v.smss, u64::from(limit.max(1)));
-            return slow_start.on_ack(a, most, v).of(v);
+            return slow_start.on_ack(a, most, v).applied_to(v);
         }
         Window { cwnd: v.window.cwnd.saturating_add(self.avoidance(a, v)), ..v.window }
     }
@@ -152,8 +152,8 @@ impl Reno {
 
     #[cold]
     #[inline(never)]
-    fn settled(&mut self, s: Settled, v: &SenderView) -> Window {
-        let grown = if std::mem::take(&mut self.repairing) && s == Settled::Done {
+    fn episode_ended(&mut self, s: EpisodeEnd, v: &SenderView) -> Window {
+        let grown = if std::mem::take(&mut self.repairing) && s == EpisodeEnd::Completed {
             self.remainder.take(self.rules.repair_segs * f64::from(v.smss))
         } else {
             0
@@ -179,9 +179,9 @@ impl Policy for Reno {
         ENTRY.name
     }
 
-    fn probe(&self, probe: &mut Probe) {
-        probe.number("remainder", self.remainder.with(0));
-        probe.number("bytes_acked", self.bytes_acked as f64);
+    fn private_state(&self, state: &mut PrivateState) {
+        state.number("remainder", self.remainder.with(0));
+        state.number("bytes_acked", self.bytes_acked as f64);
     }
 }
 
@@ -196,8 +196,8 @@ impl CongestionControl for Reno {
         match f {
             Feedback::Ack(a, slow_start) => self.grown(a, slow_start, v),
             Feedback::Congestion(c) => self.cut(c, v),
-            Feedback::Settled(s) => self.settled(s, v),
-            f => v.window_after(&f),
+            Feedback::EpisodeEnded(s) => self.episode_ended(s, v),
+            f => v.default_window(&f),
         }
         .into()
     }

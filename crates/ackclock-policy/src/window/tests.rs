@@ -2,8 +2,8 @@ use ackclock_units::{Duration, Instant};
 
 use crate::harness::{ack, view};
 use crate::{
-    AckInfo, Chosen, ClassicSlowStart, Congestion, CongestionControl, Feedback, Phase, Registry, Rtt,
-    SenderView, Settled, Window,
+    AckInfo, Chosen, ClassicSlowStart, Congestion, CongestionControl, EpisodeEnd, Feedback, Phase, Registry,
+    Rtt, SenderView, Window,
 };
 
 /// The window after some feedback.
@@ -18,8 +18,8 @@ trait After {
         self.after(Feedback::Congestion(c), v)
     }
 
-    fn after_settled(&mut self, s: Settled, v: &SenderView) -> Window {
-        self.after(Feedback::Settled(s), v)
+    fn after_episode(&mut self, s: EpisodeEnd, v: &SenderView) -> Window {
+        self.after(Feedback::EpisodeEnded(s), v)
     }
 }
 
@@ -249,13 +249,13 @@ fn a_window_may_grow_during_a_repair() {
             let mut v = window(16_000, u64::MAX);
             v.window = w.after_congestion(cause, &v);
             let before = v.window.cwnd;
-            v.window = w.after_settled(Settled::Done, &v);
+            v.window = w.after_episode(EpisodeEnd::Completed, &v);
             assert_eq!(v.window.cwnd, before + more, "{segs} after {cause:?}");
-            assert_eq!(w.after_settled(Settled::Done, &v), v.window, "once");
+            assert_eq!(w.after_episode(EpisodeEnd::Completed, &v), v.window, "once");
         }
         w.after_congestion(Congestion::Loss, &window(16_000, u64::MAX));
         let v = window(16_000, u64::MAX);
-        assert_eq!(w.after_settled(Settled::Spurious, &v), v.window);
+        assert_eq!(w.after_episode(EpisodeEnd::Spurious, &v), v.window);
     }
 }
 
@@ -432,7 +432,7 @@ fn cubic_takes_back_a_spurious_reduction() {
     let before = undone.v.window;
     undone.congestion(Congestion::Rto { repeated: false });
     undone.v.window = before;
-    undone.v.window = undone.w.after_settled(Settled::Spurious, &undone.v);
+    undone.v.window = undone.w.after_episode(EpisodeEnd::Spurious, &undone.v);
     assert_eq!(straight.round(), undone.round());
 }
 

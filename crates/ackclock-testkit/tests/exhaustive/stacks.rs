@@ -209,7 +209,7 @@ impl Stack {
                 .choose::<dyn LossRecovery>(recovery.policy)
                 .expect("it is the registry's")
                 .build()
-                .goes_by_time();
+                .is_time_based();
         let min_rto = registry
             .choose::<dyn RttEstimator>(ESTIMATOR)
             .expect("it is the registry's")

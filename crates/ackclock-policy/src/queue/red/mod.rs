@@ -9,9 +9,11 @@ mod tests;
 use ackclock_units::{Duration, Instant, Rate, Rng};
 
 use self::average::Average;
-use self::probability::{Drops, Verdict};
+use self::probability::{DropVerdict, Drops};
 use super::fifo::Fifo;
-use crate::{Admit, Backlog, Ecn, Entry, Param, Params, Policy, Probe, QueueDiscipline, QueueSize, Queued};
+use crate::{
+    Admit, Backlog, Ecn, Entry, Param, Params, Policy, PrivateState, QueueDiscipline, QueueSize, Queued,
+};
 
 #[derive(Debug)]
 struct Red {
@@ -76,9 +78,9 @@ impl Policy for Red {
         "red"
     }
 
-    fn probe(&self, probe: &mut Probe) {
-        probe.number("average", self.average.value());
-        probe.number("max_p", self.drops.max_p);
+    fn private_state(&self, state: &mut PrivateState) {
+        state.number("average", self.average.value());
+        state.number("max_p", self.drops.max_p);
     }
 }
 
@@ -96,9 +98,9 @@ impl QueueDiscipline for Red {
         // RFC 3168 section 7: a mark replaces the early drop; above the highest threshold packets are
         // dropped, marked or not.
         let admit = match verdict {
-            Verdict::Pass => Admit::Take,
-            Verdict::Early if self.ecn && p.ecn != Ecn::NotEct => Admit::Mark,
-            Verdict::Early | Verdict::Forced => return Admit::Drop { early: true },
+            DropVerdict::Pass => Admit::Take,
+            DropVerdict::Early if self.ecn && p.ecn != Ecn::NotEct => Admit::Mark,
+            DropVerdict::Early | DropVerdict::Forced => return Admit::Drop { early: true },
         };
         self.average.on_queued();
         self.queue.push(p.bytes);

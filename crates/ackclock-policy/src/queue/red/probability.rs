@@ -5,7 +5,7 @@ const INTERVAL: Duration = Duration::from_millis(500);
 
 /// What is to happen to an arriving packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Verdict {
+pub(super) enum DropVerdict {
     Pass,
     /// Chosen at random: may be marked instead.
     Early,
@@ -68,15 +68,15 @@ impl Drops {
         scaled.min(1.0)
     }
 
-    pub(super) fn judge(&mut self, average: f64, bytes: u32, rng: &mut Rng) -> Verdict {
+    pub(super) fn judge(&mut self, average: f64, bytes: u32, rng: &mut Rng) -> DropVerdict {
         let p = self.base(average);
         if average < self.min_th {
             self.count = None;
-            return Verdict::Pass;
+            return DropVerdict::Pass;
         }
         if p >= 1.0 {
             self.restart();
-            return Verdict::Forced;
+            return DropVerdict::Forced;
         }
         match &mut self.count {
             Some(n) => {
@@ -89,10 +89,10 @@ impl Drops {
             }
         }
         if !rng.chance(self.uniformised(p, bytes)) {
-            return Verdict::Pass;
+            return DropVerdict::Pass;
         }
         self.restart();
-        Verdict::Early
+        DropVerdict::Early
     }
 
     /// A packet was dropped or marked: counting starts again.

@@ -2,7 +2,9 @@ use ackclock_units::{Duration, Instant, SeqNumber, SeqRange};
 
 use super::min_rtt::MinRtt;
 use super::resent::Resent;
-use crate::{AckInfo, Deliveries, Param, Params, Phase, Probe, Scoreboard, SenderView, Transmission};
+use crate::{
+    AckInfo, Deliveries, Param, Params, Phase, PrivateState, ScoreboardView, SenderView, Transmission,
+};
 
 /// RACK (RFC 8985 §6): a segment is lost when one sent later has arrived and, since it was sent, a round trip
 /// and the reordering window have passed.
@@ -55,11 +57,11 @@ impl Detection {
         }
     }
 
-    /// Private numbers for a trace.
-    pub fn probe(&self, probe: &mut Probe) {
-        probe.number("rack_rtt", self.rtt.as_secs_f64());
-        probe.number("reo_wnd_mult", f64::from(self.reo_wnd_mult));
-        probe.number("reordering_seen", f64::from(u8::from(self.reordering_seen)));
+    /// Adds its private numbers to a trace.
+    pub fn private_state(&self, state: &mut PrivateState) {
+        state.number("rack_rtt", self.rtt.as_secs_f64());
+        state.number("reo_wnd_mult", f64::from(self.reo_wnd_mult));
+        state.number("reordering_seen", f64::from(u8::from(self.reordering_seen)));
     }
 
     fn follow(&mut self, before: SeqNumber) {
@@ -69,7 +71,7 @@ impl Detection {
     }
 
     /// Steps 1 to 3 of RFC 8985 §6.2, and the part of step 4 that an ack decides.
-    pub fn take(&mut self, a: &AckInfo, b: &dyn Scoreboard, v: &SenderView, repaired: bool) {
+    pub fn take(&mut self, a: &AckInfo, b: &dyn ScoreboardView, v: &SenderView, repaired: bool) {
         self.follow(v.snd_una - a.newly_acked as u32);
         // Step 1. What came before the first ack of data counts as well: the handshake's.
         let before = v.rtt.filter(|_| self.min_rtt.get().is_none()).map(|r| r.min_rtt);
@@ -125,7 +127,7 @@ impl Detection {
 
     /// RACK.reo_wnd: quarters of the smallest round-trip time, at most a smoothed one. Nothing while no
     /// reordering has been seen and losses are certain.
-    pub fn reo_wnd(&self, b: &dyn Scoreboard, v: &SenderView, repairing: bool) -> Duration {
+    pub fn reo_wnd(&self, b: &dyn ScoreboardView, v: &SenderView, repairing: bool) -> Duration {
         if !self.reordering_seen && (repairing || at_least_sacked(self.dup_thresh, b)) {
             return Duration::ZERO;
         }
@@ -138,7 +140,7 @@ impl Detection {
     /// once in that of the numbers, what was resent by a list.
     pub fn detect(
         &mut self,
-        b: &dyn Scoreboard,
+        b: &dyn ScoreboardView,
         v: &SenderView,
         repairing: bool,
         lost: &mut Vec<SeqRange>,
@@ -175,7 +177,7 @@ impl Detection {
         &mut self,
         latest: Transmission,
         wait: Duration,
-        b: &dyn Scoreboard,
+        b: &dyn ScoreboardView,
         v: &SenderView,
         lost: &mut Vec<SeqRange>,
     ) -> Option<Instant> {
@@ -204,7 +206,7 @@ impl Detection {
 
     /// RFC 8985 §6.3, RACK_mark_losses_on_RTO(): the first segment is lost, and what was sent as long ago as
     /// an answer may take.
-    pub fn expired(&mut self, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
+    pub fn expired(&mut self, b: &dyn ScoreboardView, v: &SenderView, lost: &mut Vec<SeqRange>) {
         self.follow(v.snd_una);
         if v.expiries <= 1 {
             self.before_rto = (self.latest, self.rtt);
@@ -237,7 +239,7 @@ impl Detection {
 }
 
 /// The first outstanding segment from `at` on that is not SACKed.
-fn next(b: &dyn Scoreboard, v: &SenderView, at: SeqNumber) -> Option<crate::SentSegment> {
+fn next(b: &dyn ScoreboardView, v: &SenderView, at: SeqNumber) -> Option<crate::SentSegment> {
     let range = b.next_unsacked(at).filter(|range| range.end <= v.snd_nxt)?;
     b.segment(range.start)
 }
@@ -263,7 +265,7 @@ fn in_order(ranges: &mut Vec<SeqRange>, from: usize) {
 fn assert_is_step_5(
     latest: Transmission,
     wait: Duration,
-    b: &dyn Scoreboard,
+    b: &dyn ScoreboardView,
     v: &SenderView,
     lost: &[SeqRange],
     until: Option<Instant>,
@@ -297,7 +299,7 @@ fn add(segment: SeqRange, lost: &mut Vec<SeqRange>) {
 }
 
 /// RACK.segs_sacked >= `n`.
-fn at_least_sacked(n: u32, b: &dyn Scoreboard) -> bool {
+fn at_least_sacked(n: u32, b: &dyn ScoreboardView) -> bool {
     let mut left = n;
     for range in b.sacked() {
         let mut at = range.start;

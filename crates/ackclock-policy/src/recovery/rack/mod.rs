@@ -12,7 +12,10 @@ use super::course::{calm, lost_or_new, settled};
 use super::duplicates::{DUP_THRESH, LIMITED_TRANSMIT};
 use super::early::EARLY_RETRANSMIT;
 use super::newreno::NewReno;
-use crate::{AckInfo, Adjustment, Entry, LossRecovery, Phase, Policy, Probe, Scoreboard, SenderView};
+use crate::{
+    AckInfo, Adjustment, DeadlineAction, Entry, LossRecovery, Phase, Policy, PrivateState, ScoreboardView,
+    SenderView,
+};
 
 /// RACK-TLP (RFC 8985): time tells what is lost, and a probe makes the receiver tell of a tail. What is
 /// resent, and how the window comes down, is as with other recoveries by SACK (RFC 6675 §5).
@@ -43,7 +46,7 @@ enum Timer {
 
 impl State {
     /// Marks what is lost and sets the reordering timer (RACK_detect_loss_and_arm_timer()).
-    fn detect(&mut self, repairing: bool, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
+    fn detect(&mut self, repairing: bool, b: &dyn ScoreboardView, v: &SenderView, lost: &mut Vec<SeqRange>) {
         let until = self.detection.detect(b, v, repairing, lost);
         self.timer = match (until, self.timer) {
             (Some(at), _) => Some(Timer::Reordering(at)),
@@ -79,13 +82,19 @@ impl Policy for Rack {
         ENTRY.name
     }
 
-    fn probe(&self, probe: &mut Probe) {
-        self.state.detection.probe(probe);
+    fn private_state(&self, state: &mut PrivateState) {
+        self.state.detection.private_state(state);
     }
 }
 
 impl LossRecovery for Rack {
-    fn on_ack(&mut self, a: &AckInfo, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> Phase {
+    fn on_ack(
+        &mut self,
+        a: &AckInfo,
+        b: &dyn ScoreboardView,
+        v: &SenderView,
+        lost: &mut Vec<SeqRange>,
+    ) -> Phase {
         if !v.sack {
             return self.without_sack.on_ack(a, b, v, lost);
         }
@@ -115,10 +124,10 @@ impl LossRecovery for Rack {
         self.state
             .repaired
             .take()
-            .map_or(Adjustment::Keep, |flight_size| Adjustment::Repaired { flight_size })
+            .map_or(Adjustment::Keep, |flight_size| Adjustment::RepairedByProbe { flight_size })
     }
 
-    fn on_rto(&mut self, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
+    fn on_rto(&mut self, b: &dyn ScoreboardView, v: &SenderView, lost: &mut Vec<SeqRange>) {
         if !v.sack {
             return self.without_sack.on_rto(b, v, lost);
         }
@@ -130,11 +139,11 @@ impl LossRecovery for Rack {
         (self.state.timer, self.state.repaired) = (None, None);
     }
 
-    fn goes_by_time(&self) -> bool {
+    fn is_time_based(&self) -> bool {
         true
     }
 
-    fn plan(&mut self, b: &dyn Scoreboard, v: &SenderView) {
+    fn update_deadline(&mut self, b: &dyn ScoreboardView, v: &SenderView) {
         let state = &mut *self.state;
         let probed = state.tail.sent(v);
         if matches!(state.timer, Some(Timer::Reordering(_))) {
@@ -148,20 +157,22 @@ impl LossRecovery for Rack {
         self.state.timer.map(|(Timer::Reordering(at) | Timer::Probe(at))| at)
     }
 
-    fn on_deadline(&mut self, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> Phase {
+    fn on_deadline(
+        &mut self,
+        b: &dyn ScoreboardView,
+        v: &SenderView,
+        lost: &mut Vec<SeqRange>,
+    ) -> DeadlineAction {
+        let mut probe = None;
         match self.state.timer.take() {
             Some(Timer::Reordering(_)) => self.state.detect(repairing(v), b, v, lost),
-            Some(Timer::Probe(_)) => self.state.tail.due(),
+            Some(Timer::Probe(_)) => probe = self.state.tail.probe(b, v),
             None => {}
         }
-        self.open(!lost.is_empty(), v).unwrap_or(v.phase)
+        DeadlineAction { phase: self.open(!lost.is_empty(), v).unwrap_or(v.phase), probe }
     }
 
-    fn loss_probe(&mut self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
-        self.state.tail.probe(b, v)
-    }
-
-    fn next_seg(&mut self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
+    fn next_seg(&mut self, b: &dyn ScoreboardView, v: &SenderView) -> Option<SeqRange> {
         lost_or_new(b, v)
     }
 

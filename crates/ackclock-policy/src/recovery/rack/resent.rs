@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use ackclock_units::{Instant, SeqNumber, SeqRange};
 
-use crate::{Scoreboard, SenderView, SentSegment, Transmission};
+use crate::{ScoreboardView, SenderView, SentSegment, Transmission};
 
 /// What was resent and is not known to be delivered or lost, in the order of the last transmission: an ack
 /// costs those that it overtakes, whatever is outstanding besides.
@@ -42,7 +42,7 @@ impl Resent {
     pub fn retain_waiting(
         &mut self,
         latest: Transmission,
-        b: &dyn Scoreboard,
+        b: &dyn ScoreboardView,
         v: &SenderView,
         mut waits: impl FnMut(SentSegment) -> bool,
     ) {

@@ -1,7 +1,7 @@
 use ackclock_units::{Bytes, Duration, Instant, SeqNumber, SeqRange};
 
 use crate::recovery::course::new_data;
-use crate::{AckInfo, Param, Params, Phase, Scoreboard, SenderView};
+use crate::{AckInfo, Param, Params, Phase, ScoreboardView, SenderView};
 
 /// TLP (RFC 8985 §7): when the acks for the end of a flight stay away, one more segment calls for them before
 /// the retransmission timer expires.
@@ -15,8 +15,6 @@ pub(super) struct Tail {
     is_retrans: bool,
     /// What was outstanding when it was sent.
     flight_size: Bytes,
-    /// The moment to probe has come.
-    due: bool,
     /// A probe of new data has been advised and is about to be sent.
     sending: bool,
     /// A round-trip time was measured since the last probe.
@@ -33,7 +31,6 @@ impl Tail {
             end_seq: None,
             is_retrans: false,
             flight_size: 0,
-            due: false,
             sending: false,
             sampled: true,
         }
@@ -41,36 +38,27 @@ impl Tail {
 
     /// What may become of a probe is of no interest any more: the window has been reduced for a loss.
     pub fn forget(&mut self) {
-        (self.end_seq, self.due, self.sending) = (None, false, false);
+        (self.end_seq, self.sending) = (None, false);
     }
 
     /// §7.2: true where an ack that stays away is waited for by nothing but the retransmission timer.
-    pub fn is_watching(&self, b: &dyn Scoreboard, v: &SenderView) -> bool {
+    pub fn is_watching(&self, b: &dyn ScoreboardView, v: &SenderView) -> bool {
         self.on && v.flight_size > 0 && matches!(v.phase, Phase::Open | Phase::Cwr) && b.sacked().is_empty()
     }
 
     /// §7.2, TLP_calc_PTO(): when to probe. `None` when a probe could not be sent then (§7.3): one is out
     /// already, or no round-trip time was measured since the last one.
-    pub fn pto(&self, b: &dyn Scoreboard, v: &SenderView) -> Option<Instant> {
+    pub fn pto(&self, b: &dyn ScoreboardView, v: &SenderView) -> Option<Instant> {
         let rtt = v.rtt.filter(|_| self.end_seq.is_none() && self.sampled)?;
         let single = b.segment(v.snd_una).is_some_and(|s| s.range.end >= v.snd_nxt);
         let at = v.now + rtt.srtt * 2 + if single { self.max_ack_delay } else { Duration::ZERO };
         Some(v.rto_deadline.map_or(at, |rto| at.min(rto)))
     }
 
-    /// It is time to probe.
-    pub fn due(&mut self) {
-        self.due = true;
-    }
-
     /// §7.3, TLP_send_probe(): new data if there is some and the receiver has room, or else the last segment
     /// again.
-    pub fn probe(&mut self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
-        if !std::mem::take(&mut self.due)
-            || !self.is_watching(b, v)
-            || self.end_seq.is_some()
-            || !self.sampled
-        {
+    pub fn probe(&mut self, b: &dyn ScoreboardView, v: &SenderView) -> Option<SeqRange> {
+        if !self.is_watching(b, v) || self.end_seq.is_some() || !self.sampled {
             return None;
         }
         let range = match new_data(v) {

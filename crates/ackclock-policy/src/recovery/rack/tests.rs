@@ -3,7 +3,7 @@
 use ackclock_units::{Duration, SeqNumber, SeqRange};
 
 use crate::harness::Sender;
-use crate::{Phase, Registry, Scoreboard};
+use crate::{Phase, Registry, ScoreboardView};
 
 const RTT: Duration = Duration::from_millis(100);
 const MS: Duration = Duration::from_millis(1);

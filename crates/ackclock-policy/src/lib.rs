@@ -1,5 +1,5 @@
-//! The traits that every replaceable rule implements, what they are told and what they answer, and one file
-//! per built-in policy.
+//! The traits that every replaceable policy implements, their inputs and decisions, and one file per built-in
+//! policy.
 //!
 //! A policy sees plain copied values and *returns* decisions; the engine clamps, applies and traces them.
 //! This room depends on [`ackclock_units`] alone, so a policy cannot reach into a connection.

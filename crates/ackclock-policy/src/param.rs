@@ -63,7 +63,7 @@ impl fmt::Display for QueueSize {
 }
 
 impl ParamKind {
-    /// What it is called in an error.
+    /// Its name in an error message, with its article.
     fn article(self) -> &'static str {
         match self {
             Self::Bytes => "a size",
@@ -324,7 +324,7 @@ impl std::error::Error for ParamError {}
 #[derive(Clone, Debug, Default)]
 pub struct Params {
     values: Vec<(&'static str, Value)>,
-    /// What [`Params::shared`] made of them.
+    /// The cached result of [`Params::shared`].
     shared: OnceLock<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -341,7 +341,7 @@ impl Params {
         Self { values: declared.iter().map(|p| (p.name, p.default)).collect(), shared: OnceLock::new() }
     }
 
-    /// Sets one; `false` when there is none of that name.
+    /// Sets one; returns false when there is none of that name.
     pub fn set(&mut self, name: &str, value: Value) -> bool {
         self.shared = OnceLock::new();
         self.values.iter_mut().find(|(n, _)| *n == name).map(|slot| slot.1 = value).is_some()
@@ -352,16 +352,16 @@ impl Params {
         self.values.iter().copied()
     }
 
-    /// What `read` makes of them, made once for all policies that are built from these parameters: a rule of
-    /// many parameters keeps them here, and in each connection only what changes.
+    /// The result of `read` on these parameters, computed once for all policies that are built from them. A
+    /// policy with many parameters keeps them here, and in each connection only its state.
     pub fn shared<R: Any + Send + Sync>(&self, read: impl Fn(&Self) -> R) -> Arc<R> {
         let shared = self.shared.get_or_init(|| Arc::new(read(self)));
         Arc::clone(shared).downcast().unwrap_or_else(|_| Arc::new(read(self)))
     }
 
     fn get(&self, name: &str) -> Value {
-        // A policy asks only for what it declared, with the kind it declared: anything else is a bug in that
-        // policy.
+        // A policy reads only parameters that it declared, with the kind it declared; anything else is a bug
+        // in that policy.
         self.iter()
             .find(|(n, _)| *n == name)
             .unwrap_or_else(|| panic!("`{name}` is not declared by this policy"))
@@ -419,7 +419,8 @@ impl Params {
     }
 }
 
-/// What closes each policy file: all that a scenario, a help text, a Python class or a reference page needs.
+/// The declaration at the end of each policy file: all that a scenario, a help text, a Python class or a
+/// reference page needs.
 #[derive(Debug)]
 pub struct Entry<T: ?Sized> {
     /// The name scenario files use.
@@ -455,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_of_parameters_is_shared_until_one_changes() {
+    fn a_shared_value_is_computed_again_after_a_parameter_changes() {
         let mut p = Params::defaults(&[LIMIT]);
         let read = |p: &Params| p.queue("limit");
         let first = p.shared(read);

@@ -6,7 +6,7 @@ mod smart;
 
 use crate::{Entry, Framing};
 
-/// The built-in ones.
+/// The built-in framings.
 pub(crate) const ENTRIES: &[&Entry<dyn Framing>] = &[&full::ENTRY, &diversity::ENTRY, &smart::ENTRY];
 
 #[cfg(test)]

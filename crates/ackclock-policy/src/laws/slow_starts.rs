@@ -2,7 +2,7 @@ use super::{for_all, span};
 use crate::harness::{ack, view};
 use crate::{AckInfo, Registry, Rtt, SenderView, SlowStart, Window};
 
-/// A window grows by what is acknowledged at most (J-A2, RFC 3465 §2.2, RFC 9406 §4.2).
+/// A window grows by at most what is acknowledged (J-A2, RFC 3465 §2.2, RFC 9406 §4.2).
 pub fn slow_start_adds_no_more_than_what_is_acknowledged(registry: &Registry) {
     for_all::<dyn SlowStart>(registry, |c, rng| {
         let mut slow_start = c.build();

@@ -4,13 +4,13 @@ use super::for_all;
 use crate::harness::{ReferenceScoreboard, ack, view};
 use crate::{AckInfo, Phase, Registry, SenderView, SpuriousTimeout, SuspectTimeout, TimeoutVerdict, Window};
 
-/// No timeout is taken back without an ack that shows something, and the window resumed with is bounded by
-/// the one before and by what is in flight.
-pub fn verdicts_rest_on_what_arrived(registry: &Registry) {
+/// A timeout is undone only on an ack that reports something new, and the restored window is bounded by the
+/// one before and by what is in flight.
+pub fn verdicts_depend_on_what_arrived(registry: &Registry) {
     for_all::<dyn SpuriousTimeout>(registry, |c, rng| {
         let mut undo = c.build();
         for _ in 0..50 {
-            // Twenty segments of 1000 bytes; the first has been resent.
+            // Twenty segments of 1000 bytes; the first has been retransmitted.
             let start = SeqNumber(rng.next_u64() as u32);
             let mut b = ReferenceScoreboard::of(start, 24, 1000);
             let before = Window { cwnd: 20_000, ssthresh: 1000 * (2 + rng.below(100)) };
@@ -74,11 +74,11 @@ pub fn verdicts_rest_on_what_arrived(registry: &Registry) {
                     TimeoutVerdict::SendNew { segments } => {
                         assert!(
                             v.unsent >= 1000 && v.flight_size + 1000 <= v.rwnd && segments > 0,
-                            "nothing to find out with: {c:?}"
+                            "no new data to send: {c:?}"
                         );
                     }
                     TimeoutVerdict::Spurious => {
-                        assert!(newly > 0 || newly_sacked > 0, "{a:?} shows nothing: {c:?}");
+                        assert!(newly > 0 || newly_sacked > 0, "{a:?} reports nothing new: {c:?}");
                         let resumed = undo.resume(&a, &t, &v);
                         assert!(
                             resumed.cwnd <= before.cwnd.max(flight_size + 4000)

@@ -18,7 +18,7 @@ mod timeout_only;
 
 use crate::{Entry, LossRecovery};
 
-/// The built-in ones.
+/// The built-in recoveries.
 pub(crate) const ENTRIES: &[&Entry<dyn LossRecovery>] = &[
     &timeout_only::ENTRY,
     &tahoe::ENTRY,

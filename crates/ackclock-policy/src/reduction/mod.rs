@@ -4,5 +4,5 @@ mod at_once;
 
 use crate::{Entry, Reduction};
 
-/// The built-in ones.
+/// The built-in reductions.
 pub(crate) const ENTRIES: &[&Entry<dyn Reduction>] = &[&at_once::ENTRY];

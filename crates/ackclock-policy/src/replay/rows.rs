@@ -3,7 +3,8 @@ use ackclock_units::Duration;
 use super::{Chunk, ReplayError};
 use crate::{PrivateState, RttEstimator};
 
-/// What a timer makes of each row of a series. Times in seconds; not-a-number before the first sample.
+/// The estimates of a timer after each row of a series. Times in seconds; not-a-number before the first
+/// sample.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     /// Smoothed round-trip time after the row.
@@ -19,7 +20,7 @@ pub struct Rows {
 }
 
 /// Runs `estimator` over `chunk` and keeps every row. Rows without a valid sample repeat the values before
-/// them. The estimator is told of a spurious timeout before the sample that shows it (E-A7).
+/// them. The estimator is notified of a spurious timeout before the sample that shows it (E-A7).
 pub fn rows(estimator: &mut dyn RttEstimator, chunk: &Chunk<'_>) -> Result<Rows, ReplayError> {
     chunk.check()?;
     let mut rows = Rows::default();
@@ -49,8 +50,7 @@ pub fn rows(estimator: &mut dyn RttEstimator, chunk: &Chunk<'_>) -> Result<Rows,
 }
 
 impl Rows {
-    /// Appends what the probe showed at row `i`; a number that was not shown before, or is not now, is
-    /// missing there.
+    /// Appends the private state at row `i`; a number that is absent in some row is NaN there.
     fn keep(&mut self, state: &PrivateState, i: usize) {
         for &(name, value) in &state.0 {
             let column = match self.private.iter().position(|(n, _)| *n == name) {
@@ -68,7 +68,7 @@ impl Rows {
     }
 }
 
-/// One sample each from given estimates: what the timers that `make` makes have after it. Seconds.
+/// The estimates after one sample each, from given estimates before it. Seconds.
 #[derive(Clone, Debug, Default)]
 pub struct Steps {
     /// Smoothed round-trip times.
@@ -79,8 +79,8 @@ pub struct Steps {
     pub rto: Vec<f64>,
 }
 
-/// Lets a timer of its own take each row of `chunk`, from the estimates `srtt` and `rttvar` before it. A row
-/// without a valid sample leaves them as they are.
+/// Runs a new timer of `make` on each row of `chunk`, from the estimates `srtt` and `rttvar` before it. A row
+/// without a valid sample keeps them.
 pub fn steps(
     make: impl Fn() -> Box<dyn RttEstimator>,
     srtt: &[Duration],

@@ -8,5 +8,5 @@ pub(crate) use heartbeat::Heartbeat;
 
 use crate::{Entry, RetransmissionTimer};
 
-/// The built-in ones.
+/// The built-in timers.
 pub(crate) const ENTRIES: &[&Entry<dyn RetransmissionTimer>] = &[&restart_on_ack::ENTRY, &precise::ENTRY];

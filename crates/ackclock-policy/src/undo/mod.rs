@@ -7,7 +7,7 @@ mod response;
 
 use crate::{Entry, SpuriousTimeout};
 
-/// The built-in ones.
+/// The built-in undos.
 pub(crate) const ENTRIES: &[&Entry<dyn SpuriousTimeout>] = &[&none::ENTRY, &eifel::ENTRY, &f_rto::ENTRY];
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! In what segments new data leaves, and how often each is sent.
+//! Into what segments new data is cut, and how many copies of each are sent.
 
 mod diversity;
 mod full;

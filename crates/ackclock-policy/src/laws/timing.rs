@@ -37,8 +37,7 @@ pub fn timeouts_keep_their_bounds(registry: &Registry) {
             assert_eq!(
                 (twin.rtt(), twin.rto()),
                 (Some(now), rto),
-                "the same samples give the same \
-                                                                    estimates: {c:?}"
+                "the same samples give the same estimates: {c:?}"
             );
             assert!(rto >= min, "{rto} is below {min}: {c:?}");
             // Some floors are a number of ticks, which may lie above the ceiling.
@@ -54,7 +53,7 @@ pub fn timeouts_keep_their_bounds(registry: &Registry) {
     });
 }
 
-/// `rto_above` is never below the given floor, and follows a lower floor down.
+/// `rto_above` is never below the given floor, and a floor below the computed timeout does not change it.
 pub fn another_floor_is_a_floor(registry: &Registry) {
     for_all::<dyn RttEstimator>(registry, |c, rng| {
         let mut e = c.build();

@@ -3,7 +3,7 @@ use ackclock_units::Duration;
 use super::interval::{DECREASE, INITIAL, Interval, MAX, MIN};
 use crate::{Entry, Param, Policy, PrivateState, RateControl};
 
-/// Adds a constant to the rate with every packet: additive increase for traffic without a window.
+/// Adds a constant to the rate with every packet sent: additive increase for traffic without a window.
 #[derive(Debug)]
 struct Additive {
     alpha: f64,
@@ -37,14 +37,15 @@ impl RateControl for Additive {
 pub(crate) const ENTRY: Entry<dyn RateControl> = Entry {
     name: "additive",
     about: "Rate-based congestion avoidance: each packet sent adds 1/alpha to the rate (I = alpha I/(alpha + \
-            I)), congestion halves it.",
+            I)), and congestion halves it.",
     source: "J-A15, J-E15",
     params: &[
         Param::duration(
             "alpha",
             Duration::from_secs(10),
             Duration::from_micros(1)..=Duration::from_secs(1_000_000),
-            "packets sent for each packet per second that the rate rises by",
+            "time constant of the increase: the rate rises by one packet per second for every alpha / 1 s \
+             packets sent",
         ),
         INITIAL,
         DECREASE,

@@ -1,4 +1,4 @@
-//! How much leaves while a loss is repaired.
+//! How much is sent while a loss is repaired.
 
 mod at_once;
 

@@ -15,7 +15,7 @@ pub struct Rows {
     pub rto: Vec<f64>,
     /// RTO(i-1) < RTT(i): the timer would have expired before this ack.
     pub spurious: Vec<bool>,
-    /// The timer's private numbers ([`crate::Policy::probe`]) after the row, such as gain and flight.
+    /// The timer's private state ([`crate::Policy::private_state`]) after the row, such as gain and flight.
     pub private: Vec<(&'static str, Vec<f64>)>,
 }
 

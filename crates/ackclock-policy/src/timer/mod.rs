@@ -1,4 +1,4 @@
-//! The countdown: when the retransmission timer is started, restarted and stopped.
+//! When the retransmission timer is started, restarted and stopped.
 
 mod heartbeat;
 mod precise;

@@ -4,7 +4,7 @@ use crate::{
     Window,
 };
 
-/// The timestamp of the first ack of new data after a timeout tells which transmission it answers.
+/// The timestamp of the first ack of new data after a timeout shows which transmission elicited it.
 #[derive(Debug)]
 struct Eifel {
     response: Response,
@@ -29,14 +29,14 @@ impl SpuriousTimeout for Eifel {
         _b: &dyn ScoreboardView,
         _v: &SenderView,
     ) -> TimeoutVerdict {
-        // RFC 3522 §3.2, step 3: the first acceptable ack decides. Acks that acknowledge nothing new may
-        // still be of the time before.
+        // RFC 3522 §3.2, step 3: the first acceptable ack decides. Acks that acknowledge nothing new may have
+        // been sent before the timeout.
         if a.newly_acked == 0 {
             return TimeoutVerdict::Unknown;
         }
-        // Step 5: when every ack of a window was lost, what arrived twice is answered with the old timestamp
-        // too. A receiver that reports duplicates (DSACK) says so; of one that never did, an ack of
-        // everything outstanding proves nothing (§3.3).
+        // Step 5: when every ack of a window was lost, a segment that arrives twice elicits an ack with the
+        // old timestamp too. A receiver with DSACK then reports the duplicate; from one that has never sent a
+        // DSACK, an ack of everything outstanding proves nothing (§3.3).
         if a.dsack.is_some() || (a.ack >= t.recover && !t.dsack_seen) {
             return TimeoutVerdict::Genuine;
         }
@@ -56,8 +56,8 @@ impl SpuriousTimeout for Eifel {
 /// The Eifel algorithm.
 pub(crate) const ENTRY: Entry<dyn SpuriousTimeout> = Entry {
     name: "eifel",
-    about: "Eifel detection by timestamps, which the connection must offer: the first ack after a timeout \
-            shows whether the original had arrived.",
+    about: "Eifel detection by timestamps, which the connection must offer: the first ack of new data after \
+            a timeout shows whether the original segment elicited it.",
     source: "E-A8; RFC 3522, RFC 4015",
     params: &[RESPONSE, ADAPT_TIMER],
     build: |p| Box::new(Eifel { response: Response::new(p), adapt_timer: p.flag("adapt_timer") }),

@@ -4,7 +4,8 @@ use crate::{
     TimeoutVerdict, Window,
 };
 
-/// The first ack after a timeout is answered with new data instead of old; the second then tells.
+/// New data is sent on the first ack after a timeout, and the second ack shows whether the timeout was
+/// spurious.
 #[derive(Debug)]
 struct FRto {
     response: Response,
@@ -18,11 +19,11 @@ impl FRto {
     /// Step 2: the retransmission is acknowledged.
     fn first(&mut self, a: &AckInfo, t: &SuspectTimeout, sack: bool, v: &SenderView) -> TimeoutVerdict {
         if a.newly_acked == 0 {
-            // RFC 5682 §2.1 step 2a; §3.1 step 2 waits for the retransmission's ack, whatever SACKs come
+            // RFC 5682 §2.1 step 2a; §3.1 step 2 waits for the ack of the retransmission, whatever is SACKed
             // before.
             return if a.is_dup && !sack { TimeoutVerdict::Genuine } else { TimeoutVerdict::Unknown };
         }
-        // Everything is acknowledged, by whichever transmission.
+        // Everything is acknowledged, which does not distinguish the transmissions.
         if a.ack >= t.recover {
             return TimeoutVerdict::Genuine;
         }
@@ -38,7 +39,7 @@ impl FRto {
         TimeoutVerdict::SendNew { segments: 2 }
     }
 
-    /// Step 3: the next ack comes from what had been sent before the timeout, if that is still on its way.
+    /// Step 3: the next ack was elicited by data sent before the timeout, if that was still on its way.
     fn second(a: &AckInfo, t: &SuspectTimeout, sack: bool, b: &dyn ScoreboardView) -> TimeoutVerdict {
         // §3.1 step 3a: new data arrived while something older is missing.
         let beyond = a.ack > t.recover || b.sacked().last().is_some_and(|range| range.end > t.recover);
@@ -46,7 +47,7 @@ impl FRto {
             return TimeoutVerdict::Genuine;
         }
         match a.newly_acked > 0 || (sack && a.newly_sacked > 0) {
-            // §2.1 step 3b, §3.1 step 3b: data that was not resent.
+            // §2.1 step 3b, §3.1 step 3b: data that was not retransmitted.
             true => TimeoutVerdict::Spurious,
             // §2.1 step 3a. A DSACK alone reports the retransmission, not a hole.
             false if a.is_dup || (sack && a.dsack.is_none()) => TimeoutVerdict::Genuine,
@@ -64,8 +65,8 @@ impl Policy for FRto {
 impl SpuriousTimeout for FRto {
     fn on_rto(&mut self, v: &SenderView) -> bool {
         self.sent_new = false;
-        // §2.1 step 1: not while the repair of an earlier timeout goes on, whose retransmissions would be
-        // mistaken for originals.
+        // §2.1 step 1: not during the repair of an earlier timeout, whose retransmissions could be mistaken
+        // for originals.
         v.expiries == 0 && v.phase != Phase::Loss
     }
 
@@ -92,8 +93,8 @@ impl SpuriousTimeout for FRto {
 /// Forward RTO-recovery.
 pub(crate) const ENTRY: Entry<dyn SpuriousTimeout> = Entry {
     name: "f-rto",
-    about: "F-RTO: after a timeout, answers the first ack with two new segments; if the next one \
-            acknowledges what was not resent, nothing was lost.",
+    about: "F-RTO: after a timeout, sends two new segments on the first ack; if the next ack acknowledges \
+            data that was not retransmitted, the timeout was spurious.",
     source: "RFC 5682 2.1 and 3.1",
     params: &[
         RESPONSE,
@@ -101,7 +102,7 @@ pub(crate) const ENTRY: Entry<dyn SpuriousTimeout> = Entry {
         Param::flag(
             "sack_enhanced",
             true,
-            "use SACKs where there are some (3.1) rather than the basic algorithm (2.1)",
+            "use the SACK-enhanced algorithm (3.1) on connections with SACK, rather than the basic one (2.1)",
         ),
     ],
     build: |p| {

@@ -1,4 +1,4 @@
-//! Whether a timeout was spurious, and what the sender does about it.
+//! Detection of spurious timeouts, and the sender's response to them.
 
 mod eifel;
 mod f_rto;

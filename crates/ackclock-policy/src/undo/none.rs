@@ -3,7 +3,7 @@ use crate::{
     Window,
 };
 
-/// Every timeout is a loss.
+/// No detection: every timeout counts as a loss.
 #[derive(Debug)]
 struct Never;
 
@@ -36,7 +36,7 @@ impl SpuriousTimeout for Never {
 /// No undo.
 pub(crate) const ENTRY: Entry<dyn SpuriousTimeout> = Entry {
     name: "none",
-    about: "Takes every timeout for a loss and repairs it to the end.",
+    about: "No detection: treats every timeout as a loss.",
     source: "RFC 5681 3.1",
     params: &[],
     build: |_| Box::new(Never),

@@ -11,7 +11,7 @@ fn built(name: &str, sets: &[(&str, &str)]) -> Box<dyn SpuriousTimeout> {
     chosen.build()
 }
 
-/// Ten segments of 1000 bytes from 1 on were outstanding, the first of which was resent.
+/// Ten segments of 1000 bytes from 1 on were outstanding, the first of which was retransmitted.
 fn timeout() -> SuspectTimeout {
     SuspectTimeout {
         window: Window { cwnd: 10_000, ssthresh: 8000 },
@@ -44,7 +44,7 @@ const SEND_NEW: TimeoutVerdict = TimeoutVerdict::SendNew { segments: 2 };
 #[test]
 fn timestamps_decide_for_eifel_at_the_first_ack_of_new_data() {
     let mut e = built("eifel", &[]);
-    assert!(!e.on_rto(&view()), "no timestamps, nothing to tell by");
+    assert!(!e.on_rto(&view()), "without timestamps there is no detection");
     assert!(e.on_rto(&SenderView { timestamps: true, ..view() }));
     let (t, b) = (timeout(), segments());
     assert_eq!(
@@ -145,7 +145,7 @@ fn f_rto_needs_something_to_send_and_a_fresh_timeout() {
 }
 
 #[test]
-fn the_window_comes_back() {
+fn the_window_is_restored() {
     for name in ["eifel", "f-rto"] {
         let (t, v) = (timeout(), SenderView { initial_window: 4000, ..now(2001) });
         assert_eq!(built(name, &[]).resume(&ack(2001, 1000), &t, &v), t.window, "E-A8");
@@ -161,7 +161,7 @@ fn the_window_comes_back() {
         assert_eq!(
             careful.resume(&AckInfo { ece: true, ..ack(2001, 1000) }, &t, &v),
             v.window,
-            "congestion all the same"
+            "the echoed congestion counts"
         );
     }
 }

@@ -117,7 +117,7 @@ fn dividing_acks_gains_nothing() {
             assert!(v.window.cwnd <= 8000 + most, "{name} below {ssthresh}: {}", v.window.cwnd);
         }
     }
-    // By acks the same acknowledgments are worth 57 segments.
+    // Counted by acks, the same acknowledgments add 57 segments.
     let mut v = window(8000, 8000);
     let mut w = with("reno", &[PER_ACK]);
     (0..8000).for_each(|_| _ = grow(&mut *w, &mut v, 1));
@@ -240,7 +240,7 @@ fn a_reduction_may_leave_whole_segments() {
 
 #[test]
 fn a_window_may_grow_during_a_repair() {
-    // M-X11: what the round trip would have added comes at its end, once for a loss found by acks.
+    // M-X11: the growth of the round trip is added at its end, once for a loss inferred from acks.
     for (segs, grown) in [("0", 0), ("1", 1000), ("0.5", 500)] {
         let mut w = with("reno", &[("repair_segs", segs)]);
         for (cause, more) in
@@ -288,7 +288,7 @@ fn avoidance_alone_halves_and_adds_a_segment_per_round_trip() {
 }
 
 #[test]
-fn slow_start_alone_knows_no_threshold() {
+fn slow_start_alone_has_no_threshold() {
     // J-A2 without J-A9.
     let mut w = with("reno", &[("phases", "slow-start")]);
     let mut v = window(16_000, u64::MAX);
@@ -395,7 +395,7 @@ fn cubic_is_as_fast_as_reno_on_a_short_path() {
 }
 
 #[test]
-fn cubic_gives_way_below_its_former_maximum() {
+fn cubic_releases_bandwidth_below_its_former_maximum() {
     let fast = |on: &str| {
         let mut run = CubicRun::new(&[("fast_convergence", on), ("reno_friendly", "false")], 1_000_000);
         run.congestion(Congestion::Loss);
@@ -409,7 +409,7 @@ fn cubic_gives_way_below_its_former_maximum() {
 }
 
 #[test]
-fn cubic_begins_anew_after_a_timeout() {
+fn cubic_starts_a_new_stage_after_a_timeout() {
     let mut run = CubicRun::new(&[("reno_friendly", "false")], 100_000);
     run.congestion(Congestion::Rto { repeated: false });
     assert_eq!(run.v.window, Window { cwnd: 1000, ssthresh: 70_000 });
@@ -423,7 +423,7 @@ fn cubic_begins_anew_after_a_timeout() {
 }
 
 #[test]
-fn cubic_takes_back_a_spurious_reduction() {
+fn cubic_undoes_a_spurious_reduction() {
     let (mut straight, mut undone) = (CubicRun::new(&[], 500_000), CubicRun::new(&[], 500_000));
     for run in [&mut straight, &mut undone] {
         run.congestion(Congestion::Loss);

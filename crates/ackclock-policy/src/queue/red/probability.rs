@@ -3,17 +3,17 @@ use ackclock_units::{Duration, Instant, Rng};
 /// Interval of adaptation (Floyd, Gummadi & Shenker 2001, section 3).
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// What is to happen to an arriving packet.
+/// What to do with an arriving packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum DropVerdict {
     Pass,
-    /// Chosen at random: may be marked instead.
+    /// Drop at random; the packet may be marked instead.
     Early,
     /// The average is above the highest threshold.
     Forced,
 }
 
-/// From the average queue to a verdict.
+/// The drop decision, from the average queue.
 #[derive(Debug)]
 pub(super) struct Drops {
     pub(super) min_th: f64,
@@ -60,7 +60,7 @@ impl Drops {
             false if spread < 1.0 => p / (1.0 - spread),
             _ => 1.0,
         };
-        // The counter says that a drop is due; the size still decides on whom it falls (I-F12b).
+        // The counter makes a drop due; the packet's size still decides whether this one is dropped (I-F12b).
         let scaled = match self.byte_mode {
             Some(mean) if p < 1.0 => p * f64::from(bytes) / mean,
             _ => p,
@@ -101,8 +101,8 @@ impl Drops {
         self.count_bytes = 0.0;
     }
 
-    /// Moves `max_p` so that the average comes to lie midway between the thresholds; at most one step for
-    /// each arriving packet.
+    /// Adapts `max_p` so that the average moves midway between the thresholds; at most one step for each
+    /// arriving packet.
     pub(super) fn adapt(&mut self, average: f64, now: Instant) {
         if !self.adaptive || now.since(self.adapted_at) < INTERVAL {
             return;

@@ -7,7 +7,7 @@ use crate::nearest;
 /// A change to a stack, written `+name` or `+name(argument)`.
 #[derive(Debug)]
 pub struct Modifier {
-    /// Its name.
+    /// What follows the `+`.
     pub name: &'static str,
     /// How it is written.
     pub usage: &'static str,

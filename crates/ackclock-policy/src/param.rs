@@ -304,11 +304,11 @@ impl Param {
 /// Why a parameter's value was refused.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParamError {
-    /// Which parameter.
+    /// The parameter.
     pub param: String,
     /// The value met.
     pub met: String,
-    /// The values that would do.
+    /// The values that are valid.
     pub wanted: String,
 }
 

@@ -164,12 +164,12 @@ impl<T: ?Sized> Chosen<T> {
         Self { entry, params: Params::defaults(entry.params) }
     }
 
-    /// Its name.
+    /// The name in the registry.
     pub fn name(&self) -> &'static str {
         self.entry.name
     }
 
-    /// Its declaration.
+    /// The declaration it was chosen from.
     pub fn entry(&self) -> &'static Entry<T> {
         self.entry
     }

@@ -52,7 +52,7 @@ impl Connection {
             window: v.window,
             flight_size: v.flight_size,
             recover: v.snd_nxt,
-            resent_to: v.snd_una,
+            retransmitted_to: v.snd_una,
             acks_original: None,
             dsack_seen: self.sender.dsack_seen,
         };
@@ -75,7 +75,7 @@ impl Connection {
     /// Everything below `end` was resent.
     pub(super) fn watch_retransmission(&mut self, end: SeqNumber) {
         if let Some(w) = self.rare.watched_mut() {
-            w.timeout.resent_to = w.timeout.resent_to.max(end);
+            w.timeout.retransmitted_to = w.timeout.retransmitted_to.max(end);
         }
     }
 

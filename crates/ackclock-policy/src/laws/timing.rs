@@ -182,7 +182,7 @@ pub fn given_estimates_are_used(registry: &Registry) {
         }
         let (srtt, rttvar) = (span(rng), span(rng));
         e.set_estimates(srtt, rttvar);
-        let rtt = e.rtt().unwrap_or_else(|| panic!("nothing with_estimates: {c:?}"));
+        let rtt = e.rtt().unwrap_or_else(|| panic!("no estimates: {c:?}"));
         // Estimates in ticks are right to the nearest eighth or quarter of a tick.
         let near = |a: Duration, b: Duration| a.abs_diff(b) <= e.granularity() / 8 + Duration::from_nanos(1);
         assert!(near(rtt.srtt, srtt), "{} is not {srtt}: {c:?}", rtt.srtt);

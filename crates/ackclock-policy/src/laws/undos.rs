@@ -31,7 +31,7 @@ pub fn verdicts_depend_on_what_arrived(registry: &Registry) {
                 window: before,
                 flight_size: 20_000,
                 recover: start + 20_000,
-                resent_to: start + 1000,
+                retransmitted_to: start + 1000,
                 acks_original: None,
                 dsack_seen: false,
             };

@@ -44,8 +44,7 @@ pub(crate) const ENTRY: Entry<dyn RateControl> = Entry {
             "alpha",
             Duration::from_secs(10),
             Duration::from_micros(1)..=Duration::from_secs(1_000_000),
-            "time constant of the increase: the rate rises by one packet per second for every alpha / 1 s \
-             packets sent",
+            "time constant of the increase: each packet sent raises the rate by 1/alpha",
         ),
         INITIAL,
         DECREASE,

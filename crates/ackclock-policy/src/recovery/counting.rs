@@ -1,13 +1,12 @@
 use ackclock_units::{Bytes, SeqRange};
 
-use super::course::lost_or_new;
 use super::duplicates::Duplicates;
+use super::episode::lost_or_new;
 use crate::{AckInfo, LossRecovery, Phase, Policy, ScoreboardView, SenderView};
 
-/// What a rule makes of an ack that counts duplicate acks and looks at nothing else; [`Counting`] does the
-/// rest.
+/// How a recovery that only counts duplicate acks processes an ack; [`Counting`] does the rest.
 pub(super) trait AckRule: Send + std::fmt::Debug {
-    /// Its name in the registry.
+    /// Name in the registry.
     const NAME: &'static str;
 
     /// As [`LossRecovery::on_ack`].
@@ -21,7 +20,7 @@ pub(super) trait AckRule: Send + std::fmt::Debug {
     ) -> Phase;
 }
 
-/// A loss recovery by duplicate acks. Tahoe, Reno and NewReno differ in nothing but what they make of an ack.
+/// A loss recovery by duplicate acks. Tahoe, Reno and NewReno differ only in how they process an ack.
 #[derive(Debug)]
 pub(super) struct Counting<R> {
     pub(super) duplicates: Duplicates,
@@ -42,7 +41,7 @@ impl<R: AckRule> LossRecovery for Counting<R> {
         v: &SenderView,
         lost: &mut Vec<SeqRange>,
     ) -> Phase {
-        self.duplicates.follow(v);
+        self.duplicates.update(v);
         self.rule.on_ack(&mut self.duplicates, a, b, v, lost)
     }
 
@@ -60,7 +59,7 @@ impl<R: AckRule> LossRecovery for Counting<R> {
     }
 
     fn on_retransmit(&mut self, _sent: SeqRange, _v: &SenderView) {
-        self.duplicates.resent();
+        self.duplicates.on_retransmit();
     }
 
     fn on_undo(&mut self, v: &SenderView) {

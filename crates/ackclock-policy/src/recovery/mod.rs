@@ -1,18 +1,18 @@
-//! Which segments are taken for lost, and what is sent next while repairing.
+//! Which segments are lost, and what is sent next while losses are repaired.
 
 mod counting;
-mod course;
-mod cut;
 mod duplicates;
 mod early;
+mod episode;
 mod fack;
 mod halving;
 mod holes;
+mod lost_retransmissions;
 mod newreno;
 mod rack;
 mod reno;
-mod resent;
 mod sack;
+mod sack_repair;
 mod tahoe;
 mod timeout_only;
 

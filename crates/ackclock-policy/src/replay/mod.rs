@@ -23,8 +23,8 @@ use crate::{RttEstimator, RttSample, Window};
 pub struct Chunk<'a> {
     /// When the ack arrived.
     pub time: &'a [Instant],
-    /// The round-trip time; zero where the row brings no valid sample (Karn's rule). In a row marked lost,
-    /// the time since the segment was first sent.
+    /// The round-trip time; zero where the row has no valid sample (Karn's rule). In a row marked lost, the
+    /// time since the segment was first sent.
     pub rtt: &'a [Duration],
     /// In flight when the ack arrived, bytes; by default one segment.
     pub flight_size: &'a [Bytes],

@@ -27,7 +27,7 @@ impl FRto {
         if a.ack >= t.recover {
             return TimeoutVerdict::Genuine;
         }
-        if a.ack < t.resent_to {
+        if a.ack < t.retransmitted_to {
             return if sack { TimeoutVerdict::Unknown } else { TimeoutVerdict::Genuine };
         }
         // Step 2b needs a new segment, and room for it at the receiver.

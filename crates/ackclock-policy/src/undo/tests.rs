@@ -17,7 +17,7 @@ fn timeout() -> SuspectTimeout {
         window: Window { cwnd: 10_000, ssthresh: 8000 },
         flight_size: 10_000,
         recover: SeqNumber(10_001),
-        resent_to: SeqNumber(1001),
+        retransmitted_to: SeqNumber(1001),
         acks_original: None,
         dsack_seen: false,
     }

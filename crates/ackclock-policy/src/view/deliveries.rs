@@ -26,7 +26,7 @@ pub struct Deliveries {
     pub sent_once: Option<Transmission>,
     /// The latest of those sent more than once, by their last transmission. Which of the transmissions
     /// arrived is not known.
-    pub resent: Option<Transmission>,
+    pub retransmitted: Option<Transmission>,
     /// End of the lowest of those sent once.
     pub lowest_sent_once: Option<SeqNumber>,
     /// By its timestamp echo, the ack was elicited by nothing sent after this moment.
@@ -39,7 +39,7 @@ pub struct Deliveries {
 impl Deliveries {
     /// Adds a delivered segment by its last transmission.
     pub fn add(&mut self, last: Transmission, sent_once: bool) {
-        let latest = if sent_once { &mut self.sent_once } else { &mut self.resent };
+        let latest = if sent_once { &mut self.sent_once } else { &mut self.retransmitted };
         if latest.is_none_or(|t| last.is_after(t)) {
             *latest = Some(last);
         }

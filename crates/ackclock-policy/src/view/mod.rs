@@ -184,7 +184,7 @@ pub struct SuspectTimeout {
     /// `snd_nxt` when the timer expired: everything below had been sent by then.
     pub recover: SeqNumber,
     /// End of what was retransmitted since.
-    pub resent_to: SeqNumber,
+    pub retransmitted_to: SeqNumber,
     /// Set on the first ack of new data after the timeout: true when its timestamp shows that it was elicited
     /// by a segment sent before the first retransmission (RFC 3522 §3.2). `None` on other acks and without
     /// timestamps.

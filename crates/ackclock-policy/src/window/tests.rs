@@ -322,7 +322,7 @@ fn multiplicative_increase_and_decrease() {
 
 #[test]
 fn whole_segments_never_grow() {
-    // J-A11 (1), footnote 19: 1/cwnd of a segment is truncated to nothing, for ever.
+    // J-A11 (1), footnote 19: 1/cwnd of a segment is always truncated to 0.
     let mut w = with("reno", &[("whole_segs", "true"), PER_ACK]);
     let mut v = window(2000, 2000);
     assert!((0..10_000).all(|_| grow(&mut *w, &mut v, 1000) == 2000));

@@ -1,30 +1,29 @@
-//! What every recovery asks: is the episode over, and what comes next.
+//! Functions that all recoveries use: whether an episode is over, and what is sent next.
 
 use ackclock_units::SeqRange;
 
 use crate::{Phase, ScoreboardView, SenderView};
 
-/// True when everything that was outstanding at the beginning of the episode is acknowledged. Meaningful
-/// while there is one.
-pub(super) fn settled(v: &SenderView) -> bool {
+/// True when everything that was outstanding at the beginning of the current episode is acknowledged.
+pub(super) fn is_over(v: &SenderView) -> bool {
     v.snd_una >= v.recovery_point
 }
 
-/// The phase of a sender that is repairing nothing.
-pub(super) fn calm(v: &SenderView) -> Phase {
+/// The phase of a sender with no loss to repair.
+pub(super) fn phase_outside_repair(v: &SenderView) -> Phase {
     match v.phase {
-        Phase::Cwr if !settled(v) => Phase::Cwr,
+        Phase::Cwr if !is_over(v) => Phase::Cwr,
         _ if v.dup_acks > 0 => Phase::Disorder,
         _ => Phase::Open,
     }
 }
 
-/// Takes the first outstanding segment for lost.
+/// Marks the first outstanding segment as lost.
 pub(super) fn mark_first(b: &dyn ScoreboardView, v: &SenderView, lost: &mut Vec<SeqRange>) {
     lost.extend(b.next_unsacked(v.snd_una).filter(|first| first.end <= v.snd_nxt));
 }
 
-/// A segment of new data, if there is some and the receiver has room.
+/// The next segment of new data, if there is any and the receiver's window has room.
 pub(super) fn new_data(v: &SenderView) -> Option<SeqRange> {
     let next = v.unsent.min(u64::from(v.smss));
     (next > 0 && v.flight_size + next <= v.rwnd).then(|| SeqRange::new(v.snd_nxt, v.snd_nxt + v.smss))

@@ -37,7 +37,7 @@ fn transfer(bytes: u64, seed: u64) -> Vec<Kept> {
     let forth = Path { loss: [0.0, 0.001, 0.005, 0.01, 0.03][rng.below(5) as usize], ..way };
     let back = Path { loss: [0.0, 0.0, 0.01][rng.below(3) as usize], ..way };
     let setup = Setup::default()
-        .but(|s| s.recovery = choose(["sack", "sack", "newreno"][rng.below(3) as usize]))
+        .with_policies(|s| s.recovery = choose(["sack", "sack", "newreno"][rng.below(3) as usize]))
         .with(|c| {
             (c.timestamps, c.sack, c.mss) = (rng.below(4) > 0, true, 1448);
             c.syn_retries = 20;

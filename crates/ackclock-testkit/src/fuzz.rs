@@ -1,4 +1,4 @@
-//! Bodies of the fuzz targets: what they do with any bytes, so that ordinary tests can run them as well.
+//! Bodies of the fuzz targets, which take any bytes, so that ordinary tests can run them as well.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, LazyLock};
@@ -13,7 +13,7 @@ use arbitrary::{Arbitrary, Unstructured};
 
 use crate::{Setup, pattern};
 
-/// Parses `data` as a packet in every way; what is a good TCP packet must survive being written and read
+/// Parses `data` as a packet in every way; a valid TCP packet must be the same after it is written and parsed
 /// again.
 pub fn packet(data: &[u8]) {
     for strict in [Strictness::FULL, Strictness::OFFLOAD, Strictness::CAPTURE] {
@@ -23,19 +23,19 @@ pub fn packet(data: &[u8]) {
         let mut again = Vec::new();
         let (src, dst) = packet.endpoints();
         let whole = tcp.payload.len() == tcp.segment.len as usize;
-        // Options that were laid out more tightly than ours may not fit any more.
+        // Options with less padding than ours may no longer fit.
         if whole
             && tcp.segment.options.wire_len() as usize <= MAX_OPTIONS_LEN
             && emit_tcp(src, dst, &tcp.segment, tcp.payload, packet.ecn, &mut again).is_ok()
         {
-            let Ok(read) = parse_ip(&again) else { panic!("what we wrote does not read: {again:?}") };
+            let Ok(read) = parse_ip(&again) else { panic!("the written packet does not parse: {again:?}") };
             let Transport::Tcp(read_tcp) = read.transport else { panic!("not TCP: {again:?}") };
             assert_eq!((read_tcp, read.ecn, read.endpoints()), (tcp, packet.ecn, (src, dst)));
         }
     }
 }
 
-/// Parses `data` as TCP options; what is good must survive being written and read again.
+/// Parses `data` as TCP options; valid ones must be the same after they are written and parsed again.
 pub fn options(data: &[u8]) {
     let Ok(options) = parse_options(data) else { return };
     let mut out = [0; MAX_OPTIONS_LEN];
@@ -45,23 +45,23 @@ pub fn options(data: &[u8]) {
     }
 }
 
-/// A number in relation to the connection, so that fuzzing gets past the first checks.
+/// A sequence number relative to the connection's, so that fuzzing passes the first checks.
 #[derive(Clone, Copy, Debug, Arbitrary)]
 enum Near {
-    /// What it expects next: the last acknowledgment number that it sent.
+    /// The number expected next: the last acknowledgment number that it sent.
     Expected,
-    /// So many hundreds from there.
+    /// A multiple of 100 from there.
     Hundreds(i8),
-    /// From there.
+    /// A number of bytes from there.
     RcvNxt(i16),
-    /// From its oldest unacknowledged byte.
+    /// A number of bytes from its oldest unacknowledged byte.
     SndUna(i16),
-    /// From its next byte.
+    /// A number of bytes from the next byte that it will send.
     SndNxt(i16),
-    /// Sixteenths of the sequence space, and so many bytes, from its oldest unacknowledged byte: numbers that
-    /// circular comparisons judge either way.
+    /// Sixteenths of the sequence space, and a number of bytes, from its oldest unacknowledged byte: numbers
+    /// on both sides of the point where circular comparisons change sign.
     Far(u8, i8),
-    /// Anything.
+    /// Any number.
     Any(u32),
 }
 
@@ -69,7 +69,7 @@ enum Near {
 #[derive(Clone, Copy, Debug, Arbitrary)]
 enum Distance {
     Short(u16),
-    /// Sixteenths of the sequence space, and so many bytes.
+    /// Sixteenths of the sequence space, and a number of bytes.
     Far(u8, i8),
     Any(u32),
 }
@@ -88,9 +88,9 @@ fn far(sixteenths: u8, more: i8) -> u32 {
     (u32::from(sixteenths) << 28).wrapping_add(i32::from(more) as u32)
 }
 
-/// A segment to throw at the connection.
+/// A segment that the connection receives.
 #[derive(Clone, Copy, Debug, Arbitrary)]
-struct Throw {
+struct Inject {
     flags: u8,
     ae: bool,
     ack_too: bool,
@@ -107,7 +107,7 @@ struct Throw {
     ecn: u8,
 }
 
-/// An ICMP error about a segment.
+/// An ICMP error about a segment, which the connection receives.
 #[derive(Clone, Copy, Debug, Arbitrary)]
 struct Error {
     kind: u8,
@@ -121,7 +121,7 @@ struct Error {
 /// Something that happens to a connection.
 #[derive(Clone, Copy, Debug, Arbitrary)]
 enum Operation {
-    Throw(Throw),
+    Inject(Inject),
     /// The next bytes in order, with an acknowledgment of everything.
     Honest(u16),
     Write(u16),
@@ -153,14 +153,15 @@ struct Start {
     snd_buf: u32,
     keepalive: bool,
     user_timeout: bool,
-    /// Opened in order before anything else happens, unless this is small.
+    /// The handshake is completed before anything else happens, unless this is small.
     opened: u8,
 }
 
 const PEER: SeqNumber = SeqNumber(u32::MAX - 2000);
 
-/// Runs the operations that `data` spells on a connection with bytes and on one without: neither may panic,
-/// both must say the same, nothing that is read may be wrong, nothing may be promised and taken back.
+/// Decodes `data` into operations and runs them on a connection with bytes and on one without. Neither may
+/// panic, both must send the same, every byte read must be right, and the right edge of the window may not
+/// move left.
 pub fn connection(data: &[u8]) {
     let mut u = Unstructured::new(data);
     let Ok(start) = u.arbitrary::<Start>() else { return };
@@ -172,16 +173,16 @@ pub fn connection(data: &[u8]) {
     }
     pair.perform(Operation::Abort(0));
     assert_eq!(pair.real.state(), State::Closed);
-    assert_eq!(pair.real.poll_timeout(), None, "nothing is left to happen");
+    assert_eq!(pair.real.poll_timeout(), None, "no deadline is left");
 }
 
-/// A connection with bytes and its twin without.
+/// A connection with bytes and the same one without.
 struct Pair {
     real: Connection,
     counted: Connection,
     now: Instant,
-    /// What the connection last acknowledged, and the right edge of the window that it last promised
-    /// (unscaled windows only).
+    /// The last acknowledgment number sent, and the right edge of the window last advertised (unscaled
+    /// windows only).
     acked: SeqNumber,
     edge: Option<SeqNumber>,
     scaled: bool,
@@ -239,13 +240,13 @@ impl Pair {
     fn perform(&mut self, operation: Operation) {
         let now = self.now;
         match operation {
-            Operation::Throw(throw) => self.throw(throw),
+            Operation::Inject(segment) => self.inject(segment),
             Operation::Honest(len) => {
                 let v = self.real.view(now);
                 let timestamps = v.timestamps.then_some((1, 0));
                 let syn = matches!(self.real.state(), State::Listen | State::SynSent);
                 let flags = if syn { Flags::SYN } else { Flags::default() };
-                self.throw(Throw {
+                self.inject(Inject {
                     flags: flags.0 as u8,
                     ae: false,
                     ack_too: self.real.state() != State::Listen,
@@ -301,7 +302,7 @@ impl Pair {
         let mut steps = 0;
         while let Some(at) = self.real.poll_timeout().filter(|at| *at <= until) {
             steps += 1;
-            assert!(steps < 100_000, "time stands still at {:?}", self.now);
+            assert!(steps < 100_000, "too many deadlines at {:?}", self.now);
             self.now = self.now.max(at);
             self.real.handle_timeout(self.now);
             self.counted.handle_timeout(self.now);
@@ -324,7 +325,7 @@ impl Pair {
         base + i32::from(offset) as u32
     }
 
-    fn throw(&mut self, t: Throw) {
+    fn inject(&mut self, t: Inject) {
         let flag = |set, flag| if set { flag } else { Flags::default() };
         let flags = Flags(t.flags.into()) | flag(t.ae, Flags::AE) | flag(t.ack_too, Flags::ACK);
         let opening = matches!(self.real.state(), State::Listen | State::SynSent);
@@ -392,12 +393,12 @@ impl Pair {
         );
     }
 
-    /// Takes what both have to say, which must be the same and within bounds.
+    /// Collects the segments and events of both, which must be the same and within bounds.
     fn drain(&mut self) {
         for n in 0.. {
             assert!(n < 100_000, "an endless burst");
             let (real, counted) = (self.real.poll_transmit(self.now), self.counted.poll_transmit(self.now));
-            assert_eq!(real.map(said), counted.map(said), "with bytes and without");
+            assert_eq!(real.map(fields), counted.map(fields), "with bytes and without");
             let Some(t) = real else { break };
             self.check(&t);
         }
@@ -406,7 +407,7 @@ impl Pair {
             assert_eq!(real, counted);
             match real {
                 Some(end @ (ConnectionEvent::Finished | ConnectionEvent::Aborted(_))) => {
-                    assert!(self.ended.is_none(), "it ended twice: {:?}, then {end:?}", self.ended);
+                    assert!(self.ended.is_none(), "a second end: {:?}, then {end:?}", self.ended);
                     self.ended = Some(end);
                 }
                 Some(_) => {}
@@ -452,7 +453,7 @@ impl Pair {
     }
 }
 
-/// What a segment says, whatever the payload.
-fn said(t: Transmit) -> (Segment, u64, bool, Ecn) {
+/// Everything of a segment except the payload.
+fn fields(t: Transmit) -> (Segment, u64, bool, Ecn) {
     (t.segment, t.offset, t.retransmission, t.ecn)
 }

@@ -1,5 +1,5 @@
-//! For tests only: generators, endpoints that speak real packets, a lossy pipe in virtual time, and timelines
-//! of segments.
+//! For tests only: generators, endpoints that exchange real packets, a lossy path in virtual time, and
+//! scripts of segments to inject and expect.
 
 mod endpoint;
 pub mod fuzz;

@@ -13,7 +13,7 @@ fn plain() -> Setup {
 fn stamped() -> Setup {
     Setup::default()
         .with(|c| (c.timestamps, c.window_scaling) = (true, false))
-        .but(|s| s.ack = choose("every"))
+        .with_policies(|s| s.ack = choose("every"))
 }
 
 fn syn_ack() -> Seg {

@@ -10,7 +10,8 @@ fn syn_ack() -> Seg {
 #[test]
 fn what_overlaps_is_reported_as_far_as_it_came_before() {
     // RFC 2883 §4.1 and §4.2, the examples, with 500 bytes to the segment.
-    let setup = Setup::default().with(|c| c.window_scaling = false).but(|s| s.ack = choose("every"));
+    let setup =
+        Setup::default().with(|c| c.window_scaling = false).with_policies(|s| s.ack = choose("every"));
     let new = || Timeline::connected(&setup, syn_ack().sack_permitted(true));
     // Below the acknowledgment, and the rest fills the hole.
     let mut t = new();
@@ -77,7 +78,7 @@ fn a_sack_block_of_what_was_never_sent_counts_for_nothing() {
 fn sack_blocks_may_hold_any_numbers() {
     // Ends half of the sequence space away pass circular comparisons, and once led beyond the scoreboard.
     for recovery in ["sack", "fack", "rack"] {
-        let setup = Setup::default().but(|s| s.recovery = choose(recovery));
+        let setup = Setup::default().with_policies(|s| s.recovery = choose(recovery));
         let numbers = (0..16)
             .flat_map(|n: u32| [-1_001, -1, 0, 1, 1000, 1001].map(|d: i32| (n << 28).wrapping_add(d as u32)));
         let numbers: Vec<u32> = numbers.chain([0x6000_0000, 0xc000_0000, 0x7fff_ffff, 0x8000_0001]).collect();

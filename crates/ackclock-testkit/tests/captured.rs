@@ -88,7 +88,7 @@ impl Captured {
 }
 
 fn setup(recovery: &str, timestamps: bool, sack: bool) -> Setup {
-    Setup::default().but(|s| s.recovery = choose(recovery)).with(|c| {
+    Setup::default().with_policies(|s| s.recovery = choose(recovery)).with(|c| {
         (c.timestamps, c.sack, c.mss) = (timestamps, sack, 1000);
         c.syn_retries = 20;
     })

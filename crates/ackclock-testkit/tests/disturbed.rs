@@ -16,7 +16,7 @@ const fn ms(n: u64) -> Duration {
 
 /// The segments of a lossy transfer, captured at its sender.
 fn transfer(recovery: &str, timestamps: bool, seed: u64) -> Vec<Seen> {
-    let setup = Setup::default().but(|s| s.recovery = choose(recovery)).with(|c| {
+    let setup = Setup::default().with_policies(|s| s.recovery = choose(recovery)).with(|c| {
         (c.timestamps, c.sack, c.mss) = (timestamps, recovery == "sack", 1000);
         c.syn_retries = 20;
     });

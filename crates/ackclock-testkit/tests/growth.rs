@@ -6,7 +6,8 @@ use ackclock_testkit::{Setup, choose};
 
 /// Segments of 1000 bytes, a window of ten, every segment acknowledged.
 fn open(recovery: &str, window: &str) -> Timeline {
-    let setup = Setup::default().but(|s| (s.recovery, s.window) = (choose(recovery), choose(window)));
+    let setup =
+        Setup::default().with_policies(|s| (s.recovery, s.window) = (choose(recovery), choose(window)));
     Timeline::connected(&setup, seg("S.").ack(1).mss(1000).window(60_000).sack_permitted(true))
 }
 

@@ -79,8 +79,9 @@ fn every_retransmission_that_was_not_needed_is_seen_by_the_receiver() {
     let path = Path { reorder: 0.01, held: Duration::from_secs(3), ..Path::clean(Duration::from_millis(20)) };
     for recovery in ["timeout-only", "reno", "newreno", "sack"] {
         for timestamps in [false, true] {
-            let setup =
-                Setup::default().with(|c| c.timestamps = timestamps).but(|s| s.recovery = choose(recovery));
+            let setup = Setup::default()
+                .with(|c| c.timestamps = timestamps)
+                .with_policies(|s| s.recovery = choose(recovery));
             let mut pipe = Pipe::new(
                 [&setup, &setup],
                 [Plan::send(300_000), Plan::receive()],

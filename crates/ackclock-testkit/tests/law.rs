@@ -233,7 +233,7 @@ fn old_estimators_countdowns_and_backoffs_keep_it_too() {
         for backoff in ["exponential", "sub-exponential", "none", "freebsd-syn"] {
             for timer in ["restart-on-ack", "precise"] {
                 seed += 1;
-                let setup = Setup::default().but(|s| {
+                let setup = Setup::default().with_policies(|s| {
                     s.estimator = choose(estimator);
                     s.backoff = choose(backoff);
                     s.timer = choose(timer);

@@ -64,7 +64,7 @@ impl Captured {
 
 fn setup(recovery: &str) -> Setup {
     Setup::default()
-        .but(|s| s.recovery = choose(recovery))
+        .with_policies(|s| s.recovery = choose(recovery))
         .with(|c| (c.mss, c.sack) = (1000, recovery == "sack"))
 }
 
@@ -160,7 +160,7 @@ fn new_segments_on_the_first_duplicate_acks_would_have_called_forth_the_third() 
     // 3042).
     let lost = Script::Lost { offset: 0, len: 2_000, times: 1 };
     let run = |limited_transmit: &str| {
-        let s = setup("newreno").but(|s| {
+        let s = setup("newreno").with_policies(|s| {
             s.window.set("initial_window", "rfc5681").unwrap();
             s.recovery.set("limited_transmit", limited_transmit).unwrap();
         });

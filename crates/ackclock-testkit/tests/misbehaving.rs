@@ -7,7 +7,8 @@ use ackclock_units::{Duration, Instant, Rate};
 
 /// Segments of 1000 bytes; the window begins with ten.
 fn sender(recovery: &str, window: &str, sack: bool) -> Setup {
-    let setup = Setup::default().but(|s| (s.recovery, s.window) = (choose(recovery), choose(window)));
+    let setup =
+        Setup::default().with_policies(|s| (s.recovery, s.window) = (choose(recovery), choose(window)));
     setup.with(|c| (c.mss, c.sack) = (1000, sack))
 }
 

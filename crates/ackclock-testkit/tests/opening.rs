@@ -119,7 +119,7 @@ fn a_syn_is_sent_again_with_doubled_intervals_until_its_retries_end() {
 
 #[test]
 fn without_backoff_a_syn_is_sent_again_at_even_intervals() {
-    let setup = plain().but(|s| s.backoff = choose("none"));
+    let setup = plain().with_policies(|s| s.backoff = choose("none"));
     let mut t = Timeline::new(&setup);
     t.connect();
     for at in [0, 1000, 2000, 3000, 4000, 5000, 6000] {

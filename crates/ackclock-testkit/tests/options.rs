@@ -14,13 +14,14 @@ fn syn_ack() -> Seg {
 fn stamped() -> Timeline {
     let setup = Setup::default()
         .with(|c| (c.timestamps, c.window_scaling) = (true, false))
-        .but(|s| s.ack = choose("every"));
+        .with_policies(|s| s.ack = choose("every"));
     Timeline::connected(&setup, syn_ack().timestamps(1000, 1))
 }
 
 /// Without timestamps, with SACK.
 fn sacked() -> Timeline {
-    let setup = Setup::default().with(|c| c.window_scaling = false).but(|s| s.ack = choose("every"));
+    let setup =
+        Setup::default().with(|c| c.window_scaling = false).with_policies(|s| s.ack = choose("every"));
     Timeline::connected(&setup, syn_ack().mss(1000))
 }
 
@@ -71,7 +72,7 @@ fn an_older_timestamp_is_a_stray() {
 
 #[test]
 fn a_wrapped_clock_is_newer_and_an_outdated_one_is_believed() {
-    let setup = Setup::default().with(|c| c.timestamps = true).but(|s| s.ack = choose("every"));
+    let setup = Setup::default().with(|c| c.timestamps = true).with_policies(|s| s.ack = choose("every"));
     let mut t = Timeline::connected(&setup, syn_ack().timestamps(u32::MAX - 5, 1));
     t.inject(10, seg("P.").seq(1).len(10).timestamps(3, 1));
     t.expect(10, seg(".").ack(11).echo(3));
@@ -163,7 +164,7 @@ fn an_old_receiver_lets_what_is_out_of_order_wait_for_its_clock() {
         ack.set("hold_out_of_order", hold).expect("a flag");
         let setup = Setup::default()
             .with(|c| (c.window_scaling, c.sack) = (false, false))
-            .but(|s| s.ack = ack.clone());
+            .with_policies(|s| s.ack = ack.clone());
         let mut t = Timeline::connected(&setup, seg("S.").ack(1).mss(1000));
         t.inject(10, seg(".").seq(1001).len(1000));
         if hold == "true" {
@@ -288,7 +289,9 @@ fn a_receiver_that_reneges_is_served() {
 }
 
 fn ecn() -> Setup {
-    Setup::default().with(|c| (c.ecn, c.window_scaling) = (true, false)).but(|s| s.ack = choose("every"))
+    Setup::default()
+        .with(|c| (c.ecn, c.window_scaling) = (true, false))
+        .with_policies(|s| s.ack = choose("every"))
 }
 
 #[test]

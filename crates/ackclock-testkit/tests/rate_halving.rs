@@ -23,7 +23,7 @@ fn recovery(name: &str, params: &[(&str, &str)]) -> Chosen<dyn LossRecovery> {
 }
 
 fn setup(window: u32, recovery: Chosen<dyn LossRecovery>) -> Setup {
-    Setup::default().but(|s| {
+    Setup::default().with_policies(|s| {
         s.recovery = recovery;
         s.window.set("initial_window", "segments").expect("declared");
         s.window.set("initial_segs", &window.to_string()).expect("declared");

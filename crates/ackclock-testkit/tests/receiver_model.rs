@@ -91,7 +91,7 @@ fn play(seed: u64) {
     let setup = Setup::default()
         .with(|c| (c.window_scaling, c.rcv_buf, c.challenge_ack_limit) = (false, 500, 1_000_000));
     let mut t = Timeline::connected(
-        &setup.but(|s| s.ack = choose("every")),
+        &setup.with_policies(|s| s.ack = choose("every")),
         seg("S.").ack(1).mss(1000).sack_permitted(true),
     );
     let (mut m, mut read) = (Model::new(501), 0_u32);

@@ -58,7 +58,7 @@ fn play(recovery: &str, seed: u64) {
     let mut rng = Rng::stream(seed, recovery, 0);
     let setup = Setup::default()
         .with(|c| (c.window_scaling, c.sack) = (false, false))
-        .but(|s| s.recovery = choose(recovery));
+        .with_policies(|s| s.recovery = choose(recovery));
     let mut t = Timeline::connected(&setup, seg("S.").ack(1).mss(1000).window(3000));
     let mut m = Model { una: 1, nxt: 1, wnd: 3000, largest: 3000, wl: (0, 1), theirs: 1 };
     t.write(u64::from(TOTAL));

@@ -13,7 +13,7 @@ fn ms(n: u64) -> Duration {
 
 /// Segments of 1000 bytes, every `every`-th of which is skipped on average.
 fn tester(recovery: &str, sack: bool, every: u64) -> Setup {
-    let setup = Setup::default().but(|s| (s.recovery, s.ack) = (choose(recovery), choose("every")));
+    let setup = Setup::default().with_policies(|s| (s.recovery, s.ack) = (choose(recovery), choose("every")));
     setup.with(|c| (c.mss, c.sack, c.skip_test, c.rcv_buf) = (1000, sack, every, 60_000))
 }
 

@@ -23,7 +23,7 @@ fn timing(name: &str) -> Timing {
 fn setup(name: &str, recovery: &str, timestamps: bool) -> Setup {
     let t = timing(name);
     Setup { estimator: t.estimator.expect("an estimator"), ..Setup::default() }
-        .but(|s| (s.backoff, s.timer, s.recovery) = (t.backoff, t.timer, choose(recovery)))
+        .with_policies(|s| (s.backoff, s.timer, s.recovery) = (t.backoff, t.timer, choose(recovery)))
         .with(|c| {
             (c.timestamps, c.sack, c.mss) = (timestamps, recovery == "sack", 1000);
             c.syn_retries = 20;

@@ -301,7 +301,7 @@ fn senders_learn_of_every_marked_byte_once() {
                 }
                 let setup = setup(feedback)
                     .with(|c| (c.mss, c.timestamps, c.rcv_buf) = (1000, timestamps, 65_535))
-                    .but(|s| s.sender.window = window.clone());
+                    .with_policies(|s| s.sender.window = window.clone());
                 let paths = [Path { mark, ..path }, Path { loss: lost_acks, ..path }];
                 let plans = [Plan::send(400_000), Plan::receive()];
                 let mut pipe = Pipe::new([&setup; 2], plans, paths, 7);

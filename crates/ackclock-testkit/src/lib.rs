@@ -10,6 +10,7 @@ pub mod pipe;
 mod plan;
 mod seg;
 mod setup;
+mod side;
 pub mod timeline;
 
 pub use ackclock_policy::laws;

@@ -3,45 +3,16 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
-use ackclock_engine::{AbortReason, Connection, ConnectionEvent, State};
+use ackclock_engine::{Connection, ConnectionEvent, State};
 use ackclock_units::{Duration, Ecn, Instant, Rng, SeqNumber};
 use ackclock_wire::Segment;
 
 use crate::Setup;
-use crate::endpoint::{Endpoint, icmp_of, line, packet, pattern, segment_of};
+use crate::endpoint::{Endpoint, icmp_of, line, packet, segment_of};
 use crate::icmp::icmp_packet;
 pub use crate::plan::{Closing, Fates, Path, Plan, Reading, Script};
 use crate::plan::{damage, mark};
-
-/// An endpoint and its application.
-#[derive(Debug)]
-pub struct Side {
-    /// Its endpoint.
-    pub endpoint: Endpoint,
-    /// What its application does.
-    pub plan: Plan,
-    /// Bytes written so far.
-    pub written: u64,
-    /// Bytes read so far, each compared with what the peer wrote.
-    pub read: u64,
-    /// Events of the connection so far.
-    pub events: Vec<(Instant, ConnectionEvent)>,
-    read_at: Instant,
-}
-
-impl Side {
-    /// True when both directions were closed by a FIN.
-    pub fn finished(&self) -> bool {
-        self.events.iter().any(|(_, e)| *e == ConnectionEvent::Finished)
-    }
-
-    /// Why it was aborted, if it was.
-    pub fn aborted(&self) -> Option<AbortReason> {
-        self.events
-            .iter()
-            .find_map(|(_, e)| if let ConnectionEvent::Aborted(reason) = e { Some(*reason) } else { None })
-    }
-}
+pub use crate::side::Side;
 
 /// A capture at one side.
 #[derive(Debug, Default)]
@@ -197,8 +168,7 @@ impl Pipe {
             self.note(to, false, segment);
         }
         let side = &mut self.sides[to];
-        let gone =
-            side.endpoint.connection.state() == State::Closed && side.events.iter().any(|(_, e)| is_end(*e));
+        let gone = side.endpoint.connection.state() == State::Closed && side.has_ended();
         match segment {
             Some(segment) if gone => {
                 if let Some(reset) = Connection::reset_for(&segment) {
@@ -408,69 +378,6 @@ fn scripted(
         }
     }
     Some(until)
-}
-
-impl Side {
-    fn wakes_at(&self) -> Option<Instant> {
-        let waits =
-            matches!(self.plan.reading, Reading::Slow { .. }) && self.endpoint.connection.readable() > 0;
-        waits.then_some(self.read_at)
-    }
-
-    /// Reads, writes and closes as planned.
-    fn act(&mut self, side: usize, now: Instant) {
-        let connection = &mut self.endpoint.connection;
-        while let Some(event) = connection.poll_event() {
-            self.events.push((now, event));
-        }
-        let mut buffer = [0; 4096];
-        let most = match self.plan.reading {
-            Reading::Greedy => usize::MAX,
-            Reading::Slow { bytes, .. } if self.read_at <= now => bytes,
-            Reading::Slow { .. } => 0,
-        };
-        let mut taken = 0;
-        while taken < most {
-            let want = buffer.len().min(most - taken);
-            let n = connection.read(now, &mut buffer[..want]);
-            if n == 0 {
-                break;
-            }
-            for &byte in &buffer[..n] {
-                assert_eq!(
-                    byte,
-                    pattern(1 - side, self.read),
-                    "wrong byte at {} of the stream to side {side}",
-                    self.read
-                );
-                self.read += 1;
-            }
-            taken += n;
-        }
-        if let Reading::Slow { every, .. } = self.plan.reading
-            && taken > 0
-        {
-            self.read_at = now + every;
-        }
-        while self.written < self.plan.bytes {
-            let n = (self.plan.bytes - self.written).min(buffer.len() as u64) as usize;
-            (0..n).for_each(|i| buffer[i] = pattern(side, self.written + i as u64));
-            let n = connection.write(now, &buffer[..n]);
-            self.written += n as u64;
-            if n == 0 {
-                break;
-            }
-        }
-        let opened = !matches!(connection.state(), State::Closed | State::Listen | State::SynSent);
-        let peer_has = self.plan.closing == Closing::WhenWritten || connection.at_end();
-        if opened && self.written == self.plan.bytes && peer_has {
-            connection.close(now);
-        }
-    }
-}
-
-const fn is_end(event: ConnectionEvent) -> bool {
-    matches!(event, ConnectionEvent::Finished | ConnectionEvent::Aborted(_))
 }
 
 /// Initial sequence numbers near the wrap, so that every transfer of some size crosses it.

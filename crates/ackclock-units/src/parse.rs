@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn quantities_are_the_same_after_writing_and_parsing() {
         for ns in [0, 1, 1_500, 2_000_000, 61_000_000_000] {
             let d = Duration::from_nanos(ns);
             assert_eq!(parse_duration(&d.to_string()), Ok(d));

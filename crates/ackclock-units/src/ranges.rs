@@ -7,7 +7,7 @@ use crate::{SeqNumber, SeqRange};
 #[derive(Clone, Default, Debug)]
 pub struct SeqRanges(Vec<SeqRange>);
 
-/// An emptied list with a larger capacity than this is freed.
+/// An emptied list with this capacity or more is freed.
 const SPARE_RANGES: usize = 16;
 
 impl Deref for SeqRanges {
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_what_a_set_of_numbers_is() {
+    fn ranges_equal_a_set_of_numbers() {
         // Around the wrap of the sequence space.
         let zero = u32::MAX - 100;
         let mut rng = Rng::stream(1, "ranges", 0);

@@ -1,5 +1,7 @@
 //! Bodies of the fuzz targets, which take any bytes, so that ordinary tests can run them as well.
 
+mod input;
+
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, LazyLock};
 
@@ -9,9 +11,10 @@ use ackclock_wire::{
     AccEcn, Flags, IcmpError, IcmpKind, MAX_OPTIONS_LEN, Options, SackBlocks, Segment, Strictness,
     Timestamps, Transport, emit_options, emit_tcp, parse_icmp_error, parse_ip, parse_ip_as, parse_options,
 };
-use arbitrary::{Arbitrary, Unstructured};
+use arbitrary::Unstructured;
 
 use crate::{Setup, pattern};
+use input::{Error, Inject, Near, Operation, Start, far};
 
 /// Parses `data` as a packet in every way; a valid TCP packet must be the same after it is written and parsed
 /// again.
@@ -43,118 +46,6 @@ pub fn options(data: &[u8]) {
         assert_eq!(n as u32, options.wire_len());
         assert_eq!(parse_options(&out[..n]), Ok(options));
     }
-}
-
-/// A sequence number relative to the connection's, so that fuzzing passes the first checks.
-#[derive(Clone, Copy, Debug, Arbitrary)]
-enum Near {
-    /// The number expected next: the last acknowledgment number that it sent.
-    Expected,
-    /// A multiple of 100 from there.
-    Hundreds(i8),
-    /// A number of bytes from there.
-    RcvNxt(i16),
-    /// A number of bytes from its oldest unacknowledged byte.
-    SndUna(i16),
-    /// A number of bytes from the next byte that it will send.
-    SndNxt(i16),
-    /// Sixteenths of the sequence space, and a number of bytes, from its oldest unacknowledged byte: numbers
-    /// on both sides of the point where circular comparisons change sign.
-    Far(u8, i8),
-    /// Any number.
-    Any(u32),
-}
-
-/// How far one number lies from another.
-#[derive(Clone, Copy, Debug, Arbitrary)]
-enum Distance {
-    Short(u16),
-    /// Sixteenths of the sequence space, and a number of bytes.
-    Far(u8, i8),
-    Any(u32),
-}
-
-impl Distance {
-    fn bytes(self) -> u32 {
-        match self {
-            Self::Short(n) => n.into(),
-            Self::Far(sixteenths, more) => far(sixteenths, more),
-            Self::Any(n) => n,
-        }
-    }
-}
-
-fn far(sixteenths: u8, more: i8) -> u32 {
-    (u32::from(sixteenths) << 28).wrapping_add(i32::from(more) as u32)
-}
-
-/// A segment that the connection receives.
-#[derive(Clone, Copy, Debug, Arbitrary)]
-struct Inject {
-    flags: u8,
-    ae: bool,
-    ack_too: bool,
-    seq: Near,
-    ack: Near,
-    len: u16,
-    window: u16,
-    mss: Option<u16>,
-    scale: Option<u8>,
-    sack_permitted: bool,
-    timestamps: Option<(i32, i32)>,
-    sack: [Option<(Near, Distance)>; 4],
-    accecn: Option<(bool, u8, [u32; 3])>,
-    ecn: u8,
-}
-
-/// An ICMP error about a segment, which the connection receives.
-#[derive(Clone, Copy, Debug, Arbitrary)]
-struct Error {
-    kind: u8,
-    code: u8,
-    mtu: u16,
-    v6: bool,
-    seq: Near,
-    packet_len: u16,
-}
-
-/// Something that happens to a connection.
-#[derive(Clone, Copy, Debug, Arbitrary)]
-enum Operation {
-    Inject(Inject),
-    /// The next bytes in order, with an acknowledgment of everything.
-    Honest(u16),
-    Write(u16),
-    Read(u16),
-    Wait(u16),
-    WaitSeconds(u16),
-    WaitForDeadline,
-    /// Closes when this is small.
-    Close(u8),
-    /// Aborts when this is 0.
-    Abort(u8),
-    Cork(bool),
-    Icmp(Error),
-}
-
-/// How a connection starts.
-#[derive(Clone, Copy, Debug, Arbitrary)]
-struct Start {
-    passive: bool,
-    stack: u8,
-    timestamps: bool,
-    sack: bool,
-    ecn: bool,
-    feedback: u8,
-    scaling: bool,
-    nagle: bool,
-    mss: u16,
-    rcv_buf: u32,
-    snd_buf: u32,
-    keepalive: bool,
-    user_timeout: bool,
-    /// The handshake is completed before anything else happens, unless this is small.
-    opened: u8,
 }
 
 const PEER: SeqNumber = SeqNumber(u32::MAX - 2000);

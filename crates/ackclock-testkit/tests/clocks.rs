@@ -19,7 +19,7 @@ fn open(setup: &Setup) -> Timeline {
 }
 
 #[test]
-fn every_second_full_segment_is_acknowledged_at_once_and_the_last_one_after_the_delay() {
+fn every_second_full_segment_is_acknowledged_at_once_and_the_last_one_delayed() {
     // RFC 1122 §4.2.3.2, RFC 5681 §4.2.
     let mut t = open(&plain());
     t.inject(10, seg(".").seq(1).len(1000));

@@ -367,7 +367,7 @@ fn dummies_never_exceed_the_window_and_packets_come_first() {
 }
 
 #[test]
-fn a_response_time_begins_when_the_packet_is_sent_or_when_it_is_typed() {
+fn a_response_time_begins_when_the_packet_is_sent_or_typed() {
     let total = |since: &str| {
         let io = backlogged(&[("since", since)], 2000, 200, |_, _, _| {});
         (io.writes.len(), io.responses.iter().fold(Duration::ZERO, |sum, r| sum + *r), io.responses.len())

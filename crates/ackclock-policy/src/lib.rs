@@ -16,6 +16,7 @@ pub mod laws;
 mod modifier;
 mod nearest;
 mod param;
+mod params;
 mod queue;
 mod rate;
 mod recovery;
@@ -29,12 +30,14 @@ mod timing;
 mod traits;
 mod transition;
 mod undo;
+mod value;
 mod view;
 mod window;
 
 pub use modifier::{MODIFIERS, Modifier, ModifierError};
 pub use nearest::nearest;
-pub use param::{Entry, Param, ParamError, ParamKind, Params, QueueSize, Value};
+pub use param::{Param, ParamError, ParamKind};
+pub use params::{Entry, Params};
 pub use registry::{Chosen, Declaration, EachKind, KINDS, PolicyKind, Registry, RegistryError, Role};
 pub use sampling::SamplingRate;
 pub use slow_start::ClassicSlowStart;
@@ -45,6 +48,7 @@ pub use traits::{
     SpuriousTimeout,
 };
 pub use transition::Transition;
+pub use value::{QueueSize, Value};
 pub use view::{
     AckAction, AckInfo, AckPending, Adjustment, Admit, AppIo, ArrivedSegment, Backlog, Congestion, Control,
     DeadlineAction, Deliveries, Dequeued, Ecn, EpisodeEnd, Expiry, Family, Feedback, Forgery, Frame, Growth,

@@ -1,27 +1,17 @@
 //! Parameters declared beside a policy: one declaration feeds scenario keys, `--help`, Python signatures and
 //! the reference pages.
 
-use std::any::Any;
 use std::fmt;
 use std::ops::RangeInclusive;
-use std::sync::{Arc, OnceLock};
 
 use ackclock_units::{Bytes, Duration, Rate, parse_bytes, parse_duration, parse_rate, parse_ratio};
+
+use crate::value::{QueueSize, Value, parse_queue};
 
 /// The longest queue, packets or bytes: what keeps a scenario's memory bounded.
 const MAX_QUEUE: u64 = 1 << 40;
 const QUEUE: &str = "a length of a queue: give packets or bytes, such as `50packets` or `64KiB`, or in a \
                      scenario `2bdp` or `100ms`";
-
-/// Reads `50packets` (also `1packet`, `50pkt`) or a size with its unit.
-fn parse_queue(text: &str) -> Option<QueueSize> {
-    let text = text.trim();
-    let packets = ["packets", "packet", "pkts", "pkt"].iter().find_map(|unit| text.strip_suffix(unit));
-    match packets {
-        Some(n) => n.trim().parse().ok().map(QueueSize::Packets),
-        None => parse_bytes(text).ok().map(QueueSize::Bytes),
-    }
-}
 
 /// What a parameter measures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,24 +34,6 @@ pub enum ParamKind {
     Queue,
 }
 
-/// A length of a queue, counted in packets or in bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum QueueSize {
-    /// Packets of any size.
-    Packets(u64),
-    /// Bytes on the wire, headers included.
-    Bytes(Bytes),
-}
-
-impl fmt::Display for QueueSize {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Packets(n) => write!(f, "{n}packets"),
-            Self::Bytes(n) => write!(f, "{n}B"),
-        }
-    }
-}
-
 impl ParamKind {
     /// Its name in an error message, with its article.
     fn article(self) -> &'static str {
@@ -74,44 +46,6 @@ impl ParamKind {
             Self::Flag => "`true` or `false`,",
             Self::Choice(_) => "a word",
             Self::Queue => "a length of a queue",
-        }
-    }
-}
-
-/// A parameter's value.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Value {
-    /// A size.
-    Bytes(Bytes),
-    /// A time.
-    Duration(Duration),
-    /// A rate.
-    Rate(Rate),
-    /// A real number.
-    Ratio(f64),
-    /// A whole number.
-    Count(u64),
-    /// A switch.
-    Flag(bool),
-    /// A word of a [`ParamKind::Choice`].
-    Choice(&'static str),
-    /// A length of a queue.
-    Queue(QueueSize),
-}
-
-/// Written so that it reads back the same: the form of resolved scenarios.
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Bytes(n) => write!(f, "{n}B"),
-            Self::Duration(d) => write!(f, "{d}"),
-            Self::Rate(r) => write!(f, "{r}"),
-            Self::Ratio(x) => write!(f, "{x}"),
-            Self::Count(u64::MAX) => write!(f, "inf"),
-            Self::Count(n) => write!(f, "{n}"),
-            Self::Flag(b) => write!(f, "{b}"),
-            Self::Choice(word) => write!(f, "{word}"),
-            Self::Queue(size) => write!(f, "{size}"),
         }
     }
 }
@@ -320,121 +254,6 @@ impl fmt::Display for ParamError {
 
 impl std::error::Error for ParamError {}
 
-/// A policy's parameters, every one with a value.
-#[derive(Clone, Debug, Default)]
-pub struct Params {
-    values: Vec<(&'static str, Value)>,
-    /// The cached result of [`Params::shared`].
-    shared: OnceLock<Arc<dyn Any + Send + Sync>>,
-}
-
-/// Equal when every value is.
-impl PartialEq for Params {
-    fn eq(&self, other: &Self) -> bool {
-        self.values == other.values
-    }
-}
-
-impl Params {
-    /// The defaults of `declared`.
-    pub fn defaults(declared: &[Param]) -> Self {
-        Self { values: declared.iter().map(|p| (p.name, p.default)).collect(), shared: OnceLock::new() }
-    }
-
-    /// Sets one; returns false when there is none of that name.
-    pub fn set(&mut self, name: &str, value: Value) -> bool {
-        self.shared = OnceLock::new();
-        self.values.iter_mut().find(|(n, _)| *n == name).map(|slot| slot.1 = value).is_some()
-    }
-
-    /// All of them, in the order of their declaration.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, Value)> + '_ {
-        self.values.iter().copied()
-    }
-
-    /// The result of `read` on these parameters, computed once for all policies that are built from them. A
-    /// policy with many parameters keeps them here, and in each connection only its state.
-    pub fn shared<R: Any + Send + Sync>(&self, read: impl Fn(&Self) -> R) -> Arc<R> {
-        let shared = self.shared.get_or_init(|| Arc::new(read(self)));
-        Arc::clone(shared).downcast().unwrap_or_else(|_| Arc::new(read(self)))
-    }
-
-    fn get(&self, name: &str) -> Value {
-        // A policy reads only parameters that it declared, with the kind it declared; anything else is a bug
-        // in that policy.
-        self.iter()
-            .find(|(n, _)| *n == name)
-            .unwrap_or_else(|| panic!("`{name}` is not declared by this policy"))
-            .1
-    }
-
-    /// The size `name`.
-    pub fn bytes(&self, name: &str) -> Bytes {
-        let Value::Bytes(n) = self.get(name) else { panic!("`{name}` is not declared as a size") };
-        n
-    }
-
-    /// The time `name`.
-    pub fn duration(&self, name: &str) -> Duration {
-        let Value::Duration(d) = self.get(name) else { panic!("`{name}` is not declared as a time") };
-        d
-    }
-
-    /// The rate `name`.
-    pub fn rate(&self, name: &str) -> Rate {
-        let Value::Rate(r) = self.get(name) else { panic!("`{name}` is not declared as a rate") };
-        r
-    }
-
-    /// The real number `name`.
-    pub fn ratio(&self, name: &str) -> f64 {
-        let Value::Ratio(x) = self.get(name) else { panic!("`{name}` is not declared as a ratio") };
-        x
-    }
-
-    /// The whole number `name`; `u64::MAX` for `inf`.
-    pub fn count(&self, name: &str) -> u64 {
-        let Value::Count(n) = self.get(name) else { panic!("`{name}` is not declared as a count") };
-        n
-    }
-
-    /// The switch `name`.
-    pub fn flag(&self, name: &str) -> bool {
-        let Value::Flag(b) = self.get(name) else { panic!("`{name}` is not declared as a flag") };
-        b
-    }
-
-    /// The length of a queue `name`.
-    pub fn queue(&self, name: &str) -> QueueSize {
-        let Value::Queue(size) = self.get(name) else {
-            panic!("`{name}` is not declared as a length of a queue")
-        };
-        size
-    }
-
-    /// The word `name`.
-    pub fn choice(&self, name: &str) -> &'static str {
-        let Value::Choice(word) = self.get(name) else { panic!("`{name}` is not declared as a choice") };
-        word
-    }
-}
-
-/// The declaration at the end of each policy file: all that a scenario, a help text, a Python class or a
-/// reference page needs.
-#[derive(Debug)]
-pub struct Entry<T: ?Sized> {
-    /// The name scenario files use.
-    pub name: &'static str,
-    /// What it does, in one sentence.
-    pub about: &'static str,
-    /// Where it comes from: register ids, RFC and section.
-    pub source: &'static str,
-    /// Its parameters.
-    pub params: &'static [Param],
-    /// Makes one for one connection (or link).
-    pub build: fn(&Params) -> Box<T>,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -453,17 +272,6 @@ mod tests {
         for n in [Value::Queue(QueueSize::Packets(7)), Value::Queue(QueueSize::Bytes(9000))] {
             assert_eq!(LIMIT.parse(&n.to_string()), Ok(n));
         }
-    }
-
-    #[test]
-    fn a_shared_value_is_computed_again_after_a_parameter_changes() {
-        let mut p = Params::defaults(&[LIMIT]);
-        let read = |p: &Params| p.queue("limit");
-        let first = p.shared(read);
-        assert!(Arc::ptr_eq(&first, &p.clone().shared(read)));
-        assert!(p.set("limit", Value::Queue(QueueSize::Packets(7))));
-        assert_eq!((*first, *p.shared(read)), (QueueSize::Packets(50), QueueSize::Packets(7)));
-        assert_eq!(*p.shared(|_| "another type"), "another type");
     }
 
     #[test]

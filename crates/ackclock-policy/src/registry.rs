@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::param::{Entry, Param, ParamError, Params, Value};
 use crate::traits::*;
+use crate::{Entry, Param, ParamError, Params, Value};
 use crate::{
     ack, application, backoff, estimator, framing, nearest, queue, rate, recovery, reduction, slow_start,
     timer, undo, window,

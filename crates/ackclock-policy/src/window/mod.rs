@@ -13,4 +13,6 @@ pub(crate) const ENTRIES: &[&Entry<dyn CongestionControl>] =
     &[&receiver_only::ENTRY, &reno::ENTRY, &cubic::ENTRY];
 
 #[cfg(test)]
+mod cubic_tests;
+#[cfg(test)]
 mod tests;

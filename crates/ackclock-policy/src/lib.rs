@@ -2,7 +2,7 @@
 //! policy.
 //!
 //! A policy sees plain copied values and *returns* decisions; the engine clamps, applies and traces them.
-//! This room depends on [`ackclock_units`] alone, so a policy cannot reach into a connection.
+//! This crate depends on [`ackclock_units`] alone, so a policy cannot reach into a connection.
 
 mod ack;
 mod application;

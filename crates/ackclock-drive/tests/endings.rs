@@ -11,7 +11,7 @@ use std::time::{Duration as Time, Instant as Now};
 
 use ackclock_drive::{Carrier, Clock, Ends, Flows, KernelsOptions};
 use ackclock_engine::{AtNeed, Config, Policies, State};
-use ackclock_policy::{AckAction, AckPending, AckPolicy, Arrival, Policy};
+use ackclock_policy::{AckAction, AckPending, AckPolicy, ArrivedSegment, Policy};
 use ackclock_sim::StackFactory;
 use ackclock_sim::scenario::{LinkPlan, Scenario};
 use ackclock_wire::Flags;
@@ -89,7 +89,7 @@ impl Policy for Superstitious {
 }
 
 impl AckPolicy for Superstitious {
-    fn on_arrival(&mut self, arrival: &Arrival, pending: &AckPending) -> AckAction {
+    fn on_arrival(&mut self, arrival: &ArrivedSegment, pending: &AckPending) -> AckAction {
         assert!(arrival.bytes != 13, "thirteen bytes");
         self.0.on_arrival(arrival, pending)
     }

@@ -65,7 +65,7 @@ macro_rules! sender_kinds {
             /// Makes the policies of one connection.
             pub fn build(&self) -> SenderPolicies {
                 let special = SpecialPolicies {
-                    $($few: Some(self.$few.build()).filter(|policy| !policy.is_plain()),)*
+                    $($few: Some(self.$few.build()).filter(|policy| !policy.is_default()),)*
                 };
                 let any = $(special.$few.is_some())||*;
                 SenderPolicies {

@@ -1,8 +1,8 @@
-//! The traits that every replaceable rule implements, what they are told and what they answer, and one file
-//! per built-in policy.
+//! The traits that every replaceable policy implements, their inputs and decisions, and one file per built-in
+//! policy.
 //!
 //! A policy sees plain copied values and *returns* decisions; the engine clamps, applies and traces them.
-//! This room depends on [`ackclock_units`] alone, so a policy cannot reach into a connection.
+//! This crate depends on [`ackclock_units`] alone, so a policy cannot reach into a connection.
 
 mod ack;
 mod application;
@@ -16,6 +16,7 @@ pub mod laws;
 mod modifier;
 mod nearest;
 mod param;
+mod params;
 mod queue;
 mod rate;
 mod recovery;
@@ -29,25 +30,29 @@ mod timing;
 mod traits;
 mod transition;
 mod undo;
+mod value;
 mod view;
 mod window;
 
 pub use modifier::{MODIFIERS, Modifier, ModifierError};
 pub use nearest::nearest;
-pub use param::{Entry, Kind, Param, ParamError, Params, QueueSize, Value};
+pub use param::{Param, ParamError, ParamKind};
+pub use params::{Entry, Params};
 pub use registry::{Chosen, Declaration, EachKind, KINDS, PolicyKind, Registry, RegistryError, Role};
 pub use sampling::SamplingRate;
 pub use slow_start::ClassicSlowStart;
 pub use timing::{AS_RUN, Timing, TimingError};
 pub use traits::{
     AckPolicy, Application, Backoff, CongestionControl, Framing, LossRecovery, PacketScheduler, Policy,
-    QueueDiscipline, RateControl, Reduction, RetransmissionTimer, RttEstimator, Scoreboard, SlowStart,
+    QueueDiscipline, RateControl, Reduction, RetransmissionTimer, RttEstimator, ScoreboardView, SlowStart,
     SpuriousTimeout,
 };
 pub use transition::Transition;
+pub use value::{QueueSize, Value};
 pub use view::{
-    AckAction, AckInfo, AckPending, Adjustment, Admit, AppIo, Arrival, Backlog, Congestion, Control,
-    Deliveries, Dequeued, Ecn, Expiry, Family, Feedback, Forgery, Frame, Growth, Needs, Pacing, PacketId,
-    Phase, Probe, Queued, RateSample, Rtt, RttSample, SenderView, SentSegment, Settled, Timeout, TimerAction,
-    TimerEvent, TimerView, Transmission, Verdict, Wake, Window,
+    AckAction, AckInfo, AckPending, Adjustment, Admit, AppIo, ArrivedSegment, Backlog, Congestion, Control,
+    DeadlineAction, Deliveries, Dequeued, Ecn, EpisodeEnd, Expiry, Family, Feedback, Forgery, Frame, Growth,
+    Needs, Pacing, PacketId, Phase, PrivateState, Queued, RateSample, Rtt, RttSample, SenderView,
+    SentSegment, SuspectTimeout, TimeoutVerdict, TimerAction, TimerEvent, TimerView, Transmission, Wake,
+    Window,
 };

@@ -7,14 +7,14 @@ use crate::nearest;
 /// A change to a stack, written `+name` or `+name(argument)`.
 #[derive(Debug)]
 pub struct Modifier {
-    /// Its name.
+    /// What follows the `+`.
     pub name: &'static str,
     /// How it is written.
     pub usage: &'static str,
     /// What it does, in one sentence.
     pub about: &'static str,
     sets: &'static [(&'static str, &'static str)],
-    /// Where its argument goes; nowhere for one that has none.
+    /// The keys that its argument sets; empty for a modifier without an argument.
     argument: &'static [&'static str],
 }
 
@@ -24,7 +24,7 @@ pub const MODIFIERS: &[Modifier] = &[
     with(
         "star",
         "star(n)",
-        "TCP*(n): the first n consecutive timeouts are not backed off; n may be inf (B-A2)",
+        "TCP*(n): does not back off the first n consecutive timeouts; n may be inf (B-A2)",
         &[("backoff", "sub-exponential")],
         &["backoff.n"],
     ),
@@ -65,12 +65,13 @@ pub const MODIFIERS: &[Modifier] = &[
     ),
     plain(
         "eifel-timer",
-        "the Eifel timer: its prediction and its precise countdown (E-A6, E-E13)",
+        "the Eifel timer: its estimator, with the age of the oldest segment subtracted from the timeout \
+         (E-A6, E-E13)",
         &[("estimator", "eifel"), ("timer", "precise")],
     ),
     plain(
         "eifel-agg",
-        "the self-trained Eifel timer with its precise countdown (E-A7)",
+        "the self-tuning Eifel timer, with the age of the oldest segment subtracted from the timeout (E-A7)",
         &[("estimator", "eifel-agg"), ("timer", "precise")],
     ),
     with(
@@ -80,17 +81,17 @@ pub const MODIFIERS: &[Modifier] = &[
         &[],
         &["timer.heartbeat"],
     ),
-    plain("precise", "an ack does not prolong the running timeout (E-E13)", &[("timer", "precise")]),
+    plain("precise", "an ack does not extend the running timeout (E-E13)", &[("timer", "precise")]),
     plain("one-timing", "times one segment per round trip (E-A3)", &[("rtt_sampling", "once-per-rtt")]),
     // Spurious timeouts
     plain(
         "eifel",
-        "takes a timeout back when timestamps show that it was spurious (E-A8, RFC 3522)",
+        "undoes a timeout that timestamps show to be spurious (E-A8, RFC 3522)",
         &[("undo", "eifel"), ("timestamps", "true")],
     ),
     plain(
         "f-rto",
-        "takes a timeout back when new data sent after it shows that it was spurious (RFC 5682)",
+        "undoes a timeout that the acks after two new segments show to be spurious (RFC 5682)",
         &[("undo", "f-rto")],
     ),
     // Window
@@ -119,18 +120,19 @@ pub const MODIFIERS: &[Modifier] = &[
     // Loss recovery
     plain(
         "rack",
-        "RACK-TLP: losses told by time, and tails probed before the timer expires (RFC 8985); needs SACK",
+        "RACK-TLP: time-based loss detection, and tail loss probes before the retransmission timer expires \
+         (RFC 8985); needs SACK",
         &[("recovery", "rack")],
     ),
     plain(
         "early-retransmit",
-        "fewer duplicate acks will do when few segments are outstanding (RFC 5827, I-A9)",
+        "fewer duplicate acks start fast retransmit when few segments are outstanding (RFC 5827, I-A9)",
         &[("recovery.early_retransmit", "segments")],
     ),
     with(
         "dup-thresh",
         "dup-thresh(2)",
-        "duplicate acks that mean a loss (I-A9)",
+        "number of duplicate acks that indicate a loss (I-A9)",
         &[],
         &["recovery.dup_thresh"],
     ),
@@ -138,7 +140,7 @@ pub const MODIFIERS: &[Modifier] = &[
     with(
         "diversity",
         "diversity(2)",
-        "sends a segment so many times when no other waits (I-A7); the receiver needs ack-every",
+        "sends n copies of a segment when no other data waits (I-A7); the receiver needs ack-every",
         &[("framing", "diversity")],
         &["framing.copies"],
     ),
@@ -148,34 +150,43 @@ pub const MODIFIERS: &[Modifier] = &[
         &[("framing", "smart")],
     ),
     // Receiver
-    plain("delack", "acknowledges every second segment, others within 200 ms", &[("ack", "delayed")]),
+    plain(
+        "delack",
+        "acknowledges every second full-sized segment at once, anything else within 200 ms",
+        &[("ack", "delayed")],
+    ),
     with(
         "stretch-acks",
         "stretch-acks(4)",
-        "a broken receiver: one ack for so many segments, within 200 ms (M-A2, RFC 2525 2.13)",
+        "a broken receiver: one ack for every n segments, within 200 ms (M-A2, RFC 2525 2.13)",
         &[("ack", "delayed")],
         &["ack.ack_every_segs"],
     ),
     plain("ack-every", "acknowledges every segment", &[("ack", "every")]),
-    plain("bsd43-acks", "acknowledges 35 % of the window or at a 200 ms clock (J-A13)", &[("ack", "bsd43")]),
+    plain(
+        "bsd43-acks",
+        "acknowledges when 35 % of the window has arrived, or at the next tick of a 200 ms \
+                         clock (J-A13)",
+        &[("ack", "bsd43")],
+    ),
     with(
         "divide-acks",
         "divide-acks(10)",
-        "a receiver that cheats: so many acks for a segment",
+        "a misbehaving receiver: n acks for each segment",
         &[("ack", "misbehaving")],
         &["ack.divide"],
     ),
     with(
         "repeat-acks",
         "repeat-acks(3)",
-        "a receiver that cheats: so many duplicate acks after each",
+        "a misbehaving receiver: n duplicate acks after each ack",
         &[("ack", "misbehaving")],
         &["ack.repeat"],
     ),
     with(
         "early-acks",
         "early-acks(10000B)",
-        "a receiver that cheats: acknowledges what has not arrived",
+        "a misbehaving receiver: acknowledges data before it arrives",
         &[("ack", "misbehaving")],
         &["ack.ahead"],
     ),
@@ -186,7 +197,7 @@ pub const MODIFIERS: &[Modifier] = &[
     plain("ecn", "offers ECN", &[("ecn", "true")]),
     plain(
         "dctcp-feedback",
-        "offers ECN; as a receiver, says with every ack whether the last packet was marked (RFC 8257 3.2)",
+        "offers ECN; as a receiver, echoes with every ack whether the last packet was marked (RFC 8257 3.2)",
         &[("ecn", "true"), ("ecn_feedback", "dctcp")],
     ),
     plain(
@@ -195,7 +206,7 @@ pub const MODIFIERS: &[Modifier] = &[
         &[("ecn", "true"), ("ecn_feedback", "accurate")],
     ),
     plain("no-nagle", "sends small segments at once", &[("nagle", "false")]),
-    with("mss", "mss(1000B)", "largest segment", &[], &["mss"]),
+    with("mss", "mss(1000B)", "maximum segment size", &[], &["mss"]),
     with(
         "syn-retries",
         "syn-retries(3)",
@@ -258,12 +269,12 @@ pub enum ModifierError {
     Unknown {
         /// The name met.
         met: String,
-        /// What may have been meant.
+        /// The name that was probably meant.
         nearest: Option<&'static str>,
-        /// The names that would do.
+        /// The known names.
         known: Vec<&'static str>,
     },
-    /// It is not written as it should be.
+    /// It is not written correctly.
     Malformed {
         /// The text met.
         met: String,

@@ -1,7 +1,7 @@
-/// The known name that `met` was most probably meant to be; `None` when nothing is close.
+/// The known name closest to `met`; `None` when none is close.
 ///
-/// Close is a third of the name's letters changed, added, dropped or swapped, or one name beginning with the
-/// other.
+/// Close means: at most about a third of the letters changed, added, dropped or swapped, or one name is a
+/// prefix of the other.
 pub fn nearest<'a>(met: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let met: String = met.chars().take(LONGEST).collect::<String>().to_lowercase().replace('_', "-");
     let plain = |name: &str| name.to_lowercase().replace('_', "-");
@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slips_are_recognised_and_strangers_are_not() {
+    fn misspelled_names_are_recognised_and_unrelated_ones_are_not() {
         let known = ["rfc793", "jacobson88", "jacobson88-ticks", "rfc6298"];
         assert_eq!(nearest("rfc6289", known), Some("rfc6298"));
         assert_eq!(nearest("Jacobson", known), Some("jacobson88"));

@@ -1,31 +1,21 @@
 //! Parameters declared beside a policy: one declaration feeds scenario keys, `--help`, Python signatures and
 //! the reference pages.
 
-use std::any::Any;
 use std::fmt;
 use std::ops::RangeInclusive;
-use std::sync::{Arc, OnceLock};
 
 use ackclock_units::{Bytes, Duration, Rate, parse_bytes, parse_duration, parse_rate, parse_ratio};
+
+use crate::value::{QueueSize, Value, parse_queue};
 
 /// The longest queue, packets or bytes: what keeps a scenario's memory bounded.
 const MAX_QUEUE: u64 = 1 << 40;
 const QUEUE: &str = "a length of a queue: give packets or bytes, such as `50packets` or `64KiB`, or in a \
                      scenario `2bdp` or `100ms`";
 
-/// Reads `50packets` (also `1packet`, `50pkt`) or a size with its unit.
-fn parse_queue(text: &str) -> Option<QueueSize> {
-    let text = text.trim();
-    let packets = ["packets", "packet", "pkts", "pkt"].iter().find_map(|unit| text.strip_suffix(unit));
-    match packets {
-        Some(n) => n.trim().parse().ok().map(QueueSize::Packets),
-        None => parse_bytes(text).ok().map(QueueSize::Bytes),
-    }
-}
-
 /// What a parameter measures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum ParamKind {
     /// A size, written `64KiB`.
     Bytes,
     /// A time, written `10ms`.
@@ -44,26 +34,8 @@ pub enum Kind {
     Queue,
 }
 
-/// A length of a queue, counted in packets or in bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum QueueSize {
-    /// Packets of any size.
-    Packets(u64),
-    /// Bytes on the wire, headers included.
-    Bytes(Bytes),
-}
-
-impl fmt::Display for QueueSize {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Packets(n) => write!(f, "{n}packets"),
-            Self::Bytes(n) => write!(f, "{n}B"),
-        }
-    }
-}
-
-impl Kind {
-    /// What it is called in an error.
+impl ParamKind {
+    /// Its name in an error message, with its article.
     fn article(self) -> &'static str {
         match self {
             Self::Bytes => "a size",
@@ -78,51 +50,13 @@ impl Kind {
     }
 }
 
-/// A parameter's value.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Value {
-    /// A size.
-    Bytes(Bytes),
-    /// A time.
-    Duration(Duration),
-    /// A rate.
-    Rate(Rate),
-    /// A real number.
-    Ratio(f64),
-    /// A whole number.
-    Count(u64),
-    /// A switch.
-    Flag(bool),
-    /// A word of a [`Kind::Choice`].
-    Choice(&'static str),
-    /// A length of a queue.
-    Queue(QueueSize),
-}
-
-/// Written so that it reads back the same: the form of resolved scenarios.
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Bytes(n) => write!(f, "{n}B"),
-            Self::Duration(d) => write!(f, "{d}"),
-            Self::Rate(r) => write!(f, "{r}"),
-            Self::Ratio(x) => write!(f, "{x}"),
-            Self::Count(u64::MAX) => write!(f, "inf"),
-            Self::Count(n) => write!(f, "{n}"),
-            Self::Flag(b) => write!(f, "{b}"),
-            Self::Choice(word) => write!(f, "{word}"),
-            Self::Queue(size) => write!(f, "{size}"),
-        }
-    }
-}
-
 /// One parameter: name, meaning, default and range.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Param {
     /// Its name: the scenario key and the Python keyword.
     pub name: &'static str,
     /// What it measures.
-    pub kind: Kind,
+    pub kind: ParamKind,
     /// Its default.
     pub default: Value,
     /// Smallest value allowed, in the kind's base unit (bytes, seconds, bit/s, 1).
@@ -143,7 +77,7 @@ impl Param {
     ) -> Self {
         Self {
             name,
-            kind: Kind::Bytes,
+            kind: ParamKind::Bytes,
             default: Value::Bytes(default),
             min: *range.start() as f64,
             max: *range.end() as f64,
@@ -159,7 +93,7 @@ impl Param {
         about: &'static str,
     ) -> Self {
         let (min, max) = (range.start().as_nanos() as f64 / 1e9, range.end().as_nanos() as f64 / 1e9);
-        Self { name, kind: Kind::Duration, default: Value::Duration(default), min, max, about }
+        Self { name, kind: ParamKind::Duration, default: Value::Duration(default), min, max, about }
     }
 
     /// A rate.
@@ -170,7 +104,7 @@ impl Param {
         about: &'static str,
     ) -> Self {
         let (min, max) = (range.start().bits_per_sec() as f64, range.end().bits_per_sec() as f64);
-        Self { name, kind: Kind::Rate, default: Value::Rate(default), min, max, about }
+        Self { name, kind: ParamKind::Rate, default: Value::Rate(default), min, max, about }
     }
 
     /// A real number.
@@ -182,7 +116,7 @@ impl Param {
     ) -> Self {
         Self {
             name,
-            kind: Kind::Ratio,
+            kind: ParamKind::Ratio,
             default: Value::Ratio(default),
             min: *range.start(),
             max: *range.end(),
@@ -199,7 +133,7 @@ impl Param {
     ) -> Self {
         Self {
             name,
-            kind: Kind::Count,
+            kind: ParamKind::Count,
             default: Value::Count(default),
             min: *range.start() as f64,
             max: *range.end() as f64,
@@ -209,7 +143,7 @@ impl Param {
 
     /// A switch.
     pub const fn flag(name: &'static str, default: bool, about: &'static str) -> Self {
-        Self { name, kind: Kind::Flag, default: Value::Flag(default), min: 0.0, max: 1.0, about }
+        Self { name, kind: ParamKind::Flag, default: Value::Flag(default), min: 0.0, max: 1.0, about }
     }
 
     /// One of several words.
@@ -219,14 +153,21 @@ impl Param {
         words: &'static [&'static str],
         about: &'static str,
     ) -> Self {
-        Self { name, kind: Kind::Choice(words), default: Value::Choice(default), min: 0.0, max: 0.0, about }
+        Self {
+            name,
+            kind: ParamKind::Choice(words),
+            default: Value::Choice(default),
+            min: 0.0,
+            max: 0.0,
+            about,
+        }
     }
 
     /// A length of a queue of at least one packet, or of `least` bytes.
     pub const fn queue(name: &'static str, default: QueueSize, least: Bytes, about: &'static str) -> Self {
         Self {
             name,
-            kind: Kind::Queue,
+            kind: ParamKind::Queue,
             default: Value::Queue(default),
             min: least as f64,
             max: MAX_QUEUE as f64,
@@ -238,21 +179,23 @@ impl Param {
     pub fn parse(&self, text: &str) -> Result<Value, ParamError> {
         let wrong = |wanted: String| ParamError { param: self.name.to_owned(), met: text.to_owned(), wanted };
         let value = match self.kind {
-            Kind::Bytes => Value::Bytes(parse_bytes(text).map_err(|e| wrong(e.wanted.to_owned()))?),
-            Kind::Duration => Value::Duration(parse_duration(text).map_err(|e| wrong(e.wanted.to_owned()))?),
-            Kind::Rate => Value::Rate(parse_rate(text).map_err(|e| wrong(e.wanted.to_owned()))?),
-            Kind::Ratio => Value::Ratio(parse_ratio(text).map_err(|e| wrong(e.wanted.to_owned()))?),
-            Kind::Count if text == "inf" => Value::Count(u64::MAX),
-            Kind::Count => Value::Count(text.parse().map_err(|_| wrong("a whole number".to_owned()))?),
-            Kind::Flag => Value::Flag(text.parse().map_err(|_| wrong("`true` or `false`".to_owned()))?),
-            Kind::Choice(words) => {
+            ParamKind::Bytes => Value::Bytes(parse_bytes(text).map_err(|e| wrong(e.wanted.to_owned()))?),
+            ParamKind::Duration => {
+                Value::Duration(parse_duration(text).map_err(|e| wrong(e.wanted.to_owned()))?)
+            }
+            ParamKind::Rate => Value::Rate(parse_rate(text).map_err(|e| wrong(e.wanted.to_owned()))?),
+            ParamKind::Ratio => Value::Ratio(parse_ratio(text).map_err(|e| wrong(e.wanted.to_owned()))?),
+            ParamKind::Count if text == "inf" => Value::Count(u64::MAX),
+            ParamKind::Count => Value::Count(text.parse().map_err(|_| wrong("a whole number".to_owned()))?),
+            ParamKind::Flag => Value::Flag(text.parse().map_err(|_| wrong("`true` or `false`".to_owned()))?),
+            ParamKind::Choice(words) => {
                 let word = words
                     .iter()
                     .find(|w| **w == text)
                     .ok_or_else(|| wrong(format!("one of {}", words.join(", "))))?;
                 return Ok(Value::Choice(word));
             }
-            Kind::Queue => Value::Queue(parse_queue(text).ok_or_else(|| wrong(QUEUE.to_owned()))?),
+            ParamKind::Queue => Value::Queue(parse_queue(text).ok_or_else(|| wrong(QUEUE.to_owned()))?),
         };
         self.check(value)
     }
@@ -281,10 +224,10 @@ impl Param {
             return Ok(value);
         }
         let bound = |x: f64| match self.kind {
-            Kind::Duration => Value::Duration(Duration::from_secs_f64(x)),
-            Kind::Bytes | Kind::Queue => Value::Bytes(x as u64),
-            Kind::Rate => Value::Rate(Rate::from_bits_per_sec(x as u64)),
-            Kind::Count => Value::Count(x as u64),
+            ParamKind::Duration => Value::Duration(Duration::from_secs_f64(x)),
+            ParamKind::Bytes | ParamKind::Queue => Value::Bytes(x as u64),
+            ParamKind::Rate => Value::Rate(Rate::from_bits_per_sec(x as u64)),
+            ParamKind::Count => Value::Count(x as u64),
             _ => Value::Ratio(x),
         };
         let wanted = format!("between {} and {}", bound(self.min), bound(self.max));
@@ -295,11 +238,11 @@ impl Param {
 /// Why a parameter's value was refused.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParamError {
-    /// Which parameter.
+    /// The parameter.
     pub param: String,
     /// The value met.
     pub met: String,
-    /// The values that would do.
+    /// The values that are valid.
     pub wanted: String,
 }
 
@@ -310,120 +253,6 @@ impl fmt::Display for ParamError {
 }
 
 impl std::error::Error for ParamError {}
-
-/// A policy's parameters, every one with a value.
-#[derive(Clone, Debug, Default)]
-pub struct Params {
-    values: Vec<(&'static str, Value)>,
-    /// What [`Params::shared`] made of them.
-    shared: OnceLock<Arc<dyn Any + Send + Sync>>,
-}
-
-/// Equal when every value is.
-impl PartialEq for Params {
-    fn eq(&self, other: &Self) -> bool {
-        self.values == other.values
-    }
-}
-
-impl Params {
-    /// The defaults of `declared`.
-    pub fn defaults(declared: &[Param]) -> Self {
-        Self { values: declared.iter().map(|p| (p.name, p.default)).collect(), shared: OnceLock::new() }
-    }
-
-    /// Sets one; `false` when there is none of that name.
-    pub fn set(&mut self, name: &str, value: Value) -> bool {
-        self.shared = OnceLock::new();
-        self.values.iter_mut().find(|(n, _)| *n == name).map(|slot| slot.1 = value).is_some()
-    }
-
-    /// All of them, in the order of their declaration.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, Value)> + '_ {
-        self.values.iter().copied()
-    }
-
-    /// What `read` makes of them, made once for all policies that are built from these parameters: a rule of
-    /// many parameters keeps them here, and in each connection only what changes.
-    pub fn shared<R: Any + Send + Sync>(&self, read: impl Fn(&Self) -> R) -> Arc<R> {
-        let shared = self.shared.get_or_init(|| Arc::new(read(self)));
-        Arc::clone(shared).downcast().unwrap_or_else(|_| Arc::new(read(self)))
-    }
-
-    fn get(&self, name: &str) -> Value {
-        // A policy asks only for what it declared, with the kind it declared: anything else is a bug in that
-        // policy.
-        self.iter()
-            .find(|(n, _)| *n == name)
-            .unwrap_or_else(|| panic!("`{name}` is not declared by this policy"))
-            .1
-    }
-
-    /// The size `name`.
-    pub fn bytes(&self, name: &str) -> Bytes {
-        let Value::Bytes(n) = self.get(name) else { panic!("`{name}` is not declared as a size") };
-        n
-    }
-
-    /// The time `name`.
-    pub fn duration(&self, name: &str) -> Duration {
-        let Value::Duration(d) = self.get(name) else { panic!("`{name}` is not declared as a time") };
-        d
-    }
-
-    /// The rate `name`.
-    pub fn rate(&self, name: &str) -> Rate {
-        let Value::Rate(r) = self.get(name) else { panic!("`{name}` is not declared as a rate") };
-        r
-    }
-
-    /// The real number `name`.
-    pub fn ratio(&self, name: &str) -> f64 {
-        let Value::Ratio(x) = self.get(name) else { panic!("`{name}` is not declared as a ratio") };
-        x
-    }
-
-    /// The whole number `name`; `u64::MAX` for `inf`.
-    pub fn count(&self, name: &str) -> u64 {
-        let Value::Count(n) = self.get(name) else { panic!("`{name}` is not declared as a count") };
-        n
-    }
-
-    /// The switch `name`.
-    pub fn flag(&self, name: &str) -> bool {
-        let Value::Flag(b) = self.get(name) else { panic!("`{name}` is not declared as a flag") };
-        b
-    }
-
-    /// The length of a queue `name`.
-    pub fn queue(&self, name: &str) -> QueueSize {
-        let Value::Queue(size) = self.get(name) else {
-            panic!("`{name}` is not declared as a length of a queue")
-        };
-        size
-    }
-
-    /// The word `name`.
-    pub fn choice(&self, name: &str) -> &'static str {
-        let Value::Choice(word) = self.get(name) else { panic!("`{name}` is not declared as a choice") };
-        word
-    }
-}
-
-/// What closes each policy file: all that a scenario, a help text, a Python class or a reference page needs.
-#[derive(Debug)]
-pub struct Entry<T: ?Sized> {
-    /// The name scenario files use.
-    pub name: &'static str,
-    /// What it does, in one sentence.
-    pub about: &'static str,
-    /// Where it comes from: register ids, RFC and section.
-    pub source: &'static str,
-    /// Its parameters.
-    pub params: &'static [Param],
-    /// Makes one for one connection (or link).
-    pub build: fn(&Params) -> Box<T>,
-}
 
 #[cfg(test)]
 mod tests {
@@ -443,17 +272,6 @@ mod tests {
         for n in [Value::Queue(QueueSize::Packets(7)), Value::Queue(QueueSize::Bytes(9000))] {
             assert_eq!(LIMIT.parse(&n.to_string()), Ok(n));
         }
-    }
-
-    #[test]
-    fn what_is_made_of_parameters_is_shared_until_one_changes() {
-        let mut p = Params::defaults(&[LIMIT]);
-        let read = |p: &Params| p.queue("limit");
-        let first = p.shared(read);
-        assert!(Arc::ptr_eq(&first, &p.clone().shared(read)));
-        assert!(p.set("limit", Value::Queue(QueueSize::Packets(7))));
-        assert_eq!((*first, *p.shared(read)), (QueueSize::Packets(50), QueueSize::Packets(7)));
-        assert_eq!(*p.shared(|_| "another type"), "another type");
     }
 
     #[test]

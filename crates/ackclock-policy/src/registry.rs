@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::param::{Entry, Param, ParamError, Params, Value};
 use crate::traits::*;
+use crate::{Entry, Param, ParamError, Params, Value};
 use crate::{
     ack, application, backoff, estimator, framing, nearest, queue, rate, recovery, reduction, slow_start,
     timer, undo, window,
@@ -32,9 +32,9 @@ pub struct PolicyKind {
     pub title: &'static str,
 }
 
-/// Something that is done for every kind of policy: a function of a kind as a type, which closures cannot be.
+/// A function that is generic over the kind of policy, which a closure cannot be.
 pub trait EachKind {
-    /// Does it for one.
+    /// Called with one kind.
     fn kind<T: Role + ?Sized>(&mut self);
 }
 
@@ -45,8 +45,8 @@ macro_rules! kinds {
 
         /// All policies that a scenario can name: the built-in ones and a user's own.
         ///
-        /// A registry is a value; nothing is global. `Registry::builtin()` followed by [`Registry::register`]
-        /// for each policy of one's own is all that it takes to use these everywhere.
+        /// A registry is a value; nothing is global. To use policies of your own everywhere, call
+        /// [`Registry::register`] for each on a `Registry::builtin()`.
         #[derive(Clone, Debug)]
         pub struct Registry {
             $($field: Vec<&'static Entry<dyn $role>>,)*
@@ -58,7 +58,7 @@ macro_rules! kinds {
                 Self { $($field: $builtin.to_vec(),)* }
             }
 
-            /// Does something for every kind of policy, in the order of [`KINDS`].
+            /// Calls `what` for every kind of policy, in the order of [`KINDS`].
             pub fn each_kind(what: &mut impl EachKind) {
                 $(what.kind::<dyn $role>();)*
             }
@@ -86,24 +86,24 @@ macro_rules! kinds {
 }
 
 kinds! {
-    estimators: dyn RttEstimator, "estimator", "Estimators: from round-trip times to a timeout", estimator::ENTRIES;
+    estimators: dyn RttEstimator, "estimator", "Estimators: from round-trip times to a retransmission timeout", estimator::ENTRIES;
     backoffs: dyn Backoff, "backoff", "Backoffs: what consecutive expiries do to the timeout", backoff::ENTRIES;
-    timers: dyn RetransmissionTimer, "timer", "Timers: how the timeout counts down", timer::ENTRIES;
+    timers: dyn RetransmissionTimer, "timer", "Timers: when the retransmission timer is restarted", timer::ENTRIES;
     recoveries: dyn LossRecovery, "recovery", "Recoveries: what is lost, and what is sent next", recovery::ENTRIES;
-    undos: dyn SpuriousTimeout, "undo", "Undos: whether a timeout was spurious, and what then", undo::ENTRIES;
+    undos: dyn SpuriousTimeout, "undo", "Undos: detection of spurious timeouts, and the response to them", undo::ENTRIES;
     windows: dyn CongestionControl, "window", "Windows: how much may be in flight", window::ENTRIES;
     slow_starts: dyn SlowStart, "slow_start", "Slow starts: how a window below its threshold grows, and when that ends", slow_start::ENTRIES;
-    reductions: dyn Reduction, "reduction", "Reductions: how much leaves while a loss is repaired", reduction::ENTRIES;
-    framings: dyn Framing, "framing", "Framings: in what segments new data leaves", framing::ENTRIES;
-    acks: dyn AckPolicy, "ack", "Acknowledgments: when a receiver speaks", ack::ENTRIES;
-    queues: dyn QueueDiscipline, "queue", "Queues: what a filling queue does with a packet", queue::ENTRIES;
+    reductions: dyn Reduction, "reduction", "Reductions: how much is sent while a loss is repaired", reduction::ENTRIES;
+    framings: dyn Framing, "framing", "Framings: into what segments new data is cut", framing::ENTRIES;
+    acks: dyn AckPolicy, "ack", "Acknowledgments: when a receiver sends an ack", ack::ENTRIES;
+    queues: dyn QueueDiscipline, "queue", "Queues: which packets are queued, marked or dropped", queue::ENTRIES;
     applications: dyn Application, "application", "Applications: what runs above a connection", application::ENTRIES;
     rates: dyn RateControl, "rate", "Rate controls: how fast a source without a window sends", rate::ENTRIES;
 }
 
 impl Registry {
-    /// Adds a policy of one's own: `registry.register(&my_policy::ENTRY)`. Refused when its kind has that
-    /// name already.
+    /// Adds a policy of your own: `registry.register(&my_policy::ENTRY)`. An error when a policy of its kind
+    /// has that name already.
     pub fn register<T: Role + ?Sized>(&mut self, entry: &'static Entry<T>) -> Result<(), RegistryError> {
         if T::entries(self).iter().any(|e| e.name == entry.name) {
             return Err(RegistryError::NameTaken { kind: T::KIND, name: entry.name });
@@ -138,7 +138,7 @@ pub struct Chosen<T: ?Sized + 'static> {
     params: Params,
 }
 
-// Derived, these would ask the same of `T` itself.
+// Derived, these would require the same of `T` itself.
 impl<T: ?Sized> fmt::Debug for Chosen<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Chosen").field("name", &self.entry.name).field("params", &self.params).finish()
@@ -164,12 +164,12 @@ impl<T: ?Sized> Chosen<T> {
         Self { entry, params: Params::defaults(entry.params) }
     }
 
-    /// Its name.
+    /// The name in the registry.
     pub fn name(&self) -> &'static str {
         self.entry.name
     }
 
-    /// Its declaration.
+    /// The declaration it was chosen from.
     pub fn entry(&self) -> &'static Entry<T> {
         self.entry
     }
@@ -232,7 +232,7 @@ impl Declaration {
     }
 }
 
-/// Why a policy could not be had.
+/// Why a policy could not be found, configured or registered.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RegistryError {
     /// No policy of this kind has that name.
@@ -241,9 +241,9 @@ pub enum RegistryError {
         kind: &'static str,
         /// The name met.
         met: String,
-        /// What may have been meant.
+        /// The name that was probably meant.
         nearest: Option<&'static str>,
-        /// The names that would do.
+        /// The known names.
         known: Vec<&'static str>,
     },
     /// The policy has no such parameter.
@@ -252,12 +252,12 @@ pub enum RegistryError {
         policy: &'static str,
         /// The name met.
         met: String,
-        /// What may have been meant.
+        /// The name that was probably meant.
         nearest: Option<&'static str>,
-        /// The names that would do.
+        /// The known names.
         known: Vec<&'static str>,
     },
-    /// The parameter's value will not do.
+    /// The parameter's value is not valid.
     Param(ParamError),
     /// A policy of this kind has that name already.
     NameTaken {

@@ -1,26 +1,26 @@
 use ackclock_units::SeqNumber;
 
-/// How many samples there are per outstanding segment (E-A3), counted over one round trip of acks after the
-/// other: 1/2 with delayed acks.
+/// Round-trip time samples per outstanding segment (E-A3), counted over one round trip after another: 1/2
+/// with delayed acks.
 #[derive(Clone, Copy, Debug)]
 pub struct SamplingRate {
     rate: f64,
-    /// Where the round trip that is being counted ends.
+    /// End of the round trip being counted.
     end: SeqNumber,
     samples: u32,
     segments: u32,
 }
 
 impl SamplingRate {
-    /// One sample per segment until the first round trip, from `iss` on, has shown otherwise.
+    /// A rate of one sample per segment, until the first round trip from `iss` on has been counted.
     pub const fn new(iss: SeqNumber) -> Self {
         Self { rate: 1.0, end: iss, samples: 0, segments: 0 }
     }
 
-    /// Takes an ack, of so many segments, while nothing is being repaired. `sampled`: it gave a round-trip
-    /// time.
+    /// Counts an ack of `segments` segments; to be called while nothing is being repaired. `sampled`: it gave
+    /// a round-trip time sample.
     #[inline]
-    pub fn follow(&mut self, ack: SeqNumber, segments: u32, sampled: bool, snd_nxt: SeqNumber) {
+    pub fn on_ack(&mut self, ack: SeqNumber, segments: u32, sampled: bool, snd_nxt: SeqNumber) {
         self.samples += u32::from(sampled);
         self.segments += segments;
         if ack >= self.end {

@@ -1,4 +1,4 @@
-//! When a stack times out: its estimator, backoff and countdown, by name and without the rest of it.
+//! The retransmission timing of a stack alone, by name: estimator, backoff and timer.
 
 use std::fmt;
 
@@ -7,23 +7,24 @@ use crate::{
     RttEstimator, nearest,
 };
 
-/// The part of a stack that decides when a segment is sent again without an ack having asked for it.
+/// The part of a stack that decides when a segment is retransmitted without any ack having indicated its
+/// loss.
 #[derive(Clone, Debug)]
 pub struct Timing {
     name: String,
-    /// From samples to a timeout; `None` for whatever a recorded sender had ([`AS_RUN`]).
+    /// From samples to a timeout; `None` for the timeouts of the recorded sender ([`AS_RUN`]).
     pub estimator: Option<Chosen<dyn RttEstimator>>,
-    /// What consecutive expiries do to it.
+    /// What consecutive expiries do to the timeout.
     pub backoff: Chosen<dyn Backoff>,
-    /// How it counts down.
+    /// When the timer is restarted.
     pub timer: Chosen<dyn RetransmissionTimer>,
 }
 
-/// In the place of an estimator: the timeouts that a recorded sender had.
+/// In place of an estimator: the timeouts of the recorded sender.
 pub const AS_RUN: &str = "as-run";
 
-/// Estimators that come with a countdown of their own, by the modifier that has both, and whether that
-/// countdown expires on the estimator's ticks.
+/// Estimators with a timer of their own: the modifier that sets both, and whether that timer expires on the
+/// estimator's ticks.
 const COUNTDOWNS: &[(&str, &str, bool)] = &[
     ("eifel", "eifel-timer", false),
     ("eifel-agg", "eifel-agg", false),
@@ -34,10 +35,10 @@ const COUNTDOWNS: &[(&str, &str, bool)] = &[
 impl Timing {
     /// The timing called `name`: an estimator, with parameters in parentheses (`rfc6298(min_rto=200ms)`), or
     /// [`AS_RUN`]; then, each after a `+`, any number of [`crate::MODIFIERS`] that concern it, or a backoff
-    /// by its own name (`+linear`). An estimator brings the countdown that it was made for.
+    /// by its own name (`+linear`). An estimator sets the timer that it was made for.
     ///
     /// # Errors
-    /// What of it is not known, or does not concern a timer.
+    /// A part is not known, or does not concern a timer.
     pub fn named(registry: &Registry, name: &str) -> Result<Self, TimingError> {
         let mut parts = split(name, '+').into_iter();
         let base = parts.next().unwrap_or_default();
@@ -84,7 +85,7 @@ impl Timing {
         Ok(timing)
     }
 
-    /// One for every estimator, and one for every backoff behind the timeouts that the sender had.
+    /// One for every estimator, and one for every backoff on the recorded sender's timeouts.
     pub fn all(registry: &Registry) -> Vec<Self> {
         let estimators = <dyn RttEstimator>::entries(registry).iter().map(|e| e.name.to_owned());
         let backoffs = <dyn Backoff>::entries(registry).iter().map(|e| format!("{AS_RUN}+{}", e.name));
@@ -108,7 +109,7 @@ impl Timing {
         Ok(found)
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -146,7 +147,7 @@ fn adjust<T: Role + ?Sized>(
     Ok(())
 }
 
-/// The parts of `text` between separators that stand outside parentheses.
+/// The parts of `text` between separators outside parentheses.
 fn split(text: &str, at: char) -> Vec<&str> {
     let mut depth = 0_i32;
     let outside = |c: char| {
@@ -157,10 +158,10 @@ fn split(text: &str, at: char) -> Vec<&str> {
 }
 
 /// A name, and parameters with their values.
-type Called<'a> = (&'a str, Vec<(&'a str, &'a str)>);
+type NamedParams<'a> = (&'a str, Vec<(&'a str, &'a str)>);
 
 /// `name(key=value, ...)` taken apart.
-fn with_params(text: &str) -> Result<Called<'_>, TimingError> {
+fn with_params(text: &str) -> Result<NamedParams<'_>, TimingError> {
     let Some((name, rest)) = text.split_once('(') else { return Ok((text, Vec::new())) };
     let malformed = || TimingError::Malformed { met: text.to_owned() };
     let inside = rest.strip_suffix(')').ok_or_else(malformed)?;
@@ -171,19 +172,19 @@ fn with_params(text: &str) -> Result<Called<'_>, TimingError> {
     Ok((name.trim(), params.collect::<Result<_, _>>()?))
 }
 
-/// Why a timing could not be had.
+/// Why a timing could not be made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TimingError {
     /// It does not begin with a timer.
     Unknown {
         /// The name met.
         met: String,
-        /// What may have been meant.
+        /// The name that was probably meant.
         nearest: Option<&'static str>,
-        /// The names that would do.
+        /// The known names.
         known: Vec<&'static str>,
     },
-    /// Its parameters are not written as they should be.
+    /// Its parameters are not written correctly.
     Malformed {
         /// The text met.
         met: String,
@@ -193,14 +194,14 @@ pub enum TimingError {
         /// The modifier.
         part: String,
     },
-    /// The sender's own timeouts can be backed off differently, and no more.
+    /// Of the recorded sender's timeouts only the backoff can be changed.
     AsRun {
         /// The change asked for.
         part: String,
     },
-    /// A modifier will not do.
+    /// A modifier is not valid.
     Modifier(ModifierError),
-    /// A parameter or value will not do.
+    /// A parameter or value is not valid.
     Registry(RegistryError),
 }
 
@@ -224,8 +225,8 @@ impl fmt::Display for TimingError {
             Self::AsRun { part } => {
                 write!(
                     f,
-                    "`{part}` cannot change `{AS_RUN}`, the timeouts that the sender had: only their backoff \
-                     can be another"
+                    "`{part}` cannot change `{AS_RUN}`, the timeouts of the recorded sender: only their \
+                     backoff can be changed"
                 )
             }
             Self::Modifier(e) => e.fmt(f),
@@ -274,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn an_estimator_brings_its_countdown() {
+    fn an_estimator_sets_its_timer() {
         for (name, timer, heartbeat) in [
             ("eifel", "precise", 0),
             ("lite", "restart-on-ack", 500),
@@ -299,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_what_would_do() {
+    fn errors_name_the_valid_choices() {
         assert!(
             refused("rfc6289")
                 .starts_with("`rfc6289` is not a known timer (did you mean `rfc6298`?); known are rfc793")

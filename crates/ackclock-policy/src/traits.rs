@@ -1,4 +1,4 @@
-//! One trait for each kind of rule that can be replaced.
+//! One trait for each kind of policy that can be replaced.
 
 use std::fmt::Debug;
 
@@ -6,13 +6,13 @@ use ackclock_units::{Bytes, Duration, Instant, Rng, SeqNumber, SeqRange};
 
 use crate::view::*;
 
-/// What every policy has: a name, and private state that a trace may show.
+/// What every policy has: a name, and private state that a trace may record.
 pub trait Policy: Send + Debug {
-    /// The name under which the registry knows it.
+    /// Its name in the registry.
     fn name(&self) -> &str;
 
-    /// Shows private state to a trace, a named number at a time. Called only while tracing.
-    fn probe(&self, _probe: &mut Probe) {}
+    /// Adds private state to `state`, one named number at a time. Called only while tracing.
+    fn private_state(&self, _state: &mut PrivateState) {}
 }
 
 /// Turns round-trip time samples into a retransmission timeout.
@@ -26,8 +26,8 @@ pub trait RttEstimator: Policy {
     /// The retransmission timeout before backoff; the initial one before the first sample.
     fn rto(&self) -> Duration;
 
-    /// The same with `floor` in place of the rule's own smallest timeout (I-A5); what follows from its
-    /// clock's ticks still holds. By default the rule has no such floor.
+    /// [`RttEstimator::rto`] with `floor` in place of the estimator's own smallest timeout (I-A5); bounds
+    /// that follow from the ticks of its clock still apply. By default there is no such floor.
     fn rto_above(&self, _floor: Duration) -> Duration {
         self.rto()
     }
@@ -35,61 +35,64 @@ pub trait RttEstimator: Policy {
     /// The retransmission timeout before the first sample (RFC 6298 §2.1), which a SYN uses.
     fn initial_rto(&self) -> Duration;
 
-    /// Called when a timeout turns out to have been spurious (the original segment's ack arrived). Nothing by
-    /// default.
+    /// Called when a timeout turns out to have been spurious (the original segment was acknowledged). Does
+    /// nothing by default.
     fn on_spurious_timeout(&mut self) {}
 
-    /// Takes these for its smoothed round-trip time and deviation, whatever it had: what was kept from before
-    /// a spurious timeout, or made of the first sample after it (RFC 4015 §3.6), or what a model begins with.
-    /// The timeout follows by the rule's own formula. By default it has none to set.
-    fn recall(&mut self, _srtt: Duration, _rttvar: Duration) {}
+    /// Sets the smoothed round-trip time and the deviation: to values saved before a spurious timeout, to
+    /// values made from the first sample after it (RFC 4015 §3.6), or to the initial values of a model. The
+    /// timeout follows by the estimator's own formula. Does nothing by default.
+    fn set_estimates(&mut self, _srtt: Duration, _rttvar: Duration) {}
 
     /// G, the granularity of its clock (RFC 6298 §2). Zero by default.
     fn granularity(&self) -> Duration {
         Duration::ZERO
     }
 
-    /// Called when a timer expires for the `expiries`-th time in a row (1 for the first). Nothing by default.
+    /// Called when a timer expires for the `expiries`-th time in a row (1 for the first). Does nothing by
+    /// default.
     fn on_expiry(&mut self, _expiries: u32) {}
 }
 
-/// Stretches the timeout of a segment that has timed out before, and says when to give up.
+/// Backs off the timeout of a segment that has timed out before, and decides when to give up.
 ///
-/// It keeps no state: whoever runs a timer keeps the level of its backoff, so that a connection, a capture's
-/// what-if and a table of timeouts ask the same questions and get the same answers. The level is 0 without
-/// backoff, and 0 again after progress (by Karn's rule, after a valid sample).
+/// It keeps no state. The caller keeps the level of the backoff, so that a connection, a what-if over a
+/// capture and a table of timeouts compute the same values. The level is 0 without backoff, and returns to 0
+/// after progress (by Karn's rule, after a valid sample).
 pub trait Backoff: Policy {
-    /// The level after an expiry of the timer of data. By default one more: the level is the number of
-    /// expiries in a row.
+    /// The level after an expiry of the retransmission timer. By default one more: the level is then the
+    /// number of expiries in a row.
     fn level(&self, e: &Expiry) -> u32 {
         e.level.saturating_add(1)
     }
 
-    /// The timeout at a level; that of level 0 is `rto` itself.
+    /// The timeout at `level`; at level 0 it is `rto` itself.
     fn timeout(&self, rto: Duration, level: u32, rng: &mut Rng) -> Duration;
 
-    /// The same for a SYN or SYN-ACK after so many expiries in a row. By default as for data at that level.
+    /// The timeout of a SYN or SYN-ACK after `expiries` expiries in a row. By default that of data at the
+    /// same level.
     fn syn_timeout(&self, rto: Duration, expiries: u32, rng: &mut Rng) -> Duration {
         self.timeout(rto, expiries, rng)
     }
 
-    /// True when the connection should be given up after `expiries` consecutive expiries and `waited` since
-    /// the first transmission (R2, RFC 9293 §3.8.3). SYNs have a limit of their own in the connection's
+    /// Returns true when the connection should be given up after `expiries` consecutive expiries and `waited`
+    /// since the first transmission (R2, RFC 9293 §3.8.3). SYNs have a limit of their own in the connection's
     /// configuration.
     fn give_up(&self, expiries: u32, waited: Duration) -> bool;
 }
 
-/// Decides when the retransmission timer runs: the countdown, not the timeout's length.
+/// Decides when the retransmission timer is started, restarted and stopped. The length of the timeout is not
+/// its concern.
 ///
-/// It keeps no state: whoever runs a timer keeps its deadline and when it was restarted, so that a connection
-/// and a capture's what-if ask the same questions and get the same answers.
+/// It keeps no state. The caller keeps the deadline and the time of the last restart, so that a connection
+/// and a what-if over a capture compute the same deadlines.
 pub trait RetransmissionTimer: Policy {
-    /// What an event does to the timer. `timeout` is the backed-off timeout now in force.
+    /// What to do with the timer at an event. `timeout` is the timeout in force, backoff included.
     fn on(&self, e: TimerEvent, timeout: Duration, v: &TimerView) -> TimerAction;
 }
 
 /// Read-only view of what has been sent and not yet cumulatively acknowledged. The engine keeps it.
-pub trait Scoreboard {
+pub trait ScoreboardView {
     /// Merged SACKed ranges above `snd_una`, ascending and disjoint. Empty without SACK.
     fn sacked(&self) -> &[SeqRange];
 
@@ -104,119 +107,131 @@ pub trait Scoreboard {
     fn segment(&self, seq: SeqNumber) -> Option<SentSegment>;
 }
 
-/// Decides which segments are lost and what is sent next while repairing.
+/// Decides which segments are lost, and what is sent next while losses are repaired.
 ///
-/// The engine keeps marks (`lost`, SACKed, retransmitted) on the scoreboard and derives `pipe` from them; for
-/// a connection without SACK it counts each duplicate ack as one segment that left the network, so the window
-/// needs no inflation (RFC 5681 §3.2 and RFC 6582 in that form).
+/// The engine keeps the marks of segments (lost, SACKed, retransmitted) on the scoreboard and computes `pipe`
+/// from them. On a connection without SACK it counts each duplicate ack as one segment that left the network,
+/// so that the window is not inflated (an equivalent form of RFC 5681 §3.2 and RFC 6582).
 pub trait LossRecovery: Policy {
-    /// Called for each acceptable ack, after the scoreboard took it in (cumulative part removed, SACK marks
-    /// set). Ranges pushed to `lost` are marked (their un-SACKed segments). Returns the phase the sender is
-    /// in from now on: answering [`Phase::Recovery`] when `v.phase` was not opens a loss episode (the engine
-    /// then saves `recovery_point` and asks the window for its reduction); answering [`Phase::Loss`] outside
-    /// a timeout restarts from the loss window (Tahoe). The engine leaves Recovery, Loss and Cwr only when
-    /// told so here.
-    fn on_ack(&mut self, a: &AckInfo, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> Phase;
+    /// Called for each acceptable ack, after the scoreboard was updated (cumulatively acknowledged segments
+    /// removed, SACK marks set). The engine marks as lost the un-SACKed segments in the ranges pushed to
+    /// `lost`. Returns the phase of the sender from now on. Returning [`Phase::Recovery`] from another phase
+    /// begins a loss episode: the engine saves `recovery_point` and the window is reduced. Returning
+    /// [`Phase::Loss`] outside a timeout restarts from the loss window (Tahoe). The phases Recovery, Loss and
+    /// Cwr end only by the return value of this method.
+    fn on_ack(
+        &mut self,
+        a: &AckInfo,
+        b: &dyn ScoreboardView,
+        v: &SenderView,
+        lost: &mut Vec<SeqRange>,
+    ) -> Phase;
 
-    /// Called when the retransmission timer expires. By default everything outstanding and un-SACKed is lost
-    /// (RFC 6582 §4, RFC 6675 §5.1), and the phase becomes Loss with `recovery_point = snd_nxt`.
-    fn on_rto(&mut self, _b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
+    /// Called when the retransmission timer expires. By default everything outstanding and un-SACKed is
+    /// marked lost (RFC 6582 §4, RFC 6675 §5.1). The phase becomes Loss with `recovery_point = snd_nxt`.
+    fn on_rto(&mut self, _b: &dyn ScoreboardView, v: &SenderView, lost: &mut Vec<SeqRange>) {
         lost.push(SeqRange::new(v.snd_una, v.snd_nxt));
     }
 
-    /// Called when [`LossRecovery::deadline`] is reached (reordering or probe timer).
-    fn on_deadline(&mut self, _b: &dyn Scoreboard, v: &SenderView, _lost: &mut Vec<SeqRange>) -> Phase {
-        v.phase
+    /// Called when [`LossRecovery::deadline`] is reached (reordering or probe timer). `lost` as in
+    /// [`LossRecovery::on_ack`].
+    fn on_deadline(
+        &mut self,
+        _b: &dyn ScoreboardView,
+        v: &SenderView,
+        _lost: &mut Vec<SeqRange>,
+    ) -> DeadlineAction {
+        DeadlineAction { phase: v.phase, probe: None }
     }
 
-    /// When [`LossRecovery::on_deadline`] wants to be called; asked of rules that [go by
-    /// time](LossRecovery::goes_by_time), after each of their answers.
+    /// When [`LossRecovery::on_deadline`] is to be called. Read after each call of a
+    /// [time-based](LossRecovery::is_time_based) recovery.
     fn deadline(&self) -> Option<Instant> {
         None
     }
 
-    /// True for a rule that goes by time: acks tell it which transmissions they report
-    /// ([`AckInfo::deliveries`]), and it is asked to [plan](LossRecovery::plan). Asked once, before the first
-    /// data is sent.
-    fn goes_by_time(&self) -> bool {
+    /// True for a recovery that detects losses by time (RFC 8985). It gets the transmissions that an ack
+    /// reports ([`AckInfo::deliveries`]), and [`LossRecovery::update_deadline`] is called on it. Read once,
+    /// before the first data is sent.
+    fn is_time_based(&self) -> bool {
         false
     }
 
-    /// For a rule that goes by time: new data was sent or acknowledged, and the retransmission timer was told
-    /// of it (`v.rto_deadline`). The moment to set a [deadline](LossRecovery::deadline) beside it.
-    fn plan(&mut self, _b: &dyn Scoreboard, _v: &SenderView) {}
+    /// Called on a time-based recovery when new data was sent or acknowledged, after the retransmission timer
+    /// was updated (`v.rto_deadline`), to set its own [deadline](LossRecovery::deadline).
+    fn update_deadline(&mut self, _b: &dyn ScoreboardView, _v: &SenderView) {}
 
-    /// Asked after each [`LossRecovery::on_deadline`]: a segment to send now, whatever the window says, in
-    /// order to hear from the receiver. As in [`LossRecovery::next_seg`], an outstanding range or one that
-    /// starts at `v.snd_nxt`. The retransmission timer begins anew with it.
-    fn loss_probe(&mut self, _b: &dyn Scoreboard, _v: &SenderView) -> Option<SeqRange> {
-        None
-    }
+    /// What to send next; called while the phase is not Open or segments are marked lost: an outstanding
+    /// range to retransmit, a range that starts at `v.snd_nxt` for new data (the engine cuts it to the data
+    /// there is), or `None` to send nothing.
+    fn next_seg(&mut self, b: &dyn ScoreboardView, v: &SenderView) -> Option<SeqRange>;
 
-    /// What to send next while something may be missing (called when the phase is not Open or lost marks
-    /// remain): an outstanding range to retransmit, a range that starts at `v.snd_nxt` for new data (the
-    /// engine fills in what it has), or `None` to send nothing.
-    fn next_seg(&mut self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange>;
-
-    /// Tells that `sent` was (re)transmitted on this rule's advice.
+    /// Called when `sent` was transmitted or retransmitted as [`LossRecovery::next_seg`] returned it.
     fn on_retransmit(&mut self, _sent: SeqRange, _v: &SenderView) {}
 
-    /// What happens to the window beyond the reduction that opens an episode. Called after each ack on which
-    /// the phase is or was not Open (after every ack for a rule that goes by time), when `v` shows everything
-    /// else that the ack brought, and before [`LossRecovery::quota`].
+    /// A change of the window beyond the reduction that begins an episode. Called after each ack before or
+    /// after which the phase is not Open (for a time-based recovery after every ack), once all other effects
+    /// of the ack are in `v`, and before [`LossRecovery::quota`].
     fn adjust(&mut self, _v: &SenderView) -> Adjustment {
         Adjustment::Keep
     }
 
-    /// Bytes that may be sent now. Called after each ack and expiry outside the Open phase, in which
-    /// `v.room()` holds; `v.room()` by default. The first retransmission of a repair goes out whatever the
-    /// window says (RFC 5681 §3.2 step 3), so rules for fast recovery return at least one segment then;
-    /// rate-halving overrides it too, and rules without Limited Transmit do in Disorder. A [`Reduction`] is
-    /// asked in its stead after each ack during Recovery, where the stack has one.
+    /// Bytes that may be sent now. Called after each ack and expiry outside the Open phase; in Open the quota
+    /// is `v.room()`, which is also the default. Fast retransmit is sent whatever the window allows (RFC 5681
+    /// §3.2 step 3), so that fast recoveries return at least one segment then. Rate-halving overrides this,
+    /// and so do recoveries without Limited Transmit in Disorder. In a stack with a [`Reduction`], that is
+    /// called instead after each ack during Recovery.
     fn quota(&mut self, v: &SenderView) -> Bytes {
         v.room()
     }
 
-    /// Called when the engine learns that the last timeout was spurious and its marks were taken back.
+    /// Called when the last timeout turned out to be spurious, after its marks were undone.
     fn on_undo(&mut self, _v: &SenderView) {}
 }
 
-/// Finds out whether a timeout was spurious, and says with what window the sender then resumes.
+/// Detects spurious timeouts (the original segment had arrived or was on its way), and decides with what
+/// window the sender resumes after one.
 ///
-/// From an expiry for which [`SpuriousTimeout::on_rto`] answers true until a verdict, the engine keeps the
-/// window, the phase and the scoreboard's marks from before it. On [`Verdict::Spurious`] it takes back what
-/// the timeout marked and resumes with new data.
+/// From an expiry for which [`SpuriousTimeout::on_rto`] returns true until a verdict, the engine saves the
+/// window, the phase and the scoreboard's marks from before it. On [`TimeoutVerdict::Spurious`] it restores
+/// the marks and continues with new data.
 pub trait SpuriousTimeout: Policy {
     /// Called when the retransmission timer expires, with `v` as it is before anything is reduced or marked
-    /// (`v.expiries` is 0 for the first expiry). False when nothing is going to be found out about it;
-    /// anything kept from before is dropped then.
+    /// (`v.expiries` is 0 for the first expiry). Returns false when this timeout will not be examined; state
+    /// saved for an earlier one is then dropped.
     fn on_rto(&mut self, v: &SenderView) -> bool;
 
-    /// Called for each acceptable ack after that until there is a verdict, before the loss recovery is asked.
-    /// The scoreboard has taken the ack in.
-    fn on_ack(&mut self, a: &AckInfo, t: &Timeout, b: &dyn Scoreboard, v: &SenderView) -> Verdict;
+    /// Called for each acceptable ack from then on until there is a verdict, after the scoreboard was updated
+    /// and before the loss recovery.
+    fn on_ack(
+        &mut self,
+        a: &AckInfo,
+        t: &SuspectTimeout,
+        b: &dyn ScoreboardView,
+        v: &SenderView,
+    ) -> TimeoutVerdict;
 
-    /// The window to resume with after [`Verdict::Spurious`].
-    fn resume(&mut self, a: &AckInfo, t: &Timeout, v: &SenderView) -> Window;
+    /// The window to resume with after [`TimeoutVerdict::Spurious`].
+    fn resume(&mut self, a: &AckInfo, t: &SuspectTimeout, v: &SenderView) -> Window;
 
-    /// True when the first sample of data that was sent after [`Verdict::Spurious`] shall set the estimator
-    /// anew (RFC 4015 §3.6, step 11). By default the sample is one as any other.
+    /// True when the first round-trip time sample of data sent after [`TimeoutVerdict::Spurious`] sets the
+    /// estimates anew (RFC 4015 §3.6, step 11). By default it is an ordinary sample.
     fn adapts_timer(&self) -> bool {
         false
     }
 }
 
-/// Decides the congestion window, and the rate at which segments leave where it paces.
+/// Decides the congestion window, and the pacing rate if it paces.
 ///
-/// A function of feedback: told what happened, it returns what holds from now on. The engine keeps the window
-/// at one segment at least, paces and traces.
+/// A function of feedback: it is called on each event and returns the window from now on. The engine keeps
+/// the window at one segment at least, paces and traces.
 pub trait CongestionControl: Policy {
-    /// Which laws it keeps, beside those of every window.
+    /// Which family's laws it keeps, in addition to those of every window.
     fn family(&self) -> Family {
         Family::LossBased
     }
 
-    /// What must be measured or reported for it. Asked once, before [`CongestionControl::start`].
+    /// What must be measured or reported for it. Read once, before [`CongestionControl::start`].
     fn needs(&self) -> Needs {
         Needs::default()
     }
@@ -224,18 +239,18 @@ pub trait CongestionControl: Policy {
     /// The window of a new connection; called once the segment size is known.
     fn start(&mut self, v: &SenderView) -> Control;
 
-    /// What holds after this feedback. A rule that has nothing to say to a kind of it returns
-    /// [`SenderView::window_after`].
+    /// The window and pacing after this feedback. For kinds of feedback that it ignores, a policy returns
+    /// [`SenderView::default_window`].
     fn on(&mut self, f: Feedback<'_>, v: &SenderView) -> Control;
 }
 
-/// How much leaves while a loss is repaired, whatever the loss recovery: the reduction of the window spread
-/// over the recovery (RFC 9937).
+/// Decides how much is sent while a loss is repaired, independent of the loss recovery: the reduction of the
+/// window is spread over the recovery (RFC 9937).
 ///
-/// Asked in the Recovery phase alone. The congestion window has been reduced by its own rule before
-/// (`v.window`), and is what holds when the recovery is over.
+/// Called in the Recovery phase only. The congestion window has already reduced (`v.window`); that window
+/// applies again when the recovery is over.
 pub trait Reduction: Policy {
-    /// Called when a recovery begins, after the reduction and before what is lost is sent again.
+    /// Called when a recovery begins, after the window was reduced and before the first retransmission.
     fn begin(&mut self, v: &SenderView);
 
     /// Called for each ack during the recovery, the one that begins it included, with what it delivered
@@ -243,37 +258,38 @@ pub trait Reduction: Policy {
     /// now.
     fn on_ack(&mut self, a: &AckInfo, v: &SenderView) -> Bytes;
 
-    /// So many bytes of payload were sent, new or again.
+    /// Called when `bytes` bytes of payload were sent, new data or retransmissions.
     fn on_sent(&mut self, bytes: u32);
 
-    /// True when it leaves all this to the loss recovery: then nobody asks.
-    fn is_plain(&self) -> bool {
+    /// True when it leaves the quota to the loss recovery. The engine then calls none of its methods.
+    fn is_default(&self) -> bool {
         false
     }
 }
 
-/// How a window below its threshold grows, and whether slow start ends before the threshold or a loss.
+/// Decides how a window below its threshold grows, and whether slow start ends before the threshold or a
+/// loss.
 pub trait SlowStart: Policy {
     /// Called by a congestion window for each ack on which it may grow while it is below its threshold.
     /// `most`: bytes that the window's own byte counting lets this ack add (RFC 5681 §3.1 eq. 2, RFC 3465
-    /// §2.2); a rule that counts by itself need not keep to it.
+    /// §2.2); a policy with its own counting need not use it.
     fn on_ack(&mut self, a: &AckInfo, most: Bytes, v: &SenderView) -> Growth;
 
-    /// True when it returns `most` for every ack: then nobody needs to ask.
-    fn is_plain(&self) -> bool {
+    /// True when it returns `most` for every ack. The engine then need not call it.
+    fn is_default(&self) -> bool {
         false
     }
 }
 
-/// Decides in what segments new data leaves, and how often each is sent.
+/// Decides into what segments new data is cut, and how many copies of each are sent.
 pub trait Framing: Policy {
-    /// Called for each segment of new data that is about to be cut; `v.unsent` holds what waits, and is not
-    /// empty. The engine bounds the answer by what fits beside a segment's options, by the windows and by
-    /// what waits; copies leave only as far as the congestion window holds them beside everything else.
+    /// Called for each segment of new data before it is cut; `v.unsent` is not zero. The engine limits the
+    /// result by the room that the options leave in a segment, by the windows and by the unsent data. Copies
+    /// are sent only as far as the congestion window has room for them.
     fn frame(&mut self, v: &SenderView) -> Frame;
 
-    /// True when the answer is a full segment, sent once, whatever happens: then nobody needs to ask.
-    fn is_plain(&self) -> bool {
+    /// True when it always returns a full segment, sent once. The engine then need not call it.
+    fn is_default(&self) -> bool {
         false
     }
 }
@@ -282,8 +298,8 @@ pub trait Framing: Policy {
 pub trait AckPolicy: Policy {
     /// Called for each arriving segment that carries data in order, with no gap above it; everything else
     /// (out of order, gap filled, FIN) is acknowledged at once by the engine (RFC 5681 §4.2), unless
-    /// [`AckPolicy::holds_out_of_order`] says otherwise.
-    fn on_arrival(&mut self, s: &Arrival, p: &AckPending) -> AckAction;
+    /// [`AckPolicy::holds_out_of_order`] is true.
+    fn on_arrival(&mut self, s: &ArrivedSegment, p: &AckPending) -> AckAction;
 
     /// True when out-of-order segments are *not* acknowledged at once either (old receivers).
     fn holds_out_of_order(&self) -> bool {
@@ -293,22 +309,21 @@ pub trait AckPolicy: Policy {
 
 /// Spaces the packets of a source that has no window (J-A15).
 pub trait RateControl: Policy {
-    /// Called with each packet sent; answers the time until the next one. Never zero.
+    /// Called with each packet sent. Returns the time until the next one, which is never zero.
     fn on_sent(&mut self) -> Duration;
 
-    /// Called when the receiver has reported congestion: once for all the packets that were under way when
-    /// the rate last fell.
+    /// Called when the receiver has reported congestion: once for all packets that were in flight when the
+    /// rate was last reduced.
     fn on_congestion(&mut self);
 }
 
 /// What runs above a connection.
 pub trait Application: Policy {
-    /// Called when the connection is established, whenever the wake-up it asked for has come, and may be
-    /// called early.
+    /// Called when the connection is established and at each wake-up that it requested. It may be called
+    /// early.
     fn on_wake(&mut self, now: Instant, io: &mut dyn AppIo, rng: &mut Rng) -> Wake;
 
-    /// Memory that its lists take, bytes; those that grow as it runs. Runs that would hold too much end with
-    /// an error.
+    /// Memory of the lists that grow as it runs, bytes. A run that would hold too much ends with an error.
     fn held_bytes(&self) -> u64 {
         0
     }
@@ -316,26 +331,27 @@ pub trait Application: Policy {
 
 /// A queue in front of a link.
 pub trait QueueDiscipline: Policy {
-    /// Takes, marks or drops an arriving packet; `PushOut`, for queues with a scheduler, drops another one
-    /// that is queued and takes this one.
+    /// Queues, marks or drops an arriving packet. `PushOut`, for queues with a scheduler, drops another
+    /// packet from the queue and queues this one.
     fn enqueue(&mut self, p: Queued, now: Instant, rng: &mut Rng) -> Admit;
 
-    /// The oldest packet, of `bytes`, has gone into service. Never called where there is a scheduler.
+    /// Called when the oldest packet, of `bytes`, leaves the queue for transmission. Never called on a queue
+    /// with a scheduler.
     fn dequeued(&mut self, _bytes: u32, _now: Instant) {}
 
-    /// What is queued now, the packet in service not included.
+    /// What is queued now, without the packet being transmitted.
     fn backlog(&self) -> Backlog;
 
-    /// `None` when packets leave in order of arrival and are dropped at arrival only: then the link keeps the
-    /// packets and computes departures ahead.
+    /// Returns `None` when packets leave in order of arrival and are dropped at arrival only. The link then
+    /// keeps the packets and computes their departures in advance.
     fn scheduler(&mut self) -> Option<&mut dyn PacketScheduler> {
         None
     }
 }
 
-/// The part of a queue that keeps its packets and chooses which goes next.
+/// The part of a queue that keeps its packets and chooses which one leaves next.
 pub trait PacketScheduler {
-    /// The next packet to serve, marked if that is the answer to how long it has waited, and in `shed` those
-    /// dropped on the way to it (CoDel).
+    /// The next packet to transmit, possibly marked for its sojourn time, and in `shed` the packets dropped
+    /// before it (CoDel).
     fn dequeue(&mut self, now: Instant, shed: &mut Vec<PacketId>) -> Option<Dequeued>;
 }

@@ -1,5 +1,5 @@
-//! What follows when a loss recovery returns a phase: the one place that says so, for a connection and for
-//! the harness that tests recoveries.
+//! What a sender does when a loss recovery returns another phase. Connections and the harness that tests
+//! recoveries both use it.
 
 use crate::{Congestion, Phase};
 
@@ -9,11 +9,11 @@ pub struct Transition {
     /// The phase from now on.
     pub phase: Phase,
     /// A loss episode begins: its recovery point is `snd_nxt`.
-    pub begins: bool,
-    /// The congestion window is told of this and reduces.
+    pub begins_episode: bool,
+    /// The congestion window is notified of this signal and reduces.
     pub reduces: Option<Congestion>,
-    /// An episode is over, and the congestion window is told so.
-    pub settles: bool,
+    /// An episode is over, and the congestion window is notified of its end.
+    pub ends_episode: bool,
 }
 
 impl Transition {
@@ -23,29 +23,30 @@ impl Transition {
         if from == to {
             return None;
         }
-        let none = Self { phase: to, begins: false, reduces: None, settles: false };
+        let none = Self { phase: to, begins_episode: false, reduces: None, ends_episode: false };
         Some(match to {
             // The reduction on an echo lasts until what was outstanding then is acknowledged (RFC 3168
             // §6.1.2).
             Phase::Open | Phase::Disorder if from == Phase::Cwr && !covered => return None,
             Phase::Open | Phase::Disorder => {
-                Self { settles: matches!(from, Phase::Recovery | Phase::Loss | Phase::Cwr), ..none }
+                Self { ends_episode: matches!(from, Phase::Recovery | Phase::Loss | Phase::Cwr), ..none }
             }
             Phase::Cwr => none,
-            // One reduction per window of data: an ECN reduction of the same window counts (RFC 3168
-            // §6.1.2).
-            Phase::Recovery if from == Phase::Cwr && !covered => Self { begins: true, ..none },
-            Phase::Recovery => Self { begins: true, reduces: Some(Congestion::Loss), ..none },
+            // One reduction per window of data: an ECN reduction of the same window counts (RFC 3168 §6.1.2).
+            Phase::Recovery if from == Phase::Cwr && !covered => Self { begins_episode: true, ..none },
+            Phase::Recovery => Self { begins_episode: true, reduces: Some(Congestion::Loss), ..none },
             // A restart from the loss window without a timeout (Tahoe).
-            Phase::Loss => Self { begins: true, reduces: Some(Congestion::Rto { repeated: false }), ..none },
+            Phase::Loss => {
+                Self { begins_episode: true, reduces: Some(Congestion::Rto { repeated: false }), ..none }
+            }
         })
     }
 
-    /// The change at an expiry of the retransmission timer (RFC 5681 §3.1): always an episode of its own,
-    /// that the congestion window is told of. `repeated`: the same data had timed out before.
+    /// The change at an expiry of the retransmission timer (RFC 5681 §3.1): always an episode of its own, of
+    /// which the congestion window is notified. `repeated`: the same data had timed out before.
     pub fn expiry(repeated: bool) -> Self {
         let reduces = Some(Congestion::Rto { repeated });
-        Self { phase: Phase::Loss, begins: true, reduces, settles: false }
+        Self { phase: Phase::Loss, begins_episode: true, reduces, ends_episode: false }
     }
 }
 
@@ -56,7 +57,7 @@ mod tests {
     const ALL: [Phase; 5] = [Phase::Open, Phase::Disorder, Phase::Cwr, Phase::Recovery, Phase::Loss];
 
     #[test]
-    fn an_episode_begins_where_a_repair_does_and_nowhere_else() {
+    fn an_episode_begins_with_recovery_or_loss_alone() {
         for (from, to) in ALL.into_iter().flat_map(|from| ALL.map(|to| (from, to))) {
             for covered in [false, true] {
                 let Some(t) = Transition::of(from, to, covered) else {
@@ -65,9 +66,13 @@ mod tests {
                     continue;
                 };
                 assert_eq!(t.phase, to);
-                assert_eq!(t.begins, matches!(to, Phase::Recovery | Phase::Loss), "{from:?} to {to:?}");
-                assert!(t.begins || t.reduces.is_none(), "nothing is reduced without an episode");
-                assert!(!(t.begins && t.settles));
+                assert_eq!(
+                    t.begins_episode,
+                    matches!(to, Phase::Recovery | Phase::Loss),
+                    "{from:?} to {to:?}"
+                );
+                assert!(t.begins_episode || t.reduces.is_none(), "nothing is reduced without an episode");
+                assert!(!(t.begins_episode && t.ends_episode));
             }
         }
     }

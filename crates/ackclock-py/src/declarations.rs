@@ -2,7 +2,7 @@
 //! intervals of a rate control.
 
 use ackclock_engine::{OPTIONS, PRESETS, Stack};
-use ackclock_policy::{Backoff, Declaration, Expiry, KINDS, Kind, MODIFIERS, Param, RateControl};
+use ackclock_policy::{Backoff, Declaration, Expiry, KINDS, MODIFIERS, Param, ParamKind, RateControl};
 use ackclock_trace::TABLES;
 use ackclock_units::{Duration, Rng};
 use pyo3::prelude::*;
@@ -42,14 +42,14 @@ fn declaration(d: &Declaration) -> Value {
 
 fn param(p: &Param) -> Value {
     let (kind, words): (_, &[&str]) = match p.kind {
-        Kind::Bytes => ("size", &[]),
-        Kind::Duration => ("time", &[]),
-        Kind::Rate => ("rate", &[]),
-        Kind::Ratio => ("ratio", &[]),
-        Kind::Count => ("count", &[]),
-        Kind::Flag => ("flag", &[]),
-        Kind::Choice(words) => ("choice", words),
-        Kind::Queue => ("queue", &[]),
+        ParamKind::Bytes => ("size", &[]),
+        ParamKind::Duration => ("time", &[]),
+        ParamKind::Rate => ("rate", &[]),
+        ParamKind::Ratio => ("ratio", &[]),
+        ParamKind::Count => ("count", &[]),
+        ParamKind::Flag => ("flag", &[]),
+        ParamKind::Choice(words) => ("choice", words),
+        ParamKind::Queue => ("queue", &[]),
     };
     json!({ "name": p.name, "kind": kind, "default": p.default.to_string(), "words": words, "min": p.min, "max": p.max, "about": p.about })
 }

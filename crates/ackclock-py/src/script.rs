@@ -33,11 +33,9 @@ pub fn run_script(
         let message = format!("dialect `{dialect}` is not known; there are {}", known.join(", "));
         return Err(PolicyError::new_err(message));
     };
-    let options =
-        Options { dialect: *dialect, stack, tolerance: tolerance.map(Duration::from_nanos), seed };
+    let options = Options { dialect: *dialect, stack, tolerance: tolerance.map(Duration::from_nanos), seed };
     py.detach(|| {
-        let script =
-            parse(name, text, &defines).map_err(|e| InputError::new_err(e.to_string()))?;
+        let script = parse(name, text, &defines).map_err(|e| InputError::new_err(e.to_string()))?;
         let outcome = ackclock_script::run(registry(), &script, &options, &in_folder(&folder))
             .map_err(|e| PolicyError::new_err(format!("{name}: {e}")))?;
         Ok(report(name, &outcome).to_string())
@@ -52,7 +50,8 @@ pub fn script_dialects() -> Vec<&'static str> {
 
 fn report(name: &str, outcome: &Outcome) -> Value {
     let seconds = |at: ackclock_units::Instant| at.as_secs_f64();
-    let line = |l: &Line| json!({"line": l.line, "at": l.at.map(seconds), "expected": l.expected, "got": l.got});
+    let line =
+        |l: &Line| json!({"line": l.line, "at": l.at.map(seconds), "expected": l.expected, "got": l.got});
     json!({
         "script": name,
         "passed": outcome.passed(),

@@ -37,7 +37,7 @@ pub fn timer_rows(
     let columns = Columns::read(columns)?;
     let mut estimator = choose(name, &params)?.build();
     if let Some((srtt, rttvar)) = start {
-        estimator.recall(Duration::from_nanos(srtt), Duration::from_nanos(rttvar));
+        estimator.set_estimates(Duration::from_nanos(srtt), Duration::from_nanos(rttvar));
     }
     let rows = replay::rows(&mut *estimator, &columns.chunk(smss)).map_err(refused)?;
     let numbers = |values: Vec<f64>| -> ArrayRef {

@@ -2,8 +2,8 @@
 //! writes pcap, snapped at 128 bytes.
 //!
 //! Transfers of the engine with itself over lossy paths of many kinds, each captured at its sender once and
-//! then written many times, under other addresses and at other moments, one packet after the other in order
-//! of time. The same arguments give the same bytes.
+//! then written many times, with other addresses and other times, all packets in order of time. The same
+//! arguments give the same bytes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,15 +14,15 @@ use ackclock_testkit::pipe::{Path, Pipe, Plan, Tap};
 use ackclock_testkit::{Setup, choose};
 use ackclock_units::{Duration, Instant, Rate, Rng};
 
-/// What is kept of a packet, link header included.
+/// Bytes kept of a packet, link header included.
 const SNAP: usize = 128;
 const LINK: usize = 14;
 /// Different transfers.
 const TRANSFERS: u64 = 48;
-/// Connections begin within so much time.
+/// Time within which connections begin.
 const SPREAD: Duration = Duration::from_secs(60);
 
-/// A packet as it will be written: moment, length on the wire, bytes kept.
+/// A packet as it will be written: time, length on the wire, bytes kept.
 struct Kept {
     at: Instant,
     original: u32,
@@ -37,7 +37,7 @@ fn transfer(bytes: u64, seed: u64) -> Vec<Kept> {
     let forth = Path { loss: [0.0, 0.001, 0.005, 0.01, 0.03][rng.below(5) as usize], ..way };
     let back = Path { loss: [0.0, 0.0, 0.01][rng.below(3) as usize], ..way };
     let setup = Setup::default()
-        .but(|s| s.recovery = choose(["sack", "sack", "newreno"][rng.below(3) as usize]))
+        .with_policies(|s| s.recovery = choose(["sack", "sack", "newreno"][rng.below(3) as usize]))
         .with(|c| {
             (c.timestamps, c.sack, c.mss) = (rng.below(4) > 0, true, 1448);
             c.syn_retries = 20;
@@ -54,7 +54,7 @@ fn transfer(bytes: u64, seed: u64) -> Vec<Kept> {
     pipe.tap.take().expect("it was set").seen.into_iter().map(kept).collect()
 }
 
-/// Gives the client of a packet an address and a port of its own, at the place where they stand.
+/// Replaces the address and the port of the client in a packet.
 fn readdress(packet: &mut [u8], connection: u64) {
     let ip = &mut packet[LINK..];
     let from_client = ip[12..16] == [10, 0, 0, 1];
@@ -81,7 +81,7 @@ fn main() -> std::io::Result<()> {
     let starts: Vec<Duration> =
         (0..connections).map(|_| Duration::from_nanos(rng.below(SPREAD.as_nanos()))).collect();
     let of = |connection: u64| &transfers[(connection % transfers.len() as u64) as usize];
-    // What comes next of each connection, in order of time.
+    // The next packet of each connection, in order of time.
     let next = |connection: u64, i: usize| {
         of(connection).get(i).map(|k| Reverse((k.at + starts[connection as usize], connection, i)))
     };

@@ -7,21 +7,21 @@ use ackclock_wire::{
     parse_ip,
 };
 
-/// A connection behind an address: takes and gives whole IP packets.
+/// A connection with its two addresses: receives and sends whole IP packets.
 #[derive(Debug)]
 pub struct Endpoint {
     /// The connection.
     pub connection: Connection,
-    /// Its address.
+    /// The address and port of this side.
     pub local: SocketAddr,
-    /// Its peer's.
+    /// The address and port of the peer.
     pub remote: SocketAddr,
 }
 
 impl Endpoint {
-    /// Takes in a packet as it came from the network; false when it was thrown away: not a whole, undamaged
-    /// TCP packet of this connection.
-    pub fn take(&mut self, now: Instant, bytes: &[u8]) -> bool {
+    /// Receives a packet from the network; false when it is discarded: not a whole, undamaged TCP packet of
+    /// this connection.
+    pub fn receive(&mut self, now: Instant, bytes: &[u8]) -> bool {
         let Ok(packet) = parse_ip(bytes) else { return false };
         let Transport::Tcp(tcp) = packet.transport else { return false };
         if packet.endpoints() != (self.remote, self.local) {
@@ -31,8 +31,8 @@ impl Endpoint {
         true
     }
 
-    /// Takes in an ICMP error; false when it is none, or about another connection.
-    pub fn take_icmp(&mut self, now: Instant, bytes: &[u8]) -> bool {
+    /// Receives an ICMP error; false when the packet is no ICMP error, or is about another connection.
+    pub fn receive_icmp(&mut self, now: Instant, bytes: &[u8]) -> bool {
         let Some(error) = icmp_of(bytes) else { return false };
         let ours = (error.from, error.to) == (self.local, self.remote);
         if ours {
@@ -41,8 +41,8 @@ impl Endpoint {
         ours
     }
 
-    /// The next packet that it sends, checked to read back as it was meant.
-    pub fn give(&mut self, now: Instant) -> Option<(Transmit, Vec<u8>)> {
+    /// The next packet to send. Checks that parsing it returns the same segment.
+    pub fn next_packet(&mut self, now: Instant) -> Option<(Transmit, Vec<u8>)> {
         let t = self.connection.poll_transmit(now)?;
         let mut bytes = Vec::new();
         let copy = |out: &mut [u8]| self.connection.copy_payload(t.offset, out);
@@ -53,20 +53,20 @@ impl Endpoint {
         assert_eq!(
             (tcp.segment, packet.ecn, packet.endpoints()),
             (t.segment, t.ecn, (self.local, self.remote)),
-            "reads back as it was meant"
+            "parses to the segment that was sent"
         );
         Some((t, bytes))
     }
 }
 
-/// A whole packet with `payload` made of `segment`.
+/// `segment` and `payload` as a whole IP packet.
 pub fn packet(src: SocketAddr, dst: SocketAddr, segment: &Segment, payload: &[u8], ecn: Ecn) -> Vec<u8> {
     let mut bytes = Vec::new();
     emit_tcp(src, dst, segment, payload, ecn, &mut bytes).unwrap_or_else(|e| panic!("{e}: {segment:?}"));
     bytes
 }
 
-/// The segment of a packet; nothing when it is not a whole, undamaged TCP packet.
+/// The segment of a packet; `None` when it is not a whole, undamaged TCP packet.
 pub fn segment_of(bytes: &[u8]) -> Option<Segment> {
     match parse_ip(bytes) {
         Ok(IpPacket { transport: Transport::Tcp(tcp), .. }) => Some(tcp.segment),
@@ -74,20 +74,20 @@ pub fn segment_of(bytes: &[u8]) -> Option<Segment> {
     }
 }
 
-/// The ICMP error that a packet carries; nothing when it is not a whole, undamaged one.
+/// The ICMP error in a packet; `None` when it is not a whole, undamaged one.
 pub(crate) fn icmp_of(bytes: &[u8]) -> Option<IcmpError> {
     parse_ip(bytes).and_then(|packet| parse_icmp_error(&packet, Strictness::FULL)).ok()
 }
 
-/// The byte at `position` of the stream that `side` sends: every stretch of it differs from its neighbours
-/// and from the other side's.
+/// The byte at `position` of the stream that `side` sends: every part of it differs from its neighbours and
+/// from the other side's.
 pub fn pattern(side: usize, position: u64) -> u8 {
     let x = (position + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
         ^ (side as u64 + 1).wrapping_mul(0xd1b5_4a32_d192_ed03);
     (x ^ (x >> 29)).to_le_bytes()[4]
 }
 
-/// A segment in tcpdump's manner, its numbers counted from the initial ones.
+/// A segment as tcpdump prints it, with relative sequence numbers.
 pub(crate) fn line(s: &Segment, seq_base: u32, ack_base: u32) -> String {
     let (seq, ack) = (s.seq.0.wrapping_sub(seq_base), s.ack.0.wrapping_sub(ack_base));
     let mut text =

@@ -1,4 +1,4 @@
-//! Bodies of the fuzz targets of the capture room.
+//! Bodies of the fuzz targets for reading captures.
 
 use std::io::Cursor;
 use std::net::SocketAddr;
@@ -11,31 +11,31 @@ use ackclock_units::{Duration, Instant, SeqNumber, SeqRange};
 use ackclock_wire::{Flags, Options, SackBlocks, Segment, Timestamps};
 use arbitrary::{Arbitrary, Unstructured};
 
-/// Reads `data` as a file, compressed or not, and takes it apart.
+/// Reads `data` as a capture file, compressed or not, and analyses it.
 pub fn file(data: &[u8]) {
     let Ok(input) = decompressed(Cursor::new(data.to_vec())) else { return };
     let Ok(mut packets) = Packets::new(input) else { return };
-    let mut analysis = Analysis::new(looks());
+    let mut analysis = Analysis::new(everything());
     analysis.list_packets(None, LISTED);
     let Ok(_) = analysis.read_on(1, &mut packets, |_| ControlFlow::Continue(())) else { return };
     check(&analysis.finish());
 }
 
-/// Packets listed: fewer than there may be.
+/// The most packets listed, fewer than a capture may hold.
 const LISTED: usize = 3000;
 
-/// Everything, and every timer in the place of the senders'.
-fn looks() -> Looks {
+/// Every analysis, with every timer in place of the senders'.
+fn everything() -> Looks {
     Looks { samples: true, what_if: Timing::all(&Registry::builtin()).into() }
 }
 
-/// A segment in relation to what was said before.
+/// A segment relative to the ones before it.
 #[derive(Clone, Copy, Debug, Arbitrary)]
 struct Line {
     from_client: bool,
     other_connection: bool,
     flags: u8,
-    /// From where its sender is, and what it acknowledges from where the other one is.
+    /// The sequence number relative to the sender's, and the acknowledgment number relative to the peer's.
     seq: Step,
     ack: Step,
     len: u16,
@@ -50,13 +50,13 @@ struct Line {
 
 #[derive(Clone, Copy, Debug, Arbitrary)]
 enum Step {
-    /// Exactly there.
+    /// Exactly the expected number.
     Here,
-    /// So many hundreds from there.
+    /// A multiple of 100 from there.
     Hundreds(i8),
-    /// From there.
+    /// A number of bytes from there.
     Bytes(i16),
-    /// Anywhere.
+    /// Any number.
     Any(u32),
 }
 
@@ -71,10 +71,10 @@ impl Step {
     }
 }
 
-/// Takes apart a conversation that nearly makes sense.
+/// Analyses a conversation with few invalid segments.
 pub fn conversation(data: &[u8]) {
     let mut input = Unstructured::new(data);
-    let mut analysis = Analysis::new(looks());
+    let mut analysis = Analysis::new(everything());
     analysis.list_packets(None, LISTED);
     let ends = [
         SocketAddr::from(([192, 0, 2, 1], 1)),
@@ -115,7 +115,7 @@ pub fn conversation(data: &[u8]) {
         if matches!(line.seq, Step::Here) {
             next[side] = seq.wrapping_add(segment.seq_len());
         }
-        // Sometimes behind the time of the one before.
+        // Sometimes earlier than the one before.
         let seen =
             if line.hops == 0 { at.saturating_sub(Duration::from_millis(u64::from(line.id))) } else { at };
         analysis.packet(
@@ -134,7 +134,7 @@ pub fn conversation(data: &[u8]) {
     check(&analysis.finish());
 }
 
-/// Nothing lasts longer than the capture shows, and nothing happens outside of it.
+/// No interval is longer than the capture, and no event lies outside it.
 fn check_times(c: &Connection, d: &Direction) {
     let lasted = c.end.since(c.start);
     let within = |at: Instant| c.start <= at && at <= c.end;
@@ -145,7 +145,7 @@ fn check_times(c: &Connection, d: &Direction) {
     );
     assert!(d.stalled() <= lasted, "{c:?}");
     assert!(d.retransmissions.iter().all(|r| within(r.at) && !r.evidence.contains("unknown time")), "{c:?}");
-    // More than 3,000 years are no time that was measured.
+    // 18446744 is the start of a difference that wrapped below zero.
     assert!(d.retransmissions.iter().all(|r| !r.evidence.contains("18446744")), "{c:?}");
     assert!(d.episodes.iter().all(|e| within(e.began) && e.ended.is_none_or(within)), "{c:?}");
     assert!(d.samples.iter().all(|s| within(s.at) && s.rtt.is_none_or(|rtt| rtt <= lasted)), "{c:?}");
@@ -155,7 +155,7 @@ fn check_times(c: &Connection, d: &Direction) {
     assert!(longest.is_none_or(|waited| waited < Instant::FAR_FUTURE.since(c.end)), "{c:?}");
 }
 
-/// What must hold whatever was read.
+/// What must hold for every input.
 fn check(report: &Report) {
     let listed: usize = report.connections.iter().map(|c| c.packets.len()).sum();
     assert!(listed <= LISTED && listed as u64 <= report.segments, "{listed}");
@@ -166,8 +166,8 @@ fn check(report: &Report) {
         {
             let again =
                 c.packets.iter().filter(|p| p.again && p.connection as usize % 2 == side).map(|p| p.kind);
-            let told = d.retransmissions.iter().filter(|r| r.packets > 0).map(|r| Some(r.cause.word()));
-            assert!(again.eq(told), "{c:?}");
+            let causes = d.retransmissions.iter().filter(|r| r.packets > 0).map(|r| Some(r.cause.word()));
+            assert!(again.eq(causes), "{c:?}");
         }
         assert!(c.start <= c.end, "{c:?}");
         for d in &c.directions {
@@ -194,7 +194,7 @@ fn check(report: &Report) {
             assert!(d.share.is_none_or(|s| (0.0..=1.0).contains(&s)), "{d:?}");
         }
     }
-    // The tables are made of the same.
+    // The tables hold the same numbers.
     let tables = report.tables("fuzz", |_| true);
     assert_eq!(tables.directions.len(), 2 * report.connections.len());
 }

@@ -2,8 +2,8 @@ use std::net::IpAddr;
 
 use ackclock_wire::{IcmpKind, internet_checksum};
 
-/// A whole ICMP error packet of this type and code, with `word` in the second half of its header, about the
-/// packet that begins with `quoted`.
+/// A whole ICMP error packet of this type and code, with `word` in the second half of its header; `quoted` is
+/// the start of the packet that it is about.
 pub fn icmp_packet(src: IpAddr, dst: IpAddr, [kind, code]: [u8; 2], word: u32, quoted: &[u8]) -> Vec<u8> {
     let mut message = vec![kind, code, 0, 0];
     message.extend_from_slice(&word.to_be_bytes());
@@ -27,7 +27,7 @@ pub fn icmp_packet(src: IpAddr, dst: IpAddr, [kind, code]: [u8; 2], word: u32, q
             pseudo.extend(u32::from(len).to_be_bytes().into_iter().chain([0, 0, 0, 58]));
             header
         }
-        _ => panic!("{src} and {dst} are of two families"),
+        _ => panic!("{src} and {dst} are of different families"),
     };
     pseudo.extend_from_slice(&message);
     let sum = internet_checksum(&pseudo);
@@ -36,7 +36,7 @@ pub fn icmp_packet(src: IpAddr, dst: IpAddr, [kind, code]: [u8; 2], word: u32, q
     packet
 }
 
-/// Type, code and word that say so, in the family wanted.
+/// Type, code and word of this kind of error, for IPv4 or IPv6.
 pub fn icmp_header(kind: IcmpKind, v6: bool) -> ([u8; 2], u32) {
     match (kind, v6) {
         (IcmpKind::Unreachable(code), _) => ([if v6 { 1 } else { 3 }, code], 0),

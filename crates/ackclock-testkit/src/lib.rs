@@ -1,5 +1,5 @@
-//! For tests only: generators, endpoints that speak real packets, a lossy pipe in virtual time, and timelines
-//! of segments.
+//! For tests only: generators, endpoints that exchange real packets, a lossy path in virtual time, and
+//! scripts of segments to inject and expect.
 
 mod endpoint;
 pub mod fuzz;
@@ -10,6 +10,7 @@ pub mod pipe;
 mod plan;
 mod seg;
 mod setup;
+mod side;
 pub mod timeline;
 
 pub use ackclock_policy::laws;

@@ -3,52 +3,23 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
-use ackclock_engine::{AbortReason, Connection, ConnectionEvent, State};
+use ackclock_engine::{Connection, ConnectionEvent, State};
 use ackclock_units::{Duration, Ecn, Instant, Rng, SeqNumber};
 use ackclock_wire::Segment;
 
 use crate::Setup;
-use crate::endpoint::{Endpoint, icmp_of, line, packet, pattern, segment_of};
+use crate::endpoint::{Endpoint, icmp_of, line, packet, segment_of};
 use crate::icmp::icmp_packet;
 pub use crate::plan::{Closing, Fates, Path, Plan, Reading, Script};
 use crate::plan::{damage, mark};
-
-/// One side: endpoint and application.
-#[derive(Debug)]
-pub struct Side {
-    /// Its endpoint.
-    pub endpoint: Endpoint,
-    /// What its application does.
-    pub plan: Plan,
-    /// Bytes written so far.
-    pub written: u64,
-    /// Bytes read so far, every one of them right.
-    pub read: u64,
-    /// What the connection told.
-    pub events: Vec<(Instant, ConnectionEvent)>,
-    read_at: Instant,
-}
-
-impl Side {
-    /// True when both directions ended in order.
-    pub fn finished(&self) -> bool {
-        self.events.iter().any(|(_, e)| *e == ConnectionEvent::Finished)
-    }
-
-    /// Why it ended otherwise.
-    pub fn aborted(&self) -> Option<AbortReason> {
-        self.events
-            .iter()
-            .find_map(|(_, e)| if let ConnectionEvent::Aborted(reason) = e { Some(*reason) } else { None })
-    }
-}
+pub use crate::side::Side;
 
 /// A capture at one side.
 #[derive(Debug, Default)]
 pub struct Tap {
     /// Which.
     pub side: usize,
-    /// What was seen, and when.
+    /// The packets, with the time of each.
     pub seen: Vec<(Instant, Vec<u8>)>,
 }
 
@@ -59,19 +30,19 @@ pub struct Pipe {
     pub now: Instant,
     /// Client and server.
     pub sides: [Side; 2],
-    /// From the client, from the server.
+    /// The path from the client, and the path from the server.
     pub paths: [Path; 2],
-    /// What befell the packets so far.
+    /// Counts of what happened to packets so far.
     pub fates: Fates,
     /// Every packet sent, by time and side, once recording is on.
     pub record: Option<Vec<(Instant, usize, Vec<u8>)>>,
-    /// Every packet that one side sends or that reaches it, once it is on.
+    /// A capture at one side, if there is one.
     pub tap: Option<Tap>,
     /// What happens at a given time or to given data, besides what the paths do.
     pub script: Vec<Script>,
     /// Copies of each of the client's data segments that met a script so far, by sequence number.
     copies: BTreeMap<u32, u32>,
-    /// The last segments sent or taken, for a failing test.
+    /// The last segments sent or received, printed by a failing test.
     recent: VecDeque<(Instant, usize, bool, Segment)>,
     rng: [Rng; 2],
     free_at: [Instant; 2],
@@ -80,7 +51,7 @@ pub struct Pipe {
     seed: u64,
 }
 
-/// A pair of endpoints that exchange more packets than this has fallen into a loop.
+/// More packets than this mean that the endpoints send in a loop.
 const STORM: u64 = 2_000_000;
 
 impl Pipe {
@@ -122,33 +93,33 @@ impl Pipe {
         &self.sides[side].endpoint.connection
     }
 
-    /// Opens, runs until both sides are closed or `until`, and checks that every byte arrived or that the
-    /// failure was told.
+    /// Opens, runs until both sides are closed or `until`, and checks that every byte arrived or that a side
+    /// reported that it was aborted.
     pub fn transfer(&mut self, until: Instant) {
         self.open(until);
         self.check(until);
     }
 
-    /// Opens, and runs until nothing is left to happen or `until`.
+    /// Opens, and runs until no event is left or `until`.
     pub fn open(&mut self, until: Instant) {
         self.sides[1].endpoint.connection.listen();
         self.sides[0].endpoint.connection.connect(self.now);
         self.run(until);
     }
 
-    /// Runs until nothing is left to happen or `until`.
+    /// Runs until no event is left or `until`.
     pub fn run(&mut self, until: Instant) {
         for side in 0..2 {
             self.serve(side);
         }
         let mut steps = 0;
         while let Some(next) = self.next().filter(|at| *at <= until) {
-            // A deadline may have been set for a moment that has passed: it comes at once.
+            // A deadline may be set to a time in the past: it fires at once.
             steps = if next > self.now { 0 } else { steps + 1 };
-            assert!(steps < 100_000, "time stands still: {}", self.report());
+            assert!(steps < 100_000, "too many steps at one time: {}", self.report());
             self.now = self.now.max(next);
             self.step();
-            assert!(self.fates.sent < STORM, "a storm of packets: {:?}", self.fates);
+            assert!(self.fates.sent < STORM, "too many packets: {:?}", self.fates);
         }
         self.now = self.now.max(until.min(self.next().unwrap_or(self.now)));
     }
@@ -160,7 +131,7 @@ impl Pipe {
         of_sides.chain(arrival).min()
     }
 
-    /// Everything that happens at the present moment, once.
+    /// The next arrival, or the expired deadlines of both sides.
     fn step(&mut self) {
         if let Some(entry) = self.in_flight.first_entry().filter(|e| e.key().0 <= self.now) {
             let (to, bytes) = entry.remove();
@@ -197,8 +168,7 @@ impl Pipe {
             self.note(to, false, segment);
         }
         let side = &mut self.sides[to];
-        let gone =
-            side.endpoint.connection.state() == State::Closed && side.events.iter().any(|(_, e)| is_end(*e));
+        let gone = side.endpoint.connection.state() == State::Closed && side.has_ended();
         match segment {
             Some(segment) if gone => {
                 if let Some(reset) = Connection::reset_for(&segment) {
@@ -208,16 +178,16 @@ impl Pipe {
             }
             _ => {
                 self.fates.refused += u64::from(
-                    !side.endpoint.take(self.now, bytes) && !side.endpoint.take_icmp(self.now, bytes),
+                    !side.endpoint.receive(self.now, bytes) && !side.endpoint.receive_icmp(self.now, bytes),
                 )
             }
         }
     }
 
-    /// Lets the application act and sends what there is to send.
+    /// Lets the application act, and sends every packet that is due.
     fn serve(&mut self, side: usize) {
         self.sides[side].act(side, self.now);
-        while let Some((_, bytes)) = self.sides[side].endpoint.give(self.now) {
+        while let Some((_, bytes)) = self.sides[side].endpoint.next_packet(self.now) {
             self.launch(side, bytes);
             self.sides[side].act(side, self.now);
         }
@@ -285,8 +255,8 @@ impl Pipe {
         }
     }
 
-    /// The law: every byte exactly once and in order in both directions and both sides finished, or a side
-    /// that did not get there says so.
+    /// The law: every byte was delivered exactly once and in order in both directions and both sides
+    /// finished, or a side that did not finish was aborted.
     fn check(&self, until: Instant) {
         let [client, server] = &self.sides;
         let told = client.aborted().is_some() || server.aborted().is_some();
@@ -322,7 +292,7 @@ impl Pipe {
         );
     }
 
-    /// Damaged packets that were still on their way at the end.
+    /// Damaged packets that were still in flight at the end.
     fn undelivered_damage(&self) -> u64 {
         self.in_flight
             .values()
@@ -330,7 +300,7 @@ impl Pipe {
             .count() as u64
     }
 
-    /// Where both sides stand, for a failing test.
+    /// The state of both sides, printed by a failing test.
     pub fn report(&self) -> String {
         let side = |s: &Side| {
             let c = &s.endpoint.connection;
@@ -369,7 +339,7 @@ impl Pipe {
     }
 }
 
-/// What the link in the middle takes.
+/// The smallest MTU of the script at this time.
 fn narrow(script: &[Script], now: Instant) -> Option<usize> {
     script
         .iter()
@@ -379,7 +349,8 @@ fn narrow(script: &[Script], now: Instant) -> Option<usize> {
         .min()
 }
 
-/// What the script makes of a packet sent now: `None` when it is lost, and until when it is held.
+/// What the script does to a packet sent now: `None` when it is lost, otherwise the time until which it is
+/// held.
 fn scripted(
     script: &[Script],
     copies: &mut BTreeMap<u32, u32>,
@@ -407,69 +378,6 @@ fn scripted(
         }
     }
     Some(until)
-}
-
-impl Side {
-    fn wakes_at(&self) -> Option<Instant> {
-        let waits =
-            matches!(self.plan.reading, Reading::Slow { .. }) && self.endpoint.connection.readable() > 0;
-        waits.then_some(self.read_at)
-    }
-
-    /// Writes, reads and closes as planned.
-    fn act(&mut self, side: usize, now: Instant) {
-        let connection = &mut self.endpoint.connection;
-        while let Some(event) = connection.poll_event() {
-            self.events.push((now, event));
-        }
-        let mut buffer = [0; 4096];
-        let most = match self.plan.reading {
-            Reading::Greedy => usize::MAX,
-            Reading::Slow { bytes, .. } if self.read_at <= now => bytes,
-            Reading::Slow { .. } => 0,
-        };
-        let mut taken = 0;
-        while taken < most {
-            let want = buffer.len().min(most - taken);
-            let n = connection.read(now, &mut buffer[..want]);
-            if n == 0 {
-                break;
-            }
-            for &byte in &buffer[..n] {
-                assert_eq!(
-                    byte,
-                    pattern(1 - side, self.read),
-                    "wrong byte at {} of the stream to side {side}",
-                    self.read
-                );
-                self.read += 1;
-            }
-            taken += n;
-        }
-        if let Reading::Slow { every, .. } = self.plan.reading
-            && taken > 0
-        {
-            self.read_at = now + every;
-        }
-        while self.written < self.plan.bytes {
-            let n = (self.plan.bytes - self.written).min(buffer.len() as u64) as usize;
-            (0..n).for_each(|i| buffer[i] = pattern(side, self.written + i as u64));
-            let n = connection.write(now, &buffer[..n]);
-            self.written += n as u64;
-            if n == 0 {
-                break;
-            }
-        }
-        let opened = !matches!(connection.state(), State::Closed | State::Listen | State::SynSent);
-        let peer_has = self.plan.closing == Closing::WhenWritten || connection.at_end();
-        if opened && self.written == self.plan.bytes && peer_has {
-            connection.close(now);
-        }
-    }
-}
-
-const fn is_end(event: ConnectionEvent) -> bool {
-    matches!(event, ConnectionEvent::Finished | ConnectionEvent::Aborted(_))
 }
 
 /// Initial sequence numbers near the wrap, so that every transfer of some size crosses it.

@@ -7,19 +7,19 @@ use ackclock_units::{Duration, Ecn, Instant, Rate, Rng};
 pub struct Path {
     /// Propagation delay.
     pub delay: Duration,
-    /// Up to so much more, uniform: packets overtake each other.
+    /// Largest additional delay, drawn uniformly: packets overtake each other.
     pub jitter: Duration,
-    /// Time to send follows from this rate; packets queue without bound.
+    /// Rate at which packets are sent; the queue before it has no limit.
     pub rate: Option<Rate>,
     /// Probability of loss.
     pub loss: f64,
     /// Probability of being held back by `held`.
     pub reorder: f64,
-    /// How long.
+    /// Time by which a packet is held back.
     pub held: Duration,
-    /// Probability of a second copy, which takes its own time.
+    /// Probability of a second copy, with a delay drawn separately.
     pub duplicate: f64,
-    /// Probability of damage: a burst of up to 16 flipped bits, which every internet checksum notices.
+    /// Probability of damage: a burst of up to 16 flipped bits, which the internet checksum always detects.
     pub corrupt: f64,
     /// Probability of Congestion Experienced for ECN-capable packets.
     pub mark: f64,
@@ -28,7 +28,7 @@ pub struct Path {
 }
 
 impl Path {
-    /// A path that does nothing but delay.
+    /// A path with a delay alone.
     pub const fn clean(delay: Duration) -> Self {
         let zero = Duration::ZERO;
         Self {
@@ -46,39 +46,39 @@ impl Path {
     }
 }
 
-/// What happens at a given time or to given data.
+/// Something that happens at a given time or to given data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Script {
-    /// Everything sent meanwhile is lost, both ways.
+    /// Everything sent during an interval is lost, both ways.
     Outage {
-        /// From then on.
+        /// Start of the interval.
         start: Instant,
-        /// Until then.
+        /// End of the interval.
         end: Instant,
     },
-    /// Everything sent meanwhile is held and set free, in order, at the end: a delay spike.
+    /// Everything sent during an interval is held, and released in order at its end: a delay spike.
     Held {
-        /// From then on.
+        /// Start of the interval.
         start: Instant,
-        /// Until then.
+        /// End of the interval.
         end: Instant,
     },
-    /// From then on a link in the middle takes no packets longer than `mtu`, and answers those that are with
-    /// an ICMP error, which may be lost as any packet.
+    /// From `start` on a link on the path has this MTU. A longer packet is discarded and elicits an ICMP
+    /// error, which may be lost as any packet.
     Narrow {
-        /// From then on.
+        /// Start of the interval.
         start: Instant,
         /// Longest packet.
         mtu: usize,
     },
-    /// The client's segments that begin in a stretch of its stream are lost, the first so many times that
-    /// each is sent.
+    /// The client's segments that begin in this part of its stream are lost, the first `times` transmissions
+    /// of each.
     Lost {
-        /// First byte of the stretch.
+        /// First byte of the part.
         offset: u32,
-        /// Its length.
+        /// Length of the part.
         len: u32,
-        /// Copies lost.
+        /// Transmissions lost.
         times: u32,
     },
 }
@@ -86,13 +86,13 @@ pub enum Script {
 /// How an application reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reading {
-    /// All there is, at once.
+    /// Everything, at once.
     Greedy,
-    /// So many bytes now and then: the window closes.
+    /// A number of bytes at intervals: the window closes.
     Slow {
-        /// How often.
+        /// The interval.
         every: Duration,
-        /// How much.
+        /// The bytes read at a time.
         bytes: usize,
     },
 }
@@ -118,18 +118,18 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Writes so many bytes and closes.
+    /// Writes this many bytes and closes.
     pub const fn send(bytes: u64) -> Self {
         Self { bytes, reading: Reading::Greedy, closing: Closing::WhenWritten }
     }
 
-    /// Writes nothing, and closes when the peer has.
+    /// Writes nothing, and closes after the peer.
     pub const fn receive() -> Self {
         Self { bytes: 0, reading: Reading::Greedy, closing: Closing::WhenPeerHas }
     }
 }
 
-/// What befell the packets.
+/// Counts of what happened to packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Fates {
     /// Packets sent by both sides.
@@ -142,7 +142,7 @@ pub struct Fates {
     pub duplicated: u64,
     /// Damaged.
     pub corrupted: u64,
-    /// Thrown away by the receiver because of a wrong checksum.
+    /// Discarded by the receiver because of a wrong checksum.
     pub refused: u64,
     /// Marked.
     pub marked: u64,
@@ -153,7 +153,7 @@ pub struct Fates {
 pub(crate) fn mark(bytes: &mut [u8]) -> bool {
     let capable = matches!(Ecn::from_bits(bytes[1]), Ecn::Ect0 | Ecn::Ect1);
     if capable {
-        // One's-complement arithmetic: what the field grows by, the checksum shrinks by (RFC 1624).
+        // One's-complement arithmetic: the checksum decreases by what the field increases by (RFC 1624).
         let grows = u32::from(Ecn::Ce.bits() - (bytes[1] & 3));
         bytes[1] |= Ecn::Ce.bits();
         let sum = u32::from(u16::from_be_bytes([bytes[10], bytes[11]]));

@@ -7,8 +7,8 @@ pub const OURS: u32 = 1_000;
 /// Initial sequence number of the scripted peer.
 pub const THEIRS: u32 = 50_000;
 
-/// A segment to inject or to expect. Sequence numbers count from the initial ones: 0 is the SYN, 1 the first
-/// byte.
+/// A segment to inject or to expect. Sequence numbers are relative to the initial ones: 0 is the SYN, 1 the
+/// first byte.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Seg {
     flags: Flags,
@@ -102,7 +102,7 @@ impl Seg {
         self
     }
 
-    /// Timestamps that echo `tsecr`, whatever their own clock says.
+    /// Timestamps that echo `tsecr`, with any TSval.
     pub const fn echo(mut self, tsecr: u32) -> Self {
         self.timestamps = Some((None, Some(tsecr)));
         self
@@ -134,7 +134,7 @@ impl Seg {
         self
     }
 
-    /// Accurate ECN feedback: bytes that arrived as ECT(0), CE and ECT(1), as many of them as are given.
+    /// Accurate ECN feedback: bytes that arrived as ECT(0), CE and ECT(1); later ones may be left out.
     pub fn accecn(mut self, counters: &[u32]) -> Self {
         self.accecn = Some(Some(AccEcn::new(AccEcn::ORDER_0, counters)));
         self
@@ -146,8 +146,8 @@ impl Seg {
         self
     }
 
-    /// As the peer sends it: what is not given is the first number possible, an acknowledgment of our SYN, or
-    /// a window of 65,535.
+    /// As the peer sends it. Defaults: the first sequence number, an acknowledgment of our SYN, a window of
+    /// 65,535.
     pub(crate) fn injected(&self) -> Segment {
         let mut options = Options {
             mss: self.mss,
@@ -182,7 +182,7 @@ impl Seg {
         self.sack.iter().flat_map(|blocks| &blocks[..self.sack_len]).copied()
     }
 
-    /// What `sent` has otherwise than expected. PSH is compared only where it is expected.
+    /// The fields of `sent` that differ from the expected ones. PSH is compared only where it is expected.
     pub(crate) fn difference(&self, sent: &Transmit) -> Vec<String> {
         let (s, mut wrong) = (&sent.segment, Vec::new());
         let mut compare = |what: &str, expected: Option<String>, got: String| {

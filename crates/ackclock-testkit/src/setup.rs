@@ -13,7 +13,7 @@ pub struct Setup {
     pub config: Config,
     /// Samples to timeout.
     pub estimator: Chosen<dyn RttEstimator>,
-    /// Those of the sending side, which are reached as fields of this: `setup.window`.
+    /// The sending side's policies, which are also fields of `Setup` itself: `setup.window`.
     pub sender: SenderChoice,
     /// When to acknowledge.
     pub ack: Chosen<dyn AckPolicy>,
@@ -26,7 +26,10 @@ impl Default for Setup {
         Self {
             config: Config::default(),
             estimator: choose("rfc6298"),
-            sender: SenderChoice::standard(&Registry::builtin()).expect("the built-in ones are there"),
+            sender: SenderChoice::standard(&Registry::builtin()).expect(
+                "the built-in policies are \
+                                                                         registered",
+            ),
             ack: choose("delayed"),
         }
     }
@@ -52,21 +55,21 @@ pub fn choose<T: Role + ?Sized>(name: &str) -> Chosen<T> {
 }
 
 impl Setup {
-    /// The same with other options.
+    /// This setup with changed options.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Config)) -> Self {
         change(&mut self.config);
         self
     }
 
-    /// The same with other policies.
+    /// This setup with changed policies.
     #[must_use]
-    pub fn but(mut self, change: impl FnOnce(&mut Self)) -> Self {
+    pub fn with_policies(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);
         self
     }
 
-    /// A fresh set of its policies.
+    /// New instances of the policies.
     pub fn policies(&self) -> Policies {
         Policies {
             estimator: self.estimator.build(),
@@ -80,16 +83,16 @@ impl Setup {
         Connection::new(Arc::new(self.config.clone()), self.policies(), iss, rng)
     }
 
-    /// A seed of its own for each case that it is tried in. It follows from the names of its policies, so
-    /// that a policy that is added to the registry changes nothing for the others.
+    /// A seed for each case. It is derived from the names of the policies, so that a policy added to the
+    /// registry does not change the seeds of the others.
     pub fn seed(&self, case: u64) -> u64 {
         Rng::stream(0, &self.to_string(), case).next_u64()
     }
 
-    /// One of `stacks`, drawn by name: a stack that is added changes only those draws that fall on it.
+    /// One of `stacks`, drawn by a hash of its name: an added stack changes only the draws that it wins.
     ///
     /// # Panics
-    /// Without any.
+    /// If there are none.
     pub fn drawn(stacks: &[Self], seed: u64, draw: u64) -> &Self {
         stacks
             .iter()
@@ -103,13 +106,13 @@ impl Setup {
         Self::every_stack_of(&Registry::builtin())
     }
 
-    /// The same of a registry.
+    /// The same for any registry.
     pub fn every_stack_of(registry: &Registry) -> Vec<Self> {
         let mut all = Vec::new();
         for recovery in <dyn LossRecovery>::entries(registry) {
             for window in <dyn CongestionControl>::entries(registry) {
                 for ack in <dyn AckPolicy>::entries(registry) {
-                    all.push(Self { ack: Chosen::new(ack), ..Self::default() }.but(|s| {
+                    all.push(Self { ack: Chosen::new(ack), ..Self::default() }.with_policies(|s| {
                         (s.recovery, s.window) = (Chosen::new(recovery), Chosen::new(window));
                     }));
                 }
@@ -119,7 +122,7 @@ impl Setup {
     }
 }
 
-/// Names it briefly: what a failing test prints.
+/// The short name that a failing test prints.
 impl fmt::Display for Setup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} x {} x {}", self.recovery.name(), self.window.name(), self.ack.name())

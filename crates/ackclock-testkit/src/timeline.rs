@@ -1,5 +1,5 @@
-//! One connection against a scripted peer: "inject this at that moment, expect that at that moment", as the
-//! RFCs draw it.
+//! One connection against a scripted peer: segments are injected and expected at given times, as in the
+//! diagrams of the RFCs.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,7 +14,7 @@ use crate::endpoint::{Endpoint, line, packet, pattern};
 use crate::icmp::{icmp_header, icmp_packet};
 pub use crate::seg::{OURS, Seg, THEIRS, seg};
 
-/// One connection under test, and what it has sent so far and the script has not looked at.
+/// One connection under test, and the segments and events that the script has not checked yet.
 pub struct Timeline {
     /// The connection.
     pub endpoint: Endpoint,
@@ -26,7 +26,7 @@ pub struct Timeline {
     seen: Vec<String>,
 }
 
-/// `n` milliseconds after the beginning.
+/// `n` milliseconds after the start.
 pub fn ms(n: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(n)
 }
@@ -44,8 +44,8 @@ impl Timeline {
         Self { endpoint, now: Instant::ZERO, sent, events, written: 0, read: 0, seen }
     }
 
-    /// A connection that opened actively and is established at the moment 0, our SYN and ACK having been
-    /// looked at. `syn_ack` is the peer's answer.
+    /// A connection that opened actively and is established at the moment 0, after our SYN and ACK were
+    /// checked. `syn_ack` is the peer's reply.
     pub fn connected(setup: &Setup, syn_ack: Seg) -> Self {
         let mut t = Self::new(setup);
         t.connect();
@@ -96,7 +96,7 @@ impl Timeline {
         self.collect();
     }
 
-    /// Reads `n` bytes, which must be there, in order and right.
+    /// Reads `n` bytes, which must be the next ones of the pattern.
     pub fn read(&mut self, n: usize) {
         let mut out = vec![0; n];
         assert_eq!(self.endpoint.connection.read(self.now, &mut out), n, "bytes to read\n{self}");
@@ -125,7 +125,7 @@ impl Timeline {
         self.collect();
     }
 
-    /// Lets time pass until `at` milliseconds; what falls due meanwhile happens.
+    /// Lets time pass until `at` milliseconds; deadlines before it fire.
     pub fn run_to(&mut self, at: u64) {
         let at = ms(at);
         assert!(at >= self.now, "{at:?} lies before {:?}", self.now);
@@ -140,20 +140,20 @@ impl Timeline {
                 return;
             }
             steps = if next > self.now { 0 } else { steps + 1 };
-            assert!(steps < 1000, "time stands still at {:?}\n{self}", self.now);
+            assert!(steps < 1000, "too many deadlines at {:?}\n{self}", self.now);
             self.now = self.now.max(next);
             self.endpoint.connection.handle_timeout(self.now);
             self.collect();
         }
     }
 
-    /// Lets a segment of the peer arrive at `at` milliseconds. Its payload is the pattern at its place in the
+    /// Delivers a segment of the peer at `at` milliseconds. Its payload is the pattern at its position in the
     /// stream.
     pub fn inject(&mut self, at: u64, s: Seg) {
         self.inject_with(at, s, None);
     }
 
-    /// The same with a payload of one's own.
+    /// The same with the given payload.
     pub fn inject_bytes(&mut self, at: u64, s: Seg, payload: &[u8]) {
         self.inject_with(at, s.len(payload.len() as u32), Some(payload));
     }
@@ -168,12 +168,12 @@ impl Timeline {
         );
         self.seen.push(format!("{:>12} < {}", format!("{:?}", self.now), line(&segment, THEIRS, OURS)));
         let bytes = packet(self.endpoint.remote, self.endpoint.local, &segment, &payload, s.ecn_field());
-        assert!(self.endpoint.take(self.now, &bytes), "a good packet is taken");
+        assert!(self.endpoint.receive(self.now, &bytes), "a valid packet is received");
         self.collect();
     }
 
-    /// Lets an ICMP error arrive at `at` milliseconds, about the segment of ours that began with sequence
-    /// number `seq`.
+    /// Delivers an ICMP error at `at` milliseconds, about the segment of ours that began with sequence number
+    /// `seq`.
     pub fn inject_icmp(&mut self, at: u64, kind: IcmpKind, seq: u32) {
         self.run_to(at);
         let (from, to) = (self.endpoint.local, self.endpoint.remote);
@@ -182,12 +182,12 @@ impl Timeline {
         let (header, word) = icmp_header(kind, from.is_ipv6());
         self.seen.push(format!("{:>12} < {kind:?} about {seq}", format!("{:?}", self.now)));
         let bytes = icmp_packet(to.ip(), from.ip(), header, word, &quoted);
-        assert!(self.endpoint.take_icmp(self.now, &bytes), "a good message is taken");
+        assert!(self.endpoint.receive_icmp(self.now, &bytes), "a valid message is received");
         self.collect();
     }
 
-    /// The next segment that was sent must be this one, sent at `at` milliseconds; time passes until then if
-    /// it has to. Returns it whole.
+    /// The next segment sent must be this one, sent at `at` milliseconds; time passes until then if
+    /// necessary. Returns the segment.
     pub fn expect(&mut self, at: u64, s: Seg) -> Segment {
         self.expect_within(at, at, s)
     }
@@ -208,7 +208,7 @@ impl Timeline {
         sent.segment
     }
 
-    /// Nothing unlooked-at was sent up to now, nor is sent until `at` milliseconds.
+    /// Every segment sent so far has been checked, and none is sent until `at` milliseconds.
     pub fn expect_silence(&mut self, at: u64) {
         if ms(at) > self.now {
             self.run_to(at);
@@ -222,31 +222,31 @@ impl Timeline {
         assert_eq!(got.map(|(_, e)| e), Some(event), "\n{self}");
     }
 
-    /// Nothing was told that was not looked at.
+    /// Every event so far has been checked.
     pub fn expect_no_event(&mut self) {
         assert!(self.events.is_empty(), "{self}");
     }
 
-    /// This event was told, whatever else was; everything up to it is forgotten.
-    pub fn expect_told(&mut self, event: ConnectionEvent) {
+    /// This event is among the unchecked ones; those up to it are discarded.
+    pub fn skip_to_event(&mut self, event: ConnectionEvent) {
         while let Some((_, got)) = self.events.pop_front() {
             if got == event {
                 return;
             }
         }
-        panic!("{event:?} was not told\n{self}");
+        panic!("no event {event:?}\n{self}");
     }
 
-    /// Takes what was sent and not looked at.
+    /// Takes the segments that were sent and not checked.
     pub fn take_sent(&mut self) -> Vec<(Instant, Segment)> {
         self.sent.drain(..).map(|(at, t)| (at, t.segment)).collect()
     }
 
     fn collect(&mut self) {
-        while let Some((t, _)) = self.endpoint.give(self.now) {
+        while let Some((t, _)) = self.endpoint.next_packet(self.now) {
             self.seen.push(format!("{:>12} > {}", format!("{:?}", self.now), line(&t.segment, OURS, THEIRS)));
             self.sent.push_back((self.now, t));
-            assert!(self.seen.len() < 100_000, "a storm of segments\n{}", self.seen[..40].join("\n"));
+            assert!(self.seen.len() < 100_000, "too many segments\n{}", self.seen[..40].join("\n"));
         }
         while let Some(event) = self.endpoint.connection.poll_event() {
             self.events.push_back((self.now, event));
@@ -254,20 +254,20 @@ impl Timeline {
     }
 }
 
-/// The connection under test, for what has no word of its own here.
+/// The connection under test, for what has no method here.
 impl AsMut<Connection> for Timeline {
     fn as_mut(&mut self) -> &mut Connection {
         &mut self.endpoint.connection
     }
 }
 
-/// Everything that went by, in tcpdump's manner.
+/// All segments, as tcpdump prints them.
 impl fmt::Display for Timeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let from = self.seen.len().saturating_sub(40);
         write!(
             f,
-            "{}\nin {:?} at {:?}, events not looked at: {:?}",
+            "{}\nin {:?} at {:?}, unchecked events: {:?}",
             self.seen[from..].join("\n"),
             self.state(),
             self.now,

@@ -1,4 +1,4 @@
-//! Segment arrival rule by rule: RFC 9293 §3.10.7 in each synchronized state, RFC 5961, RFC 7323, RFC 6191.
+//! Segment arrival, rule by rule: RFC 9293 §3.10.7 in each synchronized state, RFC 5961, RFC 7323, RFC 6191.
 
 use ackclock_engine::State;
 use ackclock_testkit::timeline::{Seg, Timeline, seg};
@@ -13,7 +13,7 @@ fn plain() -> Setup {
 fn stamped() -> Setup {
     Setup::default()
         .with(|c| (c.timestamps, c.window_scaling) = (true, false))
-        .but(|s| s.ack = choose("every"))
+        .with_policies(|s| s.ack = choose("every"))
 }
 
 fn syn_ack() -> Seg {
@@ -53,7 +53,7 @@ fn in_every_state() -> Vec<(Timeline, State, u32, u32)> {
 }
 
 #[test]
-fn what_lies_far_outside_of_the_window_is_answered_so_often_and_no_more() {
+fn acks_for_segments_far_outside_the_window_are_limited() {
     // RFC 5961 §7.
     let limit = plain().config.challenge_ack_limit as usize;
     for seq in [20_000, 1_000_000, 0u32.wrapping_sub(70_000), 0x8000_0000] {
@@ -62,7 +62,7 @@ fn what_lies_far_outside_of_the_window_is_answered_so_often_and_no_more() {
             t.inject(10, seg("P.").seq(seq).ack(1).len(10));
         }
         assert_eq!(t.take_sent().len(), limit, "{seq}");
-        // Old data once more, as a peer sends it whose ack was lost.
+        // Old data again, as a peer sends it after our ack was lost.
         t.inject(20, seg("P.").seq(1).ack(1).len(10));
         t.take_sent();
         for _ in 0..3 * limit {
@@ -75,12 +75,12 @@ fn what_lies_far_outside_of_the_window_is_answered_so_often_and_no_more() {
 }
 
 #[test]
-fn every_synchronized_state_answers_what_it_cannot_take() {
+fn every_synchronized_state_acknowledges_unacceptable_segments() {
     let ack_of =
         |state| if matches!(state, State::FinWait1 | State::Closing | State::LastAck) { 1 } else { 2 };
     for (mut t, state, ours, theirs) in in_every_state() {
         let ack = if state == State::Established || state == State::CloseWait { 1 } else { ack_of(state) };
-        let (mut at, answer) = (0, seg(".").seq(ours).ack(theirs).len(0));
+        let (mut at, reply) = (0, seg(".").seq(ours).ack(theirs).len(0));
         for (what, s) in [
             ("data far beyond the window", seg("P.").seq(theirs + 20_000).ack(ack).len(10)),
             ("old data", seg("P.").seq(0).ack(ack).len(1)),
@@ -94,13 +94,13 @@ fn every_synchronized_state_answers_what_it_cannot_take() {
             at += 10;
             t.inject(at, s);
             let sent = t.take_sent();
-            assert_eq!(sent.len(), 1, "{state:?}: {what} is answered once\n{t}");
+            assert_eq!(sent.len(), 1, "{state:?}: {what} elicits one ack\n{t}");
             t.expect_silence(at);
             let (_, s) = &sent[0];
             assert_eq!(
                 (s.flags, s.seq.0 - 1000, s.ack.0 - 50_000, s.len),
                 (Flags::ACK, ours, theirs, 0),
-                "{state:?}: {what}, {answer:?}\n{t}"
+                "{state:?}: {what}, {reply:?}\n{t}"
             );
             assert_eq!(t.state(), state, "{what}");
         }
@@ -119,7 +119,7 @@ fn every_synchronized_state_answers_what_it_cannot_take() {
 }
 
 #[test]
-fn a_fin_again_is_acknowledged_in_every_state_that_has_taken_it() {
+fn a_retransmitted_fin_is_acknowledged_in_every_state_after_it() {
     for (mut t, state, ours, theirs) in in_every_state().into_iter().filter(|(_, _, _, theirs)| *theirs == 2)
     {
         for at in [10, 20] {
@@ -132,7 +132,7 @@ fn a_fin_again_is_acknowledged_in_every_state_that_has_taken_it() {
             );
             assert_eq!(t.state(), state);
         }
-        // What stands behind a FIN is not text (RFC 9293 §3.10.7.4).
+        // Text after a FIN is ignored (RFC 9293 §3.10.7.4).
         t.inject(30, seg("P.").seq(2).ack(1).len(10));
         assert_eq!((t.endpoint.connection.readable(), t.state()), (0, state));
         assert!(t.take_sent().iter().all(|(_, s)| s.ack.0 == 50_002), "{t}");
@@ -225,7 +225,7 @@ fn an_old_acknowledgment_does_not_move_the_send_window() {
     t.expect(0, seg(".").seq(1001).len(1000));
     t.inject(10, seg(".").seq(1).ack(2001).window(0));
     t.inject(20, seg("P.").seq(1).ack(1001).len(100).window(60_000));
-    // Newer by its sequence number even.
+    // Even with a newer sequence number.
     t.inject(21, seg("P.").seq(101).ack(1001).len(100).window(60_000));
     t.expect_within(21, 21, seg(".").ack(201).len(0));
     t.expect_silence(22);
@@ -234,14 +234,14 @@ fn an_old_acknowledgment_does_not_move_the_send_window() {
 }
 
 #[test]
-fn a_syn_without_timestamps_is_challenged_all_the_same() {
-    // RFC 5961 §4.2 "MUST send an ACK" goes before RFC 7323 §3.2 "SHOULD silently drop": a peer that has lost
-    // its state may offer other options.
+fn a_syn_without_timestamps_is_challenged_too() {
+    // RFC 5961 §4.2 "MUST send an ACK" takes precedence over RFC 7323 §3.2 "SHOULD silently drop": a peer
+    // that has lost its state may offer other options.
     let mut t = Timeline::connected(&stamped(), syn_ack().timestamps(1000, 1));
     for (at, seq) in [(10, 0), (20, 1), (30, 500), (40, 0x9000_0000)] {
         t.inject(at, seg("S").seq(seq).mss(1000));
         t.expect(at, seg(".").seq(1).ack(1).len(0));
-        // An old clock makes no difference.
+        // An old timestamp makes no difference.
         t.inject(at + 5, seg("S").seq(seq).mss(1000).timestamps(7, 0));
         t.expect(at + 5, seg(".").seq(1).ack(1).len(0));
     }
@@ -251,7 +251,7 @@ fn a_syn_without_timestamps_is_challenged_all_the_same() {
 }
 
 #[test]
-fn syns_are_challenged_so_often_a_second_wherever_they_stand() {
+fn challenges_of_syns_are_limited_per_second() {
     // RFC 5961 §7.
     for seq in [100, 20_000, 0] {
         let mut t = Timeline::connected(&plain().with(|c| c.challenge_ack_limit = 10), syn_ack());
@@ -275,9 +275,9 @@ fn a_reset_of_ours_carries_timestamps() {
 }
 
 #[test]
-fn only_what_is_taken_sets_the_timestamp_that_is_echoed() {
-    // RFC 7323 §4.3 and §5.3, with RFC 5961 §5.2: neither what lies outside the window, nor what acknowledges
-    // nonsense, nor what comes behind a hole.
+fn only_accepted_segments_set_the_timestamp_that_is_echoed() {
+    // RFC 7323 §4.3 and §5.3, with RFC 5961 §5.2: neither segments outside the window, nor those with an
+    // invalid acknowledgment, nor those after a hole set it.
     let mut t = Timeline::connected(&stamped(), syn_ack().timestamps(1000, 1));
     for (at, s, echo) in [
         (10, seg("P.").seq(1).ack(900).len(10).timestamps(500_000, 1), 1000),
@@ -295,7 +295,7 @@ fn only_what_is_taken_sets_the_timestamp_that_is_echoed() {
         t.expect(at, seg(".").seq(1).echo(echo));
     }
     assert_eq!(t.state(), State::CloseWait);
-    // A handshake that ends in nonsense either.
+    // Nor does a handshake that ends with an invalid acknowledgment.
     let mut t = Timeline::new(&stamped());
     t.as_mut().listen();
     t.inject(0, seg("S").mss(1000).timestamps(100, 0));
@@ -307,7 +307,7 @@ fn only_what_is_taken_sets_the_timestamp_that_is_echoed() {
 }
 
 #[test]
-fn time_wait_gives_way_to_a_newer_incarnation_only() {
+fn time_wait_accepts_a_newer_incarnation_only() {
     // RFC 6191 §2, and RFC 9293 §3.6.1 without timestamps.
     let syn = |seq: u32, tsval: Option<u32>| Segment {
         seq: SeqNumber(50_000 + seq),

@@ -1,4 +1,4 @@
-//! SACK blocks where segments overlap or make no sense: RFC 2883 §4, RFC 2018 §8.
+//! SACK blocks of overlapping segments, and invalid ones: RFC 2883 §4, RFC 2018 §8.
 
 use ackclock_testkit::timeline::{Seg, Timeline, seg};
 use ackclock_testkit::{Setup, choose};
@@ -8,56 +8,57 @@ fn syn_ack() -> Seg {
 }
 
 #[test]
-fn what_overlaps_is_reported_as_far_as_it_came_before() {
-    // RFC 2883 §4.1 and §4.2, the examples, with 500 bytes to the segment.
-    let setup = Setup::default().with(|c| c.window_scaling = false).but(|s| s.ack = choose("every"));
+fn the_part_of_a_segment_that_arrived_before_is_reported() {
+    // RFC 2883 §4.1 and §4.2, the examples, with segments of 500 bytes.
+    let setup =
+        Setup::default().with(|c| c.window_scaling = false).with_policies(|s| s.ack = choose("every"));
     let new = || Timeline::connected(&setup, syn_ack().sack_permitted(true));
-    // Below the acknowledgment, and the rest fills the hole.
+    // Below the acknowledgment; the rest fills the hole.
     let mut t = new();
-    for (at, seq, len, answer) in [
+    for (at, seq, len, reply) in [
         (0, 1, 500, seg(".").ack(501).no_sack()),
         (1, 1501, 500, seg(".").ack(501).sack(1501, 2001)),
         (2, 501, 500, seg(".").ack(1001).sack(1501, 2001)),
         (3, 501, 1500, seg(".").ack(2001).sack(501, 1001)),
     ] {
         t.inject(at, seg(".").seq(seq).len(len));
-        t.expect(at, answer);
+        t.expect(at, reply);
     }
     t.read(2000);
-    // In order, over what waits behind the hole.
+    // In order, overlapping data held after the hole.
     let mut t = new();
-    for (at, seq, len, answer) in [
+    for (at, seq, len, reply) in [
         (0, 501, 500, seg(".").ack(1).sack(501, 1001)),
         (1, 1001, 500, seg(".").ack(1).sack(501, 1501)),
         (2, 1, 1500, seg(".").ack(1501).sack(501, 1501)),
         (3, 1501, 500, seg(".").ack(2001).no_sack()),
     ] {
         t.inject(at, seg(".").seq(seq).len(len));
-        t.expect(at, answer);
+        t.expect(at, reply);
     }
     t.read(2000);
-    // Out of order, with either end of what was held.
+    // Out of order, overlapping either end of the held data.
     let mut t = new();
-    for (at, seq, len, answer) in [
+    for (at, seq, len, reply) in [
         (0, 2001, 1000, seg(".").ack(1).sack(2001, 3001)),
         (1, 2501, 1000, seg(".").ack(1).sack(2501, 3001).sack(2001, 3501)),
         (2, 1501, 1000, seg(".").ack(1).sack(2001, 2501).sack(1501, 3501)),
         (3, 1001, 3000, seg(".").ack(1).sack(1501, 3501).sack(1001, 4001)),
-        // Two parts came before: one of them is reported.
+        // Two parts arrived before: one of them is reported.
         (4, 5001, 500, seg(".").ack(1).sack(5001, 5501).sack(1001, 4001)),
         (5, 3501, 2500, seg(".").ack(1).sack(3501, 4001).sack(1001, 6001)),
     ] {
         t.inject(at, seg(".").seq(seq).len(len));
-        t.expect(at, answer);
+        t.expect(at, reply);
     }
     t.inject(6, seg(".").seq(1).len(1000));
     t.expect(6, seg(".").ack(6001).no_sack());
     t.read(6000);
-    assert_eq!(t.endpoint.connection.stats().duplicate_segments, 0, "none came whole a second time");
+    assert_eq!(t.endpoint.connection.stats().duplicate_segments, 0, "no whole segment arrived twice");
 }
 
 #[test]
-fn a_sack_block_of_what_was_never_sent_counts_for_nothing() {
+fn a_sack_block_of_data_never_sent_is_ignored() {
     let mut t = Timeline::connected(
         &Setup::default().with(|c| c.window_scaling = false),
         syn_ack().sack_permitted(true),
@@ -75,9 +76,9 @@ fn a_sack_block_of_what_was_never_sent_counts_for_nothing() {
 
 #[test]
 fn sack_blocks_may_hold_any_numbers() {
-    // Ends half of the sequence space away pass circular comparisons, and once led beyond the scoreboard.
+    // Edges half of the sequence space away pass circular comparisons, and once led beyond the scoreboard.
     for recovery in ["sack", "fack", "rack"] {
-        let setup = Setup::default().but(|s| s.recovery = choose(recovery));
+        let setup = Setup::default().with_policies(|s| s.recovery = choose(recovery));
         let numbers = (0..16)
             .flat_map(|n: u32| [-1_001, -1, 0, 1, 1000, 1001].map(|d: i32| (n << 28).wrapping_add(d as u32)));
         let numbers: Vec<u32> = numbers.chain([0x6000_0000, 0xc000_0000, 0x7fff_ffff, 0x8000_0001]).collect();
@@ -89,7 +90,7 @@ fn sack_blocks_may_hold_any_numbers() {
             for end in &numbers {
                 for (ack, second) in [(1, false), (1001, false), (1001, true)] {
                     let ack = seg(".").ack(ack);
-                    // Alone, where it may also be a DSACK, and behind a block that says nothing.
+                    // Alone, where it may also be a DSACK, and after a block without information.
                     t.inject(
                         at,
                         if second { ack.sack(0, 1).sack(*start, *end) } else { ack.sack(*start, *end) },

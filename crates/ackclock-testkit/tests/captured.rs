@@ -1,4 +1,4 @@
-//! What the capture room says of transfers, against what the engines at their ends know.
+//! Analyses of captured transfers, compared with the state and events of the engines at both ends.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -15,7 +15,7 @@ const fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-/// A transfer captured at one end: what the analysis says, and what the client did.
+/// A transfer captured at one end: the report, and what the client did.
 struct Captured {
     report: Report,
     events: Vec<Event>,
@@ -33,7 +33,7 @@ fn captured(setups: [&Setup; 2], plans: [Plan; 2], paths: [Path; 2], seed: u64, 
     let link = file.interface("tap", None).unwrap();
     let packets = pipe.tap.take().unwrap().seen;
     for (at, bytes) in &packets {
-        // As a capture that keeps headers alone.
+        // As in a capture that keeps headers alone.
         file.packet(link, *at, &bytes[..bytes.len().min(96)], bytes.len() as u32, None).unwrap();
     }
     let file = file.finish().unwrap();
@@ -44,7 +44,7 @@ fn captured(setups: [&Setup; 2], plans: [Plan; 2], paths: [Path; 2], seed: u64, 
 }
 
 impl Captured {
-    /// What the client sent, as the capture has it.
+    /// The direction from the client, from the report.
     fn client(&self) -> &Direction {
         assert_eq!(self.report.connections.len(), 1);
         &self.report.connections[0].directions[0]
@@ -56,8 +56,8 @@ impl Captured {
         })
     }
 
-    /// Segments that the client sent again, SYN and FIN included.
-    fn sent_again(&self) -> u64 {
+    /// Segments that the client retransmitted, SYN and FIN included.
+    fn retransmitted(&self) -> u64 {
         let again = |k: &SendKind| {
             matches!(
                 k,
@@ -70,7 +70,7 @@ impl Captured {
         self.client_sent().filter(|(_, kind, _)| again(kind)).count() as u64
     }
 
-    /// Expiries of the client's timer: moment and round.
+    /// Expiries of the client's timer: time and round.
     fn timeouts(&self) -> BTreeSet<(u64, u32)> {
         let of = |e: &Event| {
             if let EventKind::Timeout { round, .. } = e.kind { Some((e.at.as_nanos(), round)) } else { None }
@@ -88,7 +88,7 @@ impl Captured {
 }
 
 fn setup(recovery: &str, timestamps: bool, sack: bool) -> Setup {
-    Setup::default().but(|s| s.recovery = choose(recovery)).with(|c| {
+    Setup::default().with_policies(|s| s.recovery = choose(recovery)).with(|c| {
         (c.timestamps, c.sack, c.mss) = (timestamps, sack, 1000);
         c.syn_retries = 20;
     })
@@ -108,7 +108,7 @@ fn paths() -> Vec<(&'static str, Path, Path)> {
     ]
 }
 
-/// Found, true, and both.
+/// Counts of what was found, what is true, and what is both.
 #[derive(Default, Debug)]
 struct Score {
     found: usize,
@@ -143,14 +143,18 @@ fn retransmissions_timeouts_and_rounds_are_those_of_the_sender() {
                     );
                     let d = c.client();
                     let what = format!("{recovery}, {name}, timestamps {timestamps}, seed {seed}");
-                    if d.retransmitted_packets != c.sent_again() {
+                    if d.retransmitted_packets != c.retransmitted() {
                         wrong.push(format!(
                             "{what}: {} retransmitted, {} found",
-                            c.sent_again(),
+                            c.retransmitted(),
                             d.retransmitted_packets
                         ));
                     }
-                    assert_eq!(d.of(Cause::TailLossProbe).count(), 0, "{what}: this recovery does not probe");
+                    assert_eq!(
+                        d.of(Cause::TailLossProbe).count(),
+                        0,
+                        "{what}: this recovery sends no probes"
+                    );
                     let (found, real) = (c.timeouts_found(), c.timeouts());
                     score.add(&found, &real);
                 }
@@ -169,8 +173,8 @@ fn retransmissions_timeouts_and_rounds_are_those_of_the_sender() {
 }
 
 #[test]
-fn probes_are_told_from_timeouts_where_more_than_one_segment_is_outstanding() {
-    let (mut told, mut sole) = (0, 0);
+fn probes_are_distinguished_from_timeouts_with_more_than_one_segment_outstanding() {
+    let (mut found, mut sole) = (0, 0);
     for (name, forth, back) in paths() {
         for timestamps in [false, true] {
             // Short transfers, which have a tail to lose.
@@ -179,7 +183,7 @@ fn probes_are_told_from_timeouts_where_more_than_one_segment_is_outstanding() {
                 let c =
                     captured([&setup, &setup], [Plan::send(8000), Plan::receive()], [forth, back], seed, 0);
                 let (d, what) = (c.client(), format!("{name}, timestamps {timestamps}, seed {seed}"));
-                assert_eq!(d.retransmitted_packets, c.sent_again(), "{what}");
+                assert_eq!(d.retransmitted_packets, c.retransmitted(), "{what}");
                 let probe = |k| matches!(k, SendKind::TailLossProbe { again: true });
                 let mut real: BTreeSet<u64> = c
                     .client_sent()
@@ -189,15 +193,17 @@ fn probes_are_told_from_timeouts_where_more_than_one_segment_is_outstanding() {
                 for row in &d.retransmissions {
                     let real = real.remove(&(row.at.as_nanos() - 1_000_000_000_000_000_000));
                     match (row.cause == Cause::TailLossProbe, real) {
-                        (true, true) => told += 1,
-                        (true, false) => panic!("{what}: {} taken for a probe: {}", row.seq, row.evidence),
-                        // In a single connection of a sender that is not known, nothing tells these from a
+                        (true, true) => found += 1,
+                        (true, false) => {
+                            panic!("{what}: {} classified as a probe: {}", row.seq, row.evidence)
+                        }
+                        // In a single connection of an unknown sender, these cannot be distinguished from a
                         // first expiry.
                         (false, true) if row.evidence.starts_with("the only segment outstanding") => {
                             sole += 1
                         }
                         (false, true) => {
-                            panic!("{what}: a probe taken for {:?}: {}", row.cause, row.evidence)
+                            panic!("{what}: a probe classified as {:?}: {}", row.cause, row.evidence)
                         }
                         (false, false) => {}
                     }
@@ -206,14 +212,14 @@ fn probes_are_told_from_timeouts_where_more_than_one_segment_is_outstanding() {
             }
         }
     }
-    println!("{told} told, {sole} alone in the network");
-    assert!(told >= 5 && sole >= 5, "{told} told, {sole} alone in the network");
+    println!("{found} found, {sole} alone in the network");
+    assert!(found >= 5 && sole >= 5, "{found} found, {sole} alone in the network");
 }
 
 #[test]
-fn unneeded_retransmissions_are_those_that_arrived_twice() {
+fn spurious_retransmissions_are_those_that_arrived_twice() {
     for recovery in ["tahoe", "newreno", "sack"] {
-        let (mut real, mut found, mut untold) = (0, 0, 0);
+        let (mut real, mut found, mut unknown) = (0, 0, 0);
         for (name, forth, back) in paths() {
             for seed in 0..30 {
                 let setup = setup(recovery, true, recovery == "sack");
@@ -227,21 +233,21 @@ fn unneeded_retransmissions_are_those_that_arrived_twice() {
                     seed,
                     0,
                 );
-                // Data that reached the server and brought nothing new: no copies are made on the way, so the
-                // client sent them in vain.
+                // Segments that reached the server without new data. The path makes no copies, so they are
+                // spurious retransmissions of the client.
                 real += c.pipe.connection(1).stats().duplicate_segments;
                 let count = |needed| {
                     c.client().retransmissions.iter().filter(|r| r.needed == needed && r.len > 0).count()
                         as u64
                 };
-                (found, untold) = (found + count(Some(false)), untold + count(None));
+                (found, unknown) = (found + count(Some(false)), unknown + count(None));
             }
         }
-        println!("{recovery}: {real} segments arrived twice, {found} found, {untold} not told");
-        // With SACK the receiver tells of each, as long as its ack is not lost. Without it some cannot be
-        // told, and then nothing is claimed.
+        println!("{recovery}: {real} segments arrived twice, {found} found, {unknown} unknown");
+        // With SACK the receiver reports each, unless its ack is lost. Without SACK some cannot be
+        // recognised, and are reported as unknown.
         assert!(found <= real + real / 20 && found * 2 > real, "{recovery}: {found} of {real}");
-        assert!(found + untold >= real * 9 / 10, "{recovery}: {found} and {untold} of {real}");
+        assert!(found + unknown >= real * 9 / 10, "{recovery}: {found} and {unknown} of {real}");
         assert!(recovery != "sack" || found * 20 >= real * 19, "{recovery}: {found} of {real}");
     }
 }
@@ -278,8 +284,8 @@ fn episodes_are_classed_as_the_sender_does() {
             }
         }
         println!("{sum:?}; {} and {} differ", off[0].len(), off[1].len());
-        // Where FACK finds a retransmission lost, it cuts its window once more without a sign of it on the
-        // wire.
+        // When FACK infers that a retransmission was lost, it reduces its window again, which the capture
+        // does not show.
         let few = off[0].len() <= 2 && off[0].len() + off[1].len() <= if counted == "true" { 13 } else { 12 };
         assert!(sum[0] > 400 && sum[1] > 100 && few, "{off:#?}");
     }
@@ -293,7 +299,10 @@ fn round_trip_times_are_those_of_the_path() {
         let c = captured([&setup, &setup], [Plan::send(200_000), Plan::receive()], [way, way], 1, at);
         let (d, stats) = (c.client(), c.pipe.connection(0).stats());
         let share = d.share.unwrap();
-        assert!((share - seen).abs() < 0.05, "captured at side {at}: {share} of the round trip lies beyond");
+        assert!(
+            (share - seen).abs() < 0.05,
+            "captured at side {at}: {share} of the round trip lies on the far side"
+        );
         if at == 0 {
             let (least, mean) = (d.rtt.min().unwrap(), d.rtt.mean().unwrap());
             assert_eq!(Some(least), stats.rtt_min.get());
@@ -305,7 +314,7 @@ fn round_trip_times_are_those_of_the_path() {
 }
 
 #[test]
-fn at_the_receiver_most_is_seen_too() {
+fn a_capture_at_the_receiver_shows_most_of_it_too() {
     let mut sums = [0_u64; 4];
     for recovery in ["newreno", "sack"] {
         for (name, forth, back) in paths() {
@@ -320,13 +329,13 @@ fn at_the_receiver_most_is_seen_too() {
                 );
                 let d = c.client();
                 let now = [
-                    c.sent_again(),
+                    c.retransmitted(),
                     d.retransmitted_packets,
                     c.timeouts().len() as u64,
                     d.timeouts.len() as u64,
                 ];
-                // Retransmissions that were lost on the way are not seen here; copies that the network made
-                // are, and are not taken for any.
+                // Retransmissions lost on the path are not in this capture. Copies made by the network are,
+                // and do not count as retransmissions.
                 assert!(now[1] <= now[0], "{recovery}, {name}, seed {seed}: {now:?}");
                 (0..4).for_each(|i| sums[i] += now[i]);
                 assert_eq!(d.view, View::Receiver);
@@ -343,7 +352,7 @@ fn at_the_receiver_most_is_seen_too() {
 
 #[test]
 fn a_receiver_sees_timeouts_as_silences() {
-    // Gaps, those that hold an expiry, expiries, those that lie in a gap: by time, and by content.
+    // Gaps, gaps with an expiry, expiries, expiries in a gap: by time, and by content.
     let mut sums = [[0_usize; 4]; 2];
     for recovery in ["newreno", "sack"] {
         for (_, forth, back) in paths() {
@@ -357,7 +366,7 @@ fn a_receiver_sees_timeouts_as_silences() {
                     1,
                 );
                 let d = c.client();
-                // The SYN's are none of these. What is sent arrives some 20 to 60 ms later.
+                // Expiries for the SYN do not count. A segment arrives some 20 to 60 ms after it was sent.
                 let syns: Vec<u64> = c
                     .client_sent()
                     .filter(|(_, kind, _)| matches!(kind, SendKind::Syn { .. }))
@@ -388,20 +397,20 @@ fn a_receiver_sees_timeouts_as_silences() {
     );
 }
 
-/// Everything the client's kinds of sending come to, over a path, when it copies what is alone.
+/// A sender that copies segments that are alone in the network.
 fn copying(recovery: &str, timestamps: bool, segments: u64, copies: &str) -> Setup {
     let mut setup = setup(recovery, timestamps, recovery != "newreno");
     setup.framing = choose("diversity");
     setup.framing.set("copies", copies).unwrap();
-    // So little is written at a time that most segments are alone, or follow one that was; with 0, a full one
-    // is followed by a small one, which is copied alone. Timestamps take 12 bytes of each.
+    // So little is written at a time that most segments are alone, or follow one that was. With 0, a full
+    // segment is followed by a small one, which alone is copied. Timestamps take 12 bytes of each.
     setup.config.snd_buf = if segments == 0 { 1000 } else { segments * if timestamps { 988 } else { 1000 } };
     setup.config.nagle = segments > 0;
     setup
 }
 
 #[test]
-fn copies_sent_on_purpose_are_told_from_retransmissions() {
+fn copies_sent_on_purpose_are_distinguished_from_retransmissions() {
     let every = Setup { ack: choose("every"), ..Setup::default() };
     let (mut score, mut sums) = (Score::default(), [0_u64; 4]);
     for (name, forth, back) in paths().into_iter().filter(|(name, ..)| *name != "copies") {
@@ -436,29 +445,26 @@ fn copies_sent_on_purpose_are_told_from_retransmissions() {
                 let found = d.of(Cause::Copy).count() as u64;
                 assert_eq!(
                     (found, d.retransmitted_packets),
-                    (sent, c.sent_again()),
+                    (sent, c.retransmitted()),
                     "{what}: copies and retransmissions"
                 );
                 assert_eq!((d.network_duplicates, d.capture_duplicates), (0, 0), "{what}");
                 score.add(&c.timeouts_found(), &c.timeouts());
-                let told = d.retransmissions.iter().filter(|r| r.needed == Some(false)).count() as u64;
+                let spurious = d.retransmissions.iter().filter(|r| r.needed == Some(false)).count() as u64;
                 let arrived_twice = c.pipe.connection(1).stats().duplicate_segments;
                 if recovery != "newreno" && name != "losses both ways" {
-                    // Their duplicate SACKs tell of those that arrived beside their originals.
+                    // DSACKs report the copies whose originals arrived as well.
                     assert!(
-                        told <= arrived_twice + arrived_twice / 20 && told * 10 >= arrived_twice * 9,
-                        "{what}: {told} of {arrived_twice}"
+                        spurious <= arrived_twice + arrived_twice / 20 && spurious * 10 >= arrived_twice * 9,
+                        "{what}: {spurious} of {arrived_twice}"
                     );
                 }
-                (sums[0], sums[1], sums[2]) = (sums[0] + sent, sums[1] + told, sums[2] + arrived_twice);
+                (sums[0], sums[1], sums[2]) = (sums[0] + sent, sums[1] + spurious, sums[2] + arrived_twice);
                 sums[3] += d.retransmitted_packets;
             }
         }
     }
-    println!(
-        "{score:?}; copies, told to have arrived beside their originals, arrived twice, retransmissions: \
-         {sums:?}"
-    );
+    println!("{score:?}; copies, reported as spurious, arrived twice, retransmissions: {sums:?}");
     assert!(sums[0] > 5000 && sums[3] > 100, "{sums:?}");
     assert!(
         score.real > 100 && score.both * 20 >= score.found * 19 && score.both * 20 >= score.real * 19,
@@ -467,7 +473,7 @@ fn copies_sent_on_purpose_are_told_from_retransmissions() {
 }
 
 #[test]
-fn near_the_receiver_copies_pass_for_the_networks() {
+fn near_the_receiver_copies_look_like_duplicates_of_the_network() {
     let every =
         Setup { ack: choose("every"), ..Setup::default() }.with(|c| (c.timestamps, c.mss) = (true, 1000));
     let way = Path::clean(ms(20));
@@ -481,13 +487,13 @@ fn near_the_receiver_copies_pass_for_the_networks() {
     );
     let (d, sent) =
         (c.client(), c.client_sent().filter(|(_, kind, _)| *kind == SendKind::Copy).count() as u64);
-    // Two packets that are the same, one right behind the other: who made the second is not to be told there,
-    // and either way it is no retransmission.
+    // Two equal packets in direct succession: it is unknown there which host made the second, and in both
+    // cases it is no retransmission.
     assert!(
-        d.retransmitted_packets <= c.sent_again() && d.of(Cause::Copy).count() == 0,
+        d.retransmitted_packets <= c.retransmitted() && d.of(Cause::Copy).count() == 0,
         "{} of {}",
         d.retransmitted_packets,
-        c.sent_again()
+        c.retransmitted()
     );
     let arrived_twice = c.pipe.connection(1).stats().duplicate_segments;
     assert!(

@@ -1,5 +1,5 @@
-//! What we write as pcapng, tshark and tcptrace read without complaint. Skipped, and said so, where these
-//! programs are not installed.
+//! tshark and tcptrace read our pcapng files without warnings. Skipped with a message where these programs
+//! are not installed.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use ackclock_trace::Pcapng;
 use ackclock_units::{Duration, Ecn, Instant, Rate};
 use ackclock_wire::{emit_tcp_header, parse_ip, tcp_packet_len};
 
-/// A file that goes away with the test.
+/// A file that is removed after the test.
 struct File(PathBuf);
 
 impl Drop for File {
@@ -39,7 +39,7 @@ fn capture(name: &str, whole: bool) -> (File, Pipe) {
     pipe.transfer(Instant::ZERO + Duration::from_secs(3600));
     let mut file = Pcapng::new(Vec::new(), Duration::from_secs(1_000_000_000)).unwrap();
     let link = file.interface("client", path.rate).unwrap();
-    // What the server sends arrives a delay later.
+    // The server's packets arrive a delay later.
     let mut record = pipe.record.take().unwrap();
     record.iter_mut().filter(|(_, from, _)| *from == 1).for_each(|(at, ..)| *at += path.delay);
     record.sort_by_key(|(at, ..)| *at);
@@ -60,7 +60,7 @@ fn capture(name: &str, whole: bool) -> (File, Pipe) {
     (File(path), pipe)
 }
 
-/// Output of a program, both streams; nothing when it is not there.
+/// Output of a program, both streams; `None` when it is not installed.
 fn output(program: &str, arguments: &[&str]) -> Option<String> {
     match Command::new(program).args(arguments).output() {
         Ok(out) => {

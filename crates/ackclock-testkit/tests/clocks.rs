@@ -1,4 +1,4 @@
-//! Timers: delayed acks, retransmission and its end, keepalive, user timeout, idle restart.
+//! Timers: delayed acks, retransmissions and their limit, keepalive, user timeout, idle restart.
 
 use ackclock_engine::{AbortReason, ConnectionEvent, IdleAfter, IdleSince, State};
 use ackclock_testkit::timeline::{Seg, Timeline, seg};
@@ -19,7 +19,7 @@ fn open(setup: &Setup) -> Timeline {
 }
 
 #[test]
-fn every_second_full_segment_is_acknowledged_at_once_and_the_last_one_after_a_while() {
+fn every_second_full_segment_is_acknowledged_at_once_and_the_last_one_delayed() {
     // RFC 1122 §4.2.3.2, RFC 5681 §4.2.
     let mut t = open(&plain());
     t.inject(10, seg(".").seq(1).len(1000));
@@ -33,7 +33,7 @@ fn every_second_full_segment_is_acknowledged_at_once_and_the_last_one_after_a_wh
 }
 
 #[test]
-fn an_ack_that_waits_rides_on_data() {
+fn a_delayed_ack_is_piggybacked_on_data() {
     let mut t = open(&plain());
     t.inject(10, seg(".").seq(1).len(1000));
     t.run_to(50);
@@ -60,7 +60,7 @@ fn gaps_and_their_filling_are_acknowledged_at_once() {
 #[test]
 fn the_old_receiver_waits_for_a_third_of_the_window_or_its_clock() {
     // J-A13: 35 % of the window, or the tick of a free-running 200 ms clock.
-    let setup = plain().with(|c| c.rcv_buf = 10_000).but(|s| s.ack = choose("bsd43"));
+    let setup = plain().with(|c| c.rcv_buf = 10_000).with_policies(|s| s.ack = choose("bsd43"));
     let mut t = open(&setup);
     for i in 0..3 {
         t.inject(210 + i, seg(".").seq(1 + 1000 * i as u32).len(1000));
@@ -73,7 +73,7 @@ fn the_old_receiver_waits_for_a_third_of_the_window_or_its_clock() {
 }
 
 #[test]
-fn data_is_sent_again_with_doubled_timeouts_until_given_up() {
+fn data_is_retransmitted_with_doubled_timeouts_until_the_connection_is_aborted() {
     let mut t = open(&plain());
     t.write(1000);
     t.expect(0, seg(".").seq(1).len(1000));
@@ -83,11 +83,11 @@ fn data_is_sent_again_with_doubled_timeouts_until_given_up() {
         t.expect(at, seg(".").seq(1).len(1000));
     }
     t.run_to(3_600_000);
-    t.expect_told(ConnectionEvent::Aborted(AbortReason::Timeout));
+    t.skip_to_event(ConnectionEvent::Aborted(AbortReason::Timeout));
     let stats = t.endpoint.connection.stats();
     assert_eq!(stats.timeouts_by_round[..3], [1, 1, 1]);
     assert_eq!(stats.retransmitted_segments, 15, "R2 of the backoff");
-    // The peer is told, should it still be there (RFC 9293 §3.8.3).
+    // A reset notifies the peer, if it still exists (RFC 9293 §3.8.3).
     assert!(t.take_sent().last().unwrap().1.flags.has(ackclock_wire::Flags::RST));
 }
 
@@ -129,19 +129,19 @@ fn the_user_timeout_ends_a_connection_whose_data_is_not_acknowledged() {
     // RFC 5482, RFC 9293 §3.8.3.
     let mut t = open(&plain().with(|c| c.user_timeout = Duration::from_secs(10)));
     t.run_to(60_000);
-    assert_eq!(t.state(), State::Established, "idle is no offence");
+    assert_eq!(t.state(), State::Established, "an idle connection stays open");
     t.write(1000);
     t.run_to(65_000);
     t.inject(65_000, seg(".").ack(501));
     t.take_sent();
     t.run_to(74_999);
-    assert_eq!(t.state(), State::Established, "progress begins it anew");
+    assert_eq!(t.state(), State::Established, "progress restarts it");
     t.run_to(75_000);
-    t.expect_told(ConnectionEvent::Aborted(AbortReason::Timeout));
+    t.skip_to_event(ConnectionEvent::Aborted(AbortReason::Timeout));
 }
 
 #[test]
-fn an_idle_connection_is_probed_and_given_up() {
+fn an_idle_connection_is_probed_and_aborted() {
     // RFC 9293 §3.8.4.
     let setup = plain().with(|c| {
         (c.keepalive, c.keepalive_interval, c.keepalive_probes) =
@@ -157,22 +157,22 @@ fn an_idle_connection_is_probed_and_given_up() {
     t.expect(220_050, seg(".").seq(0));
     t.expect_silence(230_049);
     t.run_to(230_050);
-    t.expect_told(ConnectionEvent::Aborted(AbortReason::KeepaliveTimeout));
+    t.skip_to_event(ConnectionEvent::Aborted(AbortReason::KeepaliveTimeout));
 }
 
 #[test]
-fn keepalive_is_off_unless_asked_for() {
+fn keepalive_is_off_by_default() {
     let mut t = open(&plain());
     t.expect_silence(7 * 86_400_000);
     assert_eq!(t.state(), State::Established);
 }
 
 #[test]
-fn a_keepalive_probe_of_the_peer_is_answered() {
+fn a_keepalive_probe_of_the_peer_is_acknowledged() {
     let mut t = open(&plain());
     t.inject(10, seg(".").seq(0).ack(1));
     t.expect(10, seg(".").seq(1).ack(1));
-    // The old kind, with one byte of old data.
+    // The older form, with one byte of old data.
     t.inject(20, seg(".").seq(0).ack(1).len(1));
     t.expect(20, seg(".").seq(1).ack(1));
     assert_eq!(t.endpoint.connection.readable(), 0);
@@ -202,7 +202,7 @@ fn after_an_idle_timeout_the_window_starts_again_from_the_restart_window() {
 
 #[test]
 fn idling_is_measured_by_either_threshold_from_either_moment() {
-    // J-A12, footnote 23. A window grown to twenty segments; the peer speaks 300 ms before new data is
+    // J-A12, footnote 23. A window grown to twenty segments; the peer sends 300 ms before new data is
     // written. The timeout is 1 s, the round trip 10 ms.
     let restarts = |after: IdleAfter, since: IdleSince, idle: u64| {
         let mut t = open(&plain().with(|c| (c.idle_after, c.idle_since) = (after, since)));
@@ -231,10 +231,11 @@ fn idling_is_measured_by_either_threshold_from_either_moment() {
 fn after_a_spurious_timeout_the_first_new_sample_may_set_the_timer() {
     // RFC 4015 §3.6, step 11. Samples of 100 ms, a delay spike of 1.4 s, 100 ms again.
     let after = |adapt: &str| {
-        let setup = Setup::default().with(|c| (c.window_scaling, c.timestamps) = (false, true)).but(|s| {
-            s.undo = choose("eifel");
-            s.undo.set("adapt_timer", adapt).expect("a parameter");
-        });
+        let setup =
+            Setup::default().with(|c| (c.window_scaling, c.timestamps) = (false, true)).with_policies(|s| {
+                s.undo = choose("eifel");
+                s.undo.set("adapt_timer", adapt).expect("a parameter");
+            });
         let mut t =
             Timeline::connected(&setup, seg("S.").ack(1).mss(1000).timestamps(1, 1).sack_permitted(true));
         let stamp = |s: &Segment| s.options.timestamps.expect("negotiated").tsval;
@@ -269,11 +270,12 @@ fn after_a_spurious_timeout_the_first_new_sample_may_set_the_timer() {
 fn fast_retransmit_comes_with_the_third_duplicate() {
     // RFC 5681 §3.2, without SACK and with it.
     for sack in [false, true] {
-        let setup = Setup::default().with(|c| (c.sack, c.window_scaling) = (sack, false)).but(|s| {
-            if !sack {
-                s.recovery = choose("newreno")
-            }
-        });
+        let setup =
+            Setup::default().with(|c| (c.sack, c.window_scaling) = (sack, false)).with_policies(|s| {
+                if !sack {
+                    s.recovery = choose("newreno")
+                }
+            });
         let mut t = Timeline::connected(&setup, syn_ack().sack_permitted(sack));
         t.write(10_000);
         assert_eq!(t.take_sent().len(), 10);
@@ -294,16 +296,16 @@ fn fast_retransmit_comes_with_the_third_duplicate() {
 }
 
 #[test]
-fn duplicates_of_what_is_taken_for_lost_release_nothing() {
-    // Go-back-N takes everything outstanding for lost: a duplicate tells of a segment that does not count as
-    // in the network any more (J-A14, J-A16, RFC 5681 §3.1: the loss window is one segment).
-    let setup = |recovery: &str| plain().but(|s| s.recovery = choose(recovery));
+fn duplicate_acks_after_go_back_n_release_nothing() {
+    // Go-back-N assumes that everything outstanding is lost: a duplicate ack reports a segment that no longer
+    // counts as in the network (J-A14, J-A16, RFC 5681 §3.1: the loss window is one segment).
+    let setup = |recovery: &str| plain().with_policies(|s| s.recovery = choose(recovery));
     let mut t = open(&setup("tahoe"));
     t.write(20_000);
     assert_eq!(t.take_sent().len(), 10);
     (1..=3).for_each(|i| t.inject(10 * i, seg(".").ack(1)));
     let again: Vec<_> = t.take_sent().into_iter().filter(|(_, s)| s.seq.0 < 11_001).collect();
-    assert_eq!(again.len(), 1, "the third duplicate resends the first segment\n{t}");
+    assert_eq!(again.len(), 1, "the third duplicate retransmits the first segment\n{t}");
     (4..=11).for_each(|i| t.inject(10 * i, seg(".").ack(1)));
     assert_eq!(t.take_sent().len(), 0, "{t}");
     t.inject(200, seg(".").ack(2001));
@@ -325,7 +327,7 @@ fn duplicates_of_what_is_taken_for_lost_release_nothing() {
 #[test]
 fn a_window_update_is_no_duplicate() {
     // RFC 5681 §2: same window, no data, no SYN or FIN.
-    let mut t = open(&plain().but(|s| s.recovery = choose("newreno")));
+    let mut t = open(&plain().with_policies(|s| s.recovery = choose("newreno")));
     t.write(10_000);
     t.take_sent();
     for i in 0..5 {
@@ -340,7 +342,7 @@ fn a_window_update_is_no_duplicate() {
 #[test]
 fn limited_transmit_sends_new_data_on_the_first_two_duplicates() {
     // RFC 3042.
-    let mut t = open(&plain().but(|s| s.recovery = choose("newreno")));
+    let mut t = open(&plain().with_policies(|s| s.recovery = choose("newreno")));
     t.write(20_000);
     assert_eq!(t.take_sent().len(), 10);
     for i in 1..=2 {

@@ -30,7 +30,7 @@ fn we_close_first() {
     t.inject(20, seg("F.").seq(1).ack(2));
     t.expect(20, seg(".").seq(2).ack(2));
     assert_eq!(t.state(), State::TimeWait);
-    t.expect_told(ConnectionEvent::Finished);
+    t.skip_to_event(ConnectionEvent::Finished);
     t.expect_silence(60_019);
     assert_eq!(t.state(), State::TimeWait);
     t.run_to(60_020);
@@ -50,7 +50,7 @@ fn the_peer_closes_first() {
     assert_eq!(t.state(), State::LastAck);
     t.inject(20, seg(".").seq(2).ack(2));
     assert_eq!(t.state(), State::Closed);
-    t.expect_told(ConnectionEvent::Finished);
+    t.skip_to_event(ConnectionEvent::Finished);
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn both_close_at_once() {
     assert_eq!(t.state(), State::Closing);
     t.inject(20, seg(".").seq(2).ack(2));
     assert_eq!(t.state(), State::TimeWait);
-    t.expect_told(ConnectionEvent::Finished);
+    t.skip_to_event(ConnectionEvent::Finished);
 }
 
 #[test]
@@ -78,14 +78,14 @@ fn a_fin_that_acknowledges_ours_goes_straight_to_time_wait() {
 }
 
 #[test]
-fn a_fin_follows_the_last_byte_and_is_sent_again() {
+fn a_fin_follows_the_last_byte_and_is_retransmitted() {
     let mut t = open();
     t.write(2000);
     t.close();
     t.expect(0, seg(".").seq(1).len(1460));
     t.expect(0, seg("FP.").seq(1461).len(540));
     t.inject(50, seg(".").ack(1461));
-    // The tail is lost: data and FIN go together again after a timeout.
+    // The tail is lost: data and FIN are retransmitted together after a timeout.
     t.expect_within(1000, 1100, seg("FP.").seq(1461).len(540));
     t.inject(1150, seg(".").ack(2002));
     assert_eq!(t.state(), State::FinWait2);
@@ -93,7 +93,7 @@ fn a_fin_follows_the_last_byte_and_is_sent_again() {
 }
 
 #[test]
-fn half_close_lets_the_peer_go_on() {
+fn after_a_half_close_the_peer_continues_to_send() {
     let mut t = open();
     t.close();
     t.expect(0, seg("F."));
@@ -139,7 +139,7 @@ fn data_with_the_fin_is_delivered_before_the_end() {
 }
 
 #[test]
-fn a_fin_out_of_order_waits_for_what_is_missing() {
+fn a_fin_out_of_order_waits_for_the_missing_data() {
     let mut t = open();
     t.inject(0, seg("FP.").seq(101).len(100));
     t.expect(0, seg(".").ack(1));
@@ -173,7 +173,7 @@ fn a_reset_or_an_abort_in_time_wait_ends_it_quietly() {
         t.close();
         t.inject(0, seg("F.").seq(1).ack(2));
         t.take_sent();
-        t.expect_told(ConnectionEvent::Finished);
+        t.skip_to_event(ConnectionEvent::Finished);
         if reset {
             t.inject(10, seg("R.").seq(2).ack(2))
         } else {
@@ -181,7 +181,7 @@ fn a_reset_or_an_abort_in_time_wait_ends_it_quietly() {
         }
         assert_eq!(t.state(), State::Closed);
         t.expect_silence(100_000);
-        // The end was told once.
+        // The end was reported once.
         t.expect_no_event();
     }
 }
@@ -201,7 +201,7 @@ fn closing_before_anything_happened() {
 }
 
 #[test]
-fn closing_while_the_handshake_runs_sends_everything_first() {
+fn closing_during_the_handshake_sends_everything_first() {
     // RFC 9293 §3.10.4: in SYN-RECEIVED with data queued, the FIN waits for ESTABLISHED.
     let mut t = Timeline::new(&setup());
     t.as_mut().listen();
@@ -226,19 +226,19 @@ fn closing_while_the_handshake_runs_sends_everything_first() {
 }
 
 #[test]
-fn an_abort_resets_and_tells() {
+fn an_abort_sends_a_reset_and_is_reported() {
     let mut t = open();
     t.write(5000);
     t.take_sent();
     t.abort();
     t.expect(0, seg("R.").ack(1));
-    t.expect_told(ConnectionEvent::Aborted(AbortReason::Local));
+    t.skip_to_event(ConnectionEvent::Aborted(AbortReason::Local));
     assert_eq!(t.state(), State::Closed);
     t.expect_silence(1_000_000);
 }
 
 #[test]
-fn a_lost_last_ack_is_made_up_for() {
+fn a_fin_is_retransmitted_until_the_last_ack_arrives() {
     let mut t = open();
     t.inject(0, seg("F.").seq(1));
     t.expect(0, seg(".").ack(2));
@@ -257,7 +257,7 @@ fn data_after_close_is_acknowledged_in_fin_wait_and_not_accepted_after_the_peers
     t.expect(0, seg("F."));
     t.inject(0, seg("F.").seq(1).ack(2));
     t.take_sent();
-    // Beyond the peer's FIN there is nothing.
+    // Data after the peer's FIN is not accepted.
     t.inject(10, seg("P.").seq(2).ack(2).len(10));
     t.take_sent();
     assert_eq!(t.endpoint.connection.readable(), 0);

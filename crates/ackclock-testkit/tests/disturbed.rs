@@ -1,5 +1,5 @@
-//! Captures that are less than perfect: what is said of each connection stays what the undisturbed capture
-//! says, and the disturbance is told.
+//! Imperfect captures: the report of each connection stays that of the undisturbed capture, and a note names
+//! the disturbance.
 
 use std::net::SocketAddr;
 
@@ -16,7 +16,7 @@ const fn ms(n: u64) -> Duration {
 
 /// The segments of a lossy transfer, captured at its sender.
 fn transfer(recovery: &str, timestamps: bool, seed: u64) -> Vec<CapturedSegment> {
-    let setup = Setup::default().but(|s| s.recovery = choose(recovery)).with(|c| {
+    let setup = Setup::default().with_policies(|s| s.recovery = choose(recovery)).with(|c| {
         (c.timestamps, c.sack, c.mss) = (timestamps, recovery == "sack", 1000);
         c.syn_retries = 20;
     });
@@ -35,7 +35,7 @@ fn transfer(recovery: &str, timestamps: bool, seed: u64) -> Vec<CapturedSegment>
         };
         CapturedSegment::in_packet(&p).expect("a TCP segment")
     };
-    // No two at the same moment: their order is told by their times alone.
+    // No two at the same time: their order follows from their times alone.
     let apart =
         |(i, s): (usize, CapturedSegment)| CapturedSegment { at: s.at + Duration::from_nanos(i as u64), ..s };
     pipe.tap.expect("it was set").seen.iter().map(seen).enumerate().map(apart).collect()
@@ -58,7 +58,7 @@ fn only(report: &Report) -> &Connection {
     c
 }
 
-/// Every kind of transfer, undisturbed and as `disturb` makes it.
+/// Every kind of transfer, undisturbed and changed by `disturb`.
 fn each(
     mut disturb: impl FnMut(&[CapturedSegment]) -> Vec<CapturedSegment>,
     mut check: impl FnMut(&Connection, &Report, &str),
@@ -78,7 +78,7 @@ fn each(
             }
         }
     }
-    assert!(again > 100, "there is something to count: {again}");
+    assert!(again > 100, "too few retransmissions to compare: {again}");
 }
 
 fn same(plain: &Connection, report: &Report, what: &str) {
@@ -91,7 +91,7 @@ fn noted(notes: &[String], word: &str) -> bool {
     notes.iter().any(|n| n.contains(word))
 }
 
-/// The sequence numbers of the client moved on by `by`.
+/// The client's sequence numbers, increased by `by`.
 fn renumbered(s: &CapturedSegment, client: SocketAddr, by: u32) -> CapturedSegment {
     let mut s = *s;
     if s.src == client {
@@ -119,7 +119,7 @@ fn sequence_numbers_that_wrap_change_nothing() {
 }
 
 #[test]
-fn every_packet_twice_is_said_and_counted_once() {
+fn duplicated_packets_are_noted_and_counted_once() {
     for (apart, hops) in [(0, 0), (2, 0), (120, 0), (60, 1)] {
         let twice = |seen: &[CapturedSegment]| {
             let copy = |s: &CapturedSegment| CapturedSegment {
@@ -158,8 +158,8 @@ fn packets_slightly_out_of_order_are_put_in_order() {
 }
 
 #[test]
-fn super_segments_count_as_the_packets_that_they_are() {
-    // What the sender hands to its device at once goes as one frame, retransmissions too.
+fn super_segments_count_as_several_packets() {
+    // Segments that the sender passes to its device at once form one frame, retransmissions too.
     let merge = |seen: &[CapturedSegment]| {
         let mut all: Vec<CapturedSegment> = Vec::new();
         for s in seen {
@@ -179,7 +179,7 @@ fn super_segments_count_as_the_packets_that_they_are() {
                 _ => all.push(*s),
             }
         }
-        assert!(all.len() < seen.len(), "something was merged");
+        assert!(all.len() < seen.len(), "no segments were merged");
         all
     };
     each(merge, |plain, report, what| {
@@ -190,7 +190,7 @@ fn super_segments_count_as_the_packets_that_they_are() {
 }
 
 #[test]
-fn ports_used_again_make_a_new_connection() {
+fn reused_ports_begin_a_new_connection() {
     for closed in [true, false] {
         let mut cut = 0;
         let twice = |seen: &[CapturedSegment]| {
@@ -221,7 +221,7 @@ fn ports_used_again_make_a_new_connection() {
 }
 
 #[test]
-fn a_capture_that_begins_in_the_middle_says_so() {
+fn a_capture_that_begins_in_the_middle_is_noted() {
     let mut began = Instant::ZERO;
     let late = |seen: &[CapturedSegment]| {
         let part = seen[seen.len() / 3..].to_vec();
@@ -237,7 +237,7 @@ fn a_capture_that_begins_in_the_middle_says_so() {
         let later = |d: &Direction| {
             d.retransmissions.iter().filter(|r| r.at.since(c.start + ms(300)) > Duration::ZERO).count() as u64
         };
-        // What was sent before the capture began and again soon after it is not known to be a repetition.
+        // A retransmission of data that was sent before the capture began cannot be recognised.
         off += later(a).abs_diff(later(b));
         (all, differ) = (all + later(a), differ + u64::from(later(a) != later(b)));
     });
@@ -246,7 +246,7 @@ fn a_capture_that_begins_in_the_middle_says_so() {
 }
 
 #[test]
-fn packets_that_the_capture_missed_are_told() {
+fn packets_missing_from_the_capture_are_noted() {
     let mut rng = Rng::stream(2, "missed", 0);
     let mut wanted = Vec::new();
     let gaps = |seen: &[CapturedSegment]| {
@@ -270,9 +270,9 @@ fn packets_that_the_capture_missed_are_told() {
         found.push(c.directions[0].retransmitted_packets);
         i += 1;
     });
-    let (real, told): (u64, u64) = (wanted.iter().sum(), found.iter().sum());
+    let (real, counted): (u64, u64) = (wanted.iter().sum(), found.iter().sum());
     let off: u64 = wanted.iter().zip(&found).map(|(a, b)| a.abs_diff(*b)).sum();
-    println!("{real} retransmissions in the captures, {told} found, {off} more or fewer");
+    println!("{real} retransmissions in the captures, {counted} found, {off} more or fewer");
     assert!(off * 20 <= real, "{wanted:?} and {found:?}");
 }
 
@@ -316,7 +316,7 @@ fn connections_beyond_4_gb_are_counted_to_the_last_byte() {
         send(0, seq, 8, frame, ack, us(20));
         sent += u64::from(frame);
         if sent.is_multiple_of(u64::from(frame) * 10_000) {
-            // Lost, and sent again when the timer expires.
+            // Lost, and retransmitted when the timer expires.
             send(0, seq, 8, frame, ack, ms(300));
             again += u64::from(frame.div_ceil(1460));
         }
@@ -328,7 +328,7 @@ fn connections_beyond_4_gb_are_counted_to_the_last_byte() {
     assert_eq!((d.timeouts.len(), d.missing_bytes), (14, 0));
 }
 
-/// Files of a folder, taken out of gzip.
+/// Files of a folder, decompressed.
 fn files(folder: &std::path::Path) -> Vec<Vec<u8>> {
     use std::io::Read;
     let mut names: Vec<_> =

@@ -1,11 +1,11 @@
-//! What a sender makes of ECN-Echo (RFC 3168 §6.1.2), ack by ack.
+//! How a sender responds to ECN-Echo (RFC 3168 §6.1.2), ack by ack.
 
 use ackclock_testkit::Setup;
 use ackclock_testkit::timeline::{Timeline, seg};
 use ackclock_units::Ecn;
 use ackclock_wire::Flags;
 
-/// A sender with ECN, segments of 1000 bytes, and much to send.
+/// A sender with ECN, segments of 1000 bytes, and many of them to send.
 fn sending(n: u64) -> Timeline {
     let setup = Setup::default().with(|c| (c.ecn, c.window_scaling) = (true, false));
     let mut t = Timeline::connected(&setup, seg("SE.").ack(1).mss(1000).sack_permitted(true));
@@ -24,25 +24,25 @@ fn reductions(t: &Timeline) -> u32 {
 #[test]
 fn an_echo_on_the_ack_of_a_whole_window_counts() {
     // A receiver that acknowledges everything at once, as with a window of two segments: nothing is
-    // outstanding when the echo is heard.
+    // outstanding when the echo arrives.
     let mut t = sending(100_000);
     assert_eq!(t.take_sent().len(), 10);
     t.inject(100, seg("E.").ack(10_001));
     assert_eq!((cwnd(&t), reductions(&t)), (5000, 1));
     let sent = t.take_sent();
     let with_cwr: Vec<bool> = sent.iter().map(|(_, s)| s.flags.has(Flags::CWR)).collect();
-    assert_eq!(with_cwr, [true, false, false, false, false], "said once, with the first new data\n{t}");
-    // What was acknowledged before the receiver heard of it is of the same window.
+    assert_eq!(with_cwr, [true, false, false, false, false], "CWR once, with the first new data\n{t}");
+    // Echoes on acks sent before the receiver got the CWR belong to the same window.
     t.inject(200, seg("E.").ack(10_001));
     assert_eq!((cwnd(&t), reductions(&t)), (5000, 1));
-    // And the next window has its own.
+    // An echo of the next window counts again.
     t.inject(210, seg("E.").ack(15_001));
     assert_eq!((cwnd(&t), reductions(&t)), (2500, 2));
     t.take_sent();
 }
 
 #[test]
-fn no_echo_widens_the_window() {
+fn the_window_does_not_grow_on_an_echo() {
     // "The TCP sender SHOULD NOT increase the congestion window in response to the receipt of an ECN-Echo ACK
     // packet."
     let mut t = sending(100_000);
@@ -60,7 +60,7 @@ fn no_echo_widens_the_window() {
 }
 
 #[test]
-fn an_echo_with_nothing_sent_says_nothing() {
+fn an_echo_with_nothing_sent_is_ignored() {
     let mut t = sending(0);
     let before = cwnd(&t);
     t.inject(10, seg("PE.").seq(1).len(10));
@@ -69,9 +69,9 @@ fn an_echo_with_nothing_sent_says_nothing() {
 }
 
 #[test]
-fn only_new_data_is_capable() {
-    // RFC 3168 §6.1.4 to §6.1.6: neither acks nor a FIN without data, nor window probes, nor what is sent
-    // again; CWR goes with new data alone.
+fn only_new_data_is_ecn_capable() {
+    // RFC 3168 §6.1.4 to §6.1.6: neither acks nor a FIN without data, nor window probes, nor retransmissions
+    // are ECN-capable; CWR is set on new data alone.
     let mut t = sending(2000);
     for seq in [1, 1001] {
         t.expect(0, seg(".").seq(seq).len(1000).ecn(Ecn::Ect0));

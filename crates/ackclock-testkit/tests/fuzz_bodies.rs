@@ -1,5 +1,5 @@
-//! The fuzz targets' bodies over seeded random inputs, for a toolchain without a fuzzer. More cases on
-//! demand: ACKCLOCK_CASES=1000000.
+//! The fuzz targets' bodies on seeded random inputs, without a fuzzer. ACKCLOCK_CASES=1000000 runs more of
+//! them.
 
 use ackclock_testkit::{fuzz, fuzz_capture, generate, icmp_packet};
 use ackclock_units::Rng;
@@ -33,7 +33,7 @@ fn packets() {
     let mut runner =
         TestRunner::new_with_rng(Config::default(), TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     let good = (generate::segment(40), generate::endpoints(), generate::ecn());
-    // Good packets with a few bytes changed get deeper.
+    // Valid packets with a few changed bytes reach more code.
     let mutated = |rng: &mut Rng| {
         let (segment, (src, dst), ecn) = good.new_tree(&mut runner).unwrap().current();
         let mut data = Vec::new();
@@ -72,7 +72,7 @@ fn packets() {
 #[test]
 fn options() {
     run("options", cases(50_000), |rng| bytes(rng, 60), fuzz::options);
-    // Kinds and lengths that mean something.
+    // Mostly valid kinds and lengths.
     let plausible = |rng: &mut Rng| {
         let kinds = [0, 1, 2, 3, 4, 5, 8, 254];
         let mut data = Vec::new();
@@ -98,7 +98,7 @@ fn connections() {
 #[test]
 fn captures() {
     run("capture", cases(5_000), |rng| bytes(rng, 400), fuzz_capture::file);
-    // Good beginnings get deeper.
+    // Valid headers reach more code.
     let beginnings: [&[u8]; 4] = [
         b"\xd4\xc3\xb2\xa1\x02\0\x04\0\0\0\0\0\0\0\0\0\xff\xff\0\0\x65\0\0\0",
         b"\xa1\xb2\x3c\x4d\0\x02\0\x04\0\0\0\0\0\0\0\0\0\0\xff\xff\0\0\0\x01",
@@ -120,7 +120,8 @@ fn conversations() {
 
 #[test]
 fn stalls_that_overlap_last_no_longer_than_the_capture() {
-    // Found by a fuzzer: SYNs again with two sequence numbers, each after a wait of nearly the whole capture.
+    // Found by a fuzzer: retransmitted SYNs with two sequence numbers, each after a wait of nearly the whole
+    // capture.
     let mut found = vec![11];
     found.extend([122; 6]);
     found.push(131);

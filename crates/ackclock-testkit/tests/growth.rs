@@ -6,7 +6,8 @@ use ackclock_testkit::{Setup, choose};
 
 /// Segments of 1000 bytes, a window of ten, every segment acknowledged.
 fn open(recovery: &str, window: &str) -> Timeline {
-    let setup = Setup::default().but(|s| (s.recovery, s.window) = (choose(recovery), choose(window)));
+    let setup =
+        Setup::default().with_policies(|s| (s.recovery, s.window) = (choose(recovery), choose(window)));
     Timeline::connected(&setup, seg("S.").ack(1).mss(1000).window(60_000).sack_permitted(true))
 }
 
@@ -34,7 +35,7 @@ fn after_a_timeout_the_window_grows_whether_or_not_more_is_to_be_sent() {
                 t.write(1000);
                 t.inject(20, seg(".").ack(1001).window(60_000));
                 t.write(10_000 + more);
-                // All ten are lost, and the first is resent by the timer.
+                // All ten are lost, and the timer retransmits the first.
                 t.run_to(1500);
                 t.take_sent();
                 assert_eq!(
@@ -50,7 +51,7 @@ fn after_a_timeout_the_window_grows_whether_or_not_more_is_to_be_sent() {
 }
 
 #[test]
-fn one_segment_of_ten_does_not_widen_the_window() {
+fn one_segment_of_ten_does_not_grow_the_window() {
     for window in ["reno", "cubic"] {
         let mut t = open("sack", window);
         t.write(1000);
@@ -61,7 +62,7 @@ fn one_segment_of_ten_does_not_widen_the_window() {
 #[test]
 fn a_window_of_which_half_is_used_grows() {
     // RFC 7661 §4.3: at least half of it is acknowledged in a round trip. Ten of ten double it, and ten of
-    // twenty are the half still.
+    // twenty are still half of it.
     for window in ["reno", "cubic"] {
         let mut t = open("sack", window);
         t.write(10_000);
@@ -75,7 +76,7 @@ fn a_window_of_which_half_is_used_grows() {
 }
 
 #[test]
-fn use_is_forgotten_after_the_sampling_period() {
+fn the_used_window_is_forgotten_after_the_sampling_period() {
     // RFC 7661 §4.2: a second, or three round trips.
     let mut t = open("sack", "reno");
     t.write(10_000);
@@ -88,7 +89,7 @@ fn use_is_forgotten_after_the_sampling_period() {
     };
     assert!(grown(&mut t, 200, 11), "20 segments, of which ten were used a moment ago");
     assert!(!grown(&mut t, 400, 12), "21 segments");
-    // A window of ten again would not do either, with one segment used in the last second.
+    // Nor does a window of ten grow, with one segment used in the last second.
     t.run_to(3000);
     assert_eq!(t.now(), ms(3000));
     assert!(!grown(&mut t, 3010, 13));

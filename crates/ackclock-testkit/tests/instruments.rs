@@ -1,5 +1,4 @@
-//! Instruments: what events, tables and counters say agrees, with each other and with what the path knows
-//! (M-U1, B-A4).
+//! Instruments: events, tables and counters agree with each other and with the path (M-U1, B-A4).
 
 use ackclock_engine::Stats;
 use ackclock_testkit::pipe::{Path, Pipe, Plan};
@@ -7,7 +6,7 @@ use ackclock_testkit::{Setup, choose};
 use ackclock_trace::{EpisodeRow, Event, EventTables, LossClass, Mask, SampleRow, SegmentRow, Sink};
 use ackclock_units::{Duration, Instant, Rate};
 
-/// A bulk transfer with everything recorded at the sender; its counters and the tables made of its events.
+/// A bulk transfer with every event recorded at the sender; its counters and the tables of its events.
 fn transfer(
     setup: &Setup,
     path: Path,
@@ -18,7 +17,7 @@ fn transfer(
     pipe.transfer(Instant::ZERO + Duration::from_secs(36_000));
     let mut events: Vec<Event> = Vec::new();
     pipe.sides[0].endpoint.connection.drain_trace(&mut events);
-    assert!(events.is_sorted_by_key(|e| e.at), "events come in order of time");
+    assert!(events.is_sorted_by_key(|e| e.at), "events are in order of time");
     let mut tables = EventTables::default();
     events.iter().for_each(|e| tables.record(e));
     let rows = tables.finish();
@@ -58,7 +57,7 @@ fn tables_made_of_events_add_up_to_the_counters() {
             .iter()
             .filter(|s| s.sent)
             .partition(|s| s.kind.is_some_and(|k| k.ends_with("-retransmit")));
-        assert_eq!(again.len() as u64, retransmissions, "every retransmission belongs to an episode");
+        assert_eq!(again.len() as u64, retransmissions, "every retransmission belongs to one episode");
         assert_eq!((again.len() + sent.len()) as u64, stats.segments_sent);
         assert_eq!(samples.iter().filter(|s| s.rtt.is_some()).count() as u64, stats.rtt_samples);
         let sum = samples.iter().filter_map(|s| s.rtt).fold(Duration::ZERO, |a, b| a + b);
@@ -73,14 +72,15 @@ fn tables_made_of_events_add_up_to_the_counters() {
 }
 
 #[test]
-fn every_retransmission_that_was_not_needed_is_seen_by_the_receiver() {
-    // B-A4. Nothing is ever lost here: the path holds packets back for longer than a timeout now and then, so
-    // each retransmission is unneeded.
+fn every_spurious_retransmission_is_counted_by_the_receiver() {
+    // B-A4. Nothing is ever lost here: the path holds some packets back for longer than a timeout, so each
+    // retransmission is spurious.
     let path = Path { reorder: 0.01, held: Duration::from_secs(3), ..Path::clean(Duration::from_millis(20)) };
     for recovery in ["timeout-only", "reno", "newreno", "sack"] {
         for timestamps in [false, true] {
-            let setup =
-                Setup::default().with(|c| c.timestamps = timestamps).but(|s| s.recovery = choose(recovery));
+            let setup = Setup::default()
+                .with(|c| c.timestamps = timestamps)
+                .with_policies(|s| s.recovery = choose(recovery));
             let mut pipe = Pipe::new(
                 [&setup, &setup],
                 [Plan::send(300_000), Plan::receive()],
@@ -88,20 +88,20 @@ fn every_retransmission_that_was_not_needed_is_seen_by_the_receiver() {
                 11,
             );
             pipe.transfer(Instant::ZERO + Duration::from_secs(36_000));
-            // Packets on their way when both sides were done are none of their business.
+            // Packets in flight when both sides were closed are not counted.
             let (sender, receiver) = (pipe.connection(0).stats(), pipe.connection(1).stats());
             assert!(sender.retransmitted_segments > 0, "{recovery}");
             let (again, seen) = (sender.retransmitted_segments, receiver.duplicate_segments);
             assert!(
                 seen <= again && again - seen <= 2,
-                "{recovery}, timestamps {timestamps}: {again} sent again, {seen} seen"
+                "{recovery}, timestamps {timestamps}: {again} retransmitted, {seen} duplicates"
             );
         }
     }
 }
 
 #[test]
-fn a_needed_retransmission_is_no_duplicate() {
+fn retransmissions_of_lost_segments_are_no_duplicates() {
     let path = Path { loss: 0.03, ..Path::clean(Duration::from_millis(20)) };
     let setup = Setup::default();
     let mut pipe = Pipe::new(
@@ -113,10 +113,5 @@ fn a_needed_retransmission_is_no_duplicate() {
     pipe.transfer(Instant::ZERO + Duration::from_secs(3600));
     let (sender, receiver) = (pipe.connection(0).stats(), pipe.connection(1).stats());
     assert!(sender.retransmitted_segments > 5);
-    assert_eq!(
-        receiver.duplicate_segments,
-        0,
-        "SACK resends what is missing and nothing else: {}",
-        pipe.report()
-    );
+    assert_eq!(receiver.duplicate_segments, 0, "SACK retransmits missing segments alone: {}", pipe.report());
 }

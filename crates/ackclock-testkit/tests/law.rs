@@ -1,5 +1,5 @@
-//! The law of the engine: whatever the path does, every byte arrives exactly once and in order, or the
-//! connection says that it failed.
+//! The law of the engine: on any path, every byte arrives exactly once and in order, or the connection
+//! reports that it failed.
 
 use ackclock_engine::{AbortReason, EcnFeedback, RttSampling, State};
 use ackclock_testkit::pipe::{Closing, Path, Pipe, Plan, Reading, Script};
@@ -14,10 +14,10 @@ const fn hours(n: u64) -> Instant {
     Instant::from_nanos(n * 3_600_000_000_000)
 }
 
-/// Transfers among which there is one that meets a loss and a packet that is held back.
+/// Tries of which at least one has a loss and a packet that is held back.
 const TRIES: u64 = 8;
 
-/// Runs one transfer. What it prints shows when the test fails: the last line is the case.
+/// Runs one transfer. When the test fails, the last line printed is the case.
 fn run(setups: [&Setup; 2], plans: [Plan; 2], paths: [Path; 2], seed: u64) -> Pipe {
     println!(
         "seed {seed}: {} and {}\n  {plans:?}\n  {paths:?}\n  {:?}\n  {:?}",
@@ -28,7 +28,7 @@ fn run(setups: [&Setup; 2], plans: [Plan; 2], paths: [Path; 2], seed: u64) -> Pi
     pipe
 }
 
-/// A path with some of everything.
+/// A path with every kind of disturbance.
 fn troubled(rng: &mut Rng) -> Path {
     let sometimes = |rng: &mut Rng, most: f64| if rng.chance(0.6) { rng.unit() * most } else { 0.0 };
     Path {
@@ -82,7 +82,7 @@ fn plan(rng: &mut Rng, most: u64) -> Plan {
     }
 }
 
-/// The same over a path that takes no packets longer than `mtu` from `start` on.
+/// The same over a path with this MTU from `start` on.
 fn run_narrow(
     setups: [&Setup; 2],
     plans: [Plan; 2],
@@ -95,7 +95,7 @@ fn run_narrow(
         "seed {seed}, {mtu} bytes from {start:?}: {} and {}\n  {plans:?}\n  {paths:?}\n  {:?}\n  {:?}",
         setups[0], setups[1], setups[0].config, setups[1].config
     );
-    // As narrow as RFC 1191 §3 has it: links narrower than the usual floor need it lowered.
+    // As small as RFC 1191 §3 allows: an MTU below the default floor requires a lower floor.
     let setups = setups.map(|s| s.clone().with(|c| c.min_pmtu = 68));
     let mut pipe = Pipe::new([&setups[0], &setups[1]], plans, paths, seed);
     pipe.script.push(Script::Narrow { start, mtu });
@@ -107,14 +107,14 @@ fn run_narrow(
 fn every_stack_finds_a_narrow_link_without_a_timeout_or_a_reduction_unless_it_becomes_narrow() {
     let paths = [Path::clean(ms(10)); 2];
     for setup in &Setup::every_stack() {
-        // The last one becomes narrow when segments of full size have arrived: then it takes a timeout to
-        // believe that (RFC 5927 §7.2).
+        // The last link becomes narrow after segments of full size were delivered: then the claim counts
+        // after a timeout only (RFC 5927 §7.2).
         for (i, (start, mtu)) in (0..).zip([(0, 1000), (0, 300), (35, 577)]) {
             let plans = [Plan::send(300_000), Plan::send(100_000)];
             let pipe = run_narrow([setup; 2], plans, paths, setup.seed(i), Instant::ZERO + ms(start), mtu);
             for side in 0..2 {
                 let (c, aborted) = (pipe.connection(side), pipe.sides[side].aborted());
-                // With every window open the server has sent everything by then.
+                // Without a congestion window the server has sent everything by then.
                 let size = if side == 1 && start > 0 { c.smss() } else { mtu as u32 - 40 };
                 assert_eq!((aborted, c.smss()), (None, size), "{}", pipe.report());
                 let timeouts = if start == 0 { 0..=0 } else { 1 - side as u32..=1 };
@@ -159,7 +159,7 @@ fn every_recovery_with_every_window_and_ack_policy_over_a_bad_path() {
         for (i, (sack, timestamps)) in (0..).zip([(true, true), (true, false), (false, true), (false, false)])
         {
             let setup = setup.clone().with(|c| (c.sack, c.timestamps) = (sack, timestamps));
-            // One in a thousand of these transfers meets no bad luck; then there is another one.
+            // One in a thousand of these transfers has no loss; then there is another try.
             let bad = (0..TRIES).any(|n| {
                 let pipe = run(
                     [&setup, &setup],
@@ -169,7 +169,7 @@ fn every_recovery_with_every_window_and_ack_policy_over_a_bad_path() {
                 );
                 assert!(
                     pipe.sides.iter().all(|s| s.aborted().is_none()),
-                    "3 % of loss is no reason to give up: {}",
+                    "3 % of loss must not abort a connection: {}",
                     pipe.report()
                 );
                 pipe.fates.lost > 0 && pipe.fates.held > 0
@@ -180,13 +180,13 @@ fn every_recovery_with_every_window_and_ack_policy_over_a_bad_path() {
 }
 
 #[test]
-fn a_stack_more_changes_nothing_for_the_others() {
-    // As if each recovery were new in turn, wherever it stands in the list.
+fn an_added_stack_changes_nothing_for_the_others() {
+    // As if each recovery had been added in turn, at any place in the list.
     let all = Setup::every_stack();
     let seeds: Vec<(String, u64)> = all.iter().map(|s| (s.to_string(), s.seed(3))).collect();
     assert!(
         seeds.iter().all(|(_, seed)| seeds.iter().filter(|(_, other)| other == seed).count() == 1),
-        "each has its own"
+        "each has a different seed"
     );
     let mut names: Vec<&str> = all.iter().map(|s| s.recovery.name()).collect();
     names.dedup();
@@ -208,14 +208,14 @@ fn a_stack_more_changes_nothing_for_the_others() {
 #[test]
 fn any_path_any_options_any_traffic() {
     let stacks = Setup::every_stack();
-    // More of them on demand: ACKCLOCK_CASES=100000.
+    // ACKCLOCK_CASES=100000 runs more of them.
     let cases = std::env::var("ACKCLOCK_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(600);
     for seed in 0..cases {
         let mut rng = Rng::stream(seed, "case", 0);
         let setups = [0, 1].map(|n| options(Setup::drawn(&stacks, seed, n), &mut rng));
         let plans = [plan(&mut rng, 60_000), plan(&mut rng, 60_000)];
         let paths = [troubled(&mut rng), troubled(&mut rng)];
-        // Two sides that both wait for the other to close wait for ever, which is right and no use here.
+        // Two sides that both wait for the other to close never end, which is correct but useless here.
         let plans = if plans.iter().all(|p| p.closing == Closing::WhenPeerHas) {
             [Plan { closing: Closing::WhenWritten, ..plans[0] }, plans[1]]
         } else {
@@ -226,14 +226,14 @@ fn any_path_any_options_any_traffic() {
 }
 
 #[test]
-fn old_estimators_countdowns_and_backoffs_keep_it_too() {
+fn old_estimators_timers_and_backoffs_keep_the_law_too() {
     let path = Path { jitter: ms(2), loss: 0.05, duplicate: 0.02, ..Path::clean(ms(30)) };
     let mut seed = 1000;
     for estimator in ["rfc793", "jacobson88", "jacobson88-ticks", "rfc6298"] {
         for backoff in ["exponential", "sub-exponential", "none", "freebsd-syn"] {
             for timer in ["restart-on-ack", "precise"] {
                 seed += 1;
-                let setup = Setup::default().but(|s| {
+                let setup = Setup::default().with_policies(|s| {
                     s.estimator = choose(estimator);
                     s.backoff = choose(backoff);
                     s.timer = choose(timer);
@@ -246,7 +246,7 @@ fn old_estimators_countdowns_and_backoffs_keep_it_too() {
 }
 
 #[test]
-fn a_path_that_dies_is_given_up_honestly() {
+fn a_sender_aborts_when_the_path_fails() {
     for seed in 0..20 {
         let setup = Setup::default().with(|c| c.timestamps = seed % 2 == 0);
         let path = Path { rate: Some(Rate::from_bits_per_sec(10_000_000)), ..Path::clean(ms(10)) };
@@ -259,7 +259,7 @@ fn a_path_that_dies_is_given_up_honestly() {
         pipe.run(hours(24));
         assert_eq!(pipe.sides[0].aborted(), Some(AbortReason::Timeout), "{}", pipe.report());
         assert_eq!(pipe.connection(0).state(), State::Closed);
-        // The receiver has nothing outstanding and no keepalive: it waits, and claims nothing.
+        // The receiver has nothing outstanding and no keepalive: it waits, and reports nothing.
         assert_eq!((pipe.sides[1].finished(), pipe.sides[1].aborted()), (false, None), "{}", pipe.report());
     }
 }
@@ -279,7 +279,7 @@ fn a_dead_receiver_is_noticed_by_keepalive() {
     pipe.sides[1].endpoint.connection.listen();
     pipe.sides[0].endpoint.connection.connect(Instant::ZERO);
     pipe.run(Instant::ZERO + Duration::from_secs(300));
-    assert!(pipe.sides.iter().all(|s| s.aborted().is_none()), "probes are answered: {}", pipe.report());
+    assert!(pipe.sides.iter().all(|s| s.aborted().is_none()), "probes are acknowledged: {}", pipe.report());
     pipe.paths.iter_mut().for_each(|p| p.loss = 1.0);
     pipe.run(hours(1));
     assert!(
@@ -290,7 +290,7 @@ fn a_dead_receiver_is_noticed_by_keepalive() {
 }
 
 #[test]
-fn nobody_there_means_a_failure_to_connect() {
+fn connecting_without_a_peer_fails() {
     let setup = Setup::default();
     let paths = [Path { loss: 1.0, ..Path::clean(ms(10)) }; 2];
     let mut pipe = Pipe::new([&setup, &setup], [Plan::send(10), Plan::receive()], paths, 1);

@@ -1,4 +1,4 @@
-//! What held a sender back, as a capture tells it, against transfers where that is known.
+//! What limited a sender, as inferred from a capture, in transfers where that is known.
 
 use std::ops::ControlFlow;
 
@@ -46,7 +46,7 @@ impl Captured {
         &self.report.connections[0].directions[0]
     }
 
-    /// Shares of the connection's time; they add up to it.
+    /// Shares of the connection's time, checked to add up to it.
     fn shares(&self) -> Vec<(&'static str, f64)> {
         let c = &self.report.connections[0];
         for d in &c.directions {
@@ -64,7 +64,7 @@ impl Captured {
 
 fn setup(recovery: &str) -> Setup {
     Setup::default()
-        .but(|s| s.recovery = choose(recovery))
+        .with_policies(|s| s.recovery = choose(recovery))
         .with(|c| (c.mss, c.sack) = (1000, recovery == "sack"))
 }
 
@@ -95,7 +95,7 @@ fn a_bulk_transfer_waits_for_its_congestion_window() {
 }
 
 #[test]
-fn slow_start_is_what_its_sender_says() {
+fn slow_start_is_recognised() {
     let s = setup("sack");
     // No loss: the window opens until everything is sent.
     let c = captured([&s, &s], [Plan::send(400_000), Plan::receive()], link(1000, ms(50)), &[]);
@@ -123,7 +123,7 @@ fn a_slow_reader_is_seen() {
 }
 
 #[test]
-fn waiting_for_timeouts_is_what_the_sender_waited() {
+fn time_in_timeouts_is_what_the_sender_waited() {
     for end in [700, 2500, 6000] {
         let s = setup("sack");
         let outage = Script::Outage { start: at(300), end: at(end) };
@@ -149,18 +149,18 @@ fn a_probe_repairs_tail_losses_and_not_outages() {
     assert_eq!(remedies(tail, "newreno"), [None], "RFC 8985 needs SACK");
     let twice = Script::Lost { offset: 98_000, len: 2_000, times: 2 };
     assert_eq!(remedies(twice, "sack")[0], None, "the retransmission was lost too");
-    // The last segment and the FIN arrive behind it: two duplicate acks, and nothing else to send.
+    // The last segment and the FIN arrive after it: two duplicate acks, and nothing else to send.
     let early = Script::Lost { offset: 98_000, len: 1_000, times: 1 };
     assert_eq!(remedies(early, "sack"), [Some(Remedy::EarlyRetransmit)]);
 }
 
 #[test]
-fn new_segments_on_the_first_duplicate_acks_would_have_called_forth_the_third() {
+fn new_segments_on_the_first_duplicate_acks_would_have_elicited_the_third() {
     // A first window of four segments, of which two are lost: two duplicate acks, and more to send (RFC
     // 3042).
     let lost = Script::Lost { offset: 0, len: 2_000, times: 1 };
     let run = |limited_transmit: &str| {
-        let s = setup("newreno").but(|s| {
+        let s = setup("newreno").with_policies(|s| {
             s.window.set("initial_window", "rfc5681").unwrap();
             s.recovery.set("limited_transmit", limited_transmit).unwrap();
         });
@@ -175,7 +175,7 @@ fn new_segments_on_the_first_duplicate_acks_would_have_called_forth_the_third() 
     };
     let (without, with) = (run("false"), run("true"));
     assert_eq!(without.0, [Some(Remedy::LimitedTransmit)]);
-    assert_eq!((with.0, with.1), (vec![], 2), "the sender that does so waits for no timer");
+    assert_eq!((with.0, with.1), (vec![], 2), "a sender with limited transmit does not wait for the timer");
 }
 
 #[test]

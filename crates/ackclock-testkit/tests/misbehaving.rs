@@ -1,4 +1,4 @@
-//! Receivers that cheat to make their sender faster (Savage et al. 1999), and what senders make of them.
+//! Receivers that misbehave to make their sender faster (Savage et al. 1999), and how senders respond.
 
 use ackclock_testkit::pipe::{Path, Pipe, Plan};
 use ackclock_testkit::timeline::{Timeline, seg};
@@ -7,7 +7,8 @@ use ackclock_units::{Duration, Instant, Rate};
 
 /// Segments of 1000 bytes; the window begins with ten.
 fn sender(recovery: &str, window: &str, sack: bool) -> Setup {
-    let setup = Setup::default().but(|s| (s.recovery, s.window) = (choose(recovery), choose(window)));
+    let setup =
+        Setup::default().with_policies(|s| (s.recovery, s.window) = (choose(recovery), choose(window)));
     setup.with(|c| (c.mss, c.sack) = (1000, sack))
 }
 
@@ -22,8 +23,8 @@ fn receiver(divide: u32, repeat: u32, ahead: u32) -> Setup {
     setup
 }
 
-/// What the client sends within so many milliseconds over a path of 20 ms: data segments, and its window in
-/// the end (segments).
+/// Data segments that the client sends in `time` ms over a path of 20 ms, and its window at the end
+/// (segments).
 fn sends(client: &Setup, server: &Setup, time: u64) -> (u64, u64) {
     let path =
         Path { rate: Some(Rate::from_bits_per_sec(20_000_000)), ..Path::clean(Duration::from_millis(10)) };
@@ -47,7 +48,7 @@ fn dividing_acks_opens_no_window_that_counts_bytes() {
         let (honest, divided) = (ends(window, 1), ends(window, 10));
         assert!(divided <= honest + 1, "{window:?}: {divided} segments, honestly {honest}");
     }
-    // By acks, congestion avoidance follows their number.
+    // Counting acks, congestion avoidance grows with their number.
     let by_acks = [&avoidance[..], &[("byte_counting", "false")]].concat();
     let (honest, divided) = (ends(&by_acks, 1), ends(&by_acks, 10));
     assert!(divided > 4 * honest, "{divided} segments, honestly {honest}");
@@ -55,8 +56,8 @@ fn dividing_acks_opens_no_window_that_counts_bytes() {
 
 #[test]
 fn forged_duplicate_acks_release_no_more_than_true_ones() {
-    // Twenty are out, the first is lost: nineteen duplicate acks, of which the later ones release a segment
-    // each (RFC 5681 §3.2 step 4 and its note).
+    // Twenty are outstanding, the first is lost: nineteen duplicate acks, of which the later ones release a
+    // segment each (RFC 5681 §3.2 step 4 and its note).
     let released = |forged: u64| {
         let mut t = Timeline::new(&sender("newreno", "reno", false).with(|c| c.window_scaling = false));
         t.connect();
@@ -71,7 +72,7 @@ fn forged_duplicate_acks_release_no_more_than_true_ones() {
     };
     let honest = released(0);
     assert!((8..=12).contains(&honest), "{honest}");
-    // Those that come within a round trip of the first stand for nothing that can have arrived.
+    // Acks within a round trip of the first one cannot acknowledge data that has arrived.
     assert_eq!([10, 100, 1900].map(released), [honest; 3]);
 }
 
@@ -88,7 +89,7 @@ fn repeated_acks_gain_nothing_from_a_stack_with_sack() {
 }
 
 #[test]
-fn acks_of_what_was_never_sent_are_turned_down() {
+fn acks_of_data_never_sent_are_rejected() {
     // RFC 9293 §3.10.7.4: "If the ACK acks something not yet sent, then send an ACK, drop the segment".
     let (honest, early) = (
         sends(&sender("sack", "reno", true), &receiver(1, 0, 0), 100),
@@ -99,7 +100,7 @@ fn acks_of_what_was_never_sent_are_turned_down() {
 
 #[test]
 fn optimistic_acks_open_the_window_sooner() {
-    // Nothing in the protocol of today tells them from true ones (docs/departures.md).
+    // Today's protocol cannot distinguish them from correct ones (docs/departures.md).
     let client = sender("sack", "reno", true);
     let (honest, early) =
         (sends(&client, &receiver(1, 0, 0), 100), sends(&client, &receiver(1, 0, 5000), 100));

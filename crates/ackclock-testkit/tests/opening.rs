@@ -40,10 +40,10 @@ fn three_way_handshake_from_both_ends() {
 }
 
 #[test]
-fn a_listener_answers_strays_and_resets_by_the_book() {
+fn a_listener_responds_to_stray_segments_and_ignores_resets() {
     let mut t = Timeline::new(&plain());
     t.as_mut().listen();
-    // RFC 9293 §3.10.7.2: RST ignored, ACK answered with RST, anything else dropped.
+    // RFC 9293 §3.10.7.2: a RST is ignored, an ACK elicits a RST, anything else is dropped.
     t.inject(0, seg("R"));
     t.inject(0, seg("."));
     let reset = t.expect(0, seg("R").seq(1));
@@ -55,11 +55,11 @@ fn a_listener_answers_strays_and_resets_by_the_book() {
 }
 
 #[test]
-fn a_syn_sent_believes_only_what_acknowledges_its_syn() {
+fn syn_sent_accepts_only_segments_that_acknowledge_the_syn() {
     let mut t = Timeline::new(&plain());
     t.connect();
     t.expect(0, seg("S"));
-    // RFC 9293 §3.10.7.3: an unacceptable ACK is answered with a RST at its number, and nothing else happens.
+    // RFC 9293 §3.10.7.3: an unacceptable ACK elicits a RST with its number, and nothing else happens.
     for ack in [0, 2, 77] {
         t.inject(0, seg("S.").ack(ack));
         t.expect(0, seg("R").seq(ack));
@@ -97,7 +97,7 @@ fn a_simultaneous_open_ends_established() {
 }
 
 #[test]
-fn a_syn_is_sent_again_with_doubled_intervals_until_its_retries_end() {
+fn a_syn_is_retransmitted_with_doubled_intervals_up_to_its_limit() {
     for (retries, moments, end) in [
         (3, &[0, 1000, 3000, 7000][..], 15_000),
         (5, &[0, 1000, 3000, 7000, 15_000, 31_000][..], 63_000),
@@ -118,8 +118,8 @@ fn a_syn_is_sent_again_with_doubled_intervals_until_its_retries_end() {
 }
 
 #[test]
-fn without_backoff_a_syn_is_sent_again_at_even_intervals() {
-    let setup = plain().but(|s| s.backoff = choose("none"));
+fn without_backoff_a_syn_is_retransmitted_at_even_intervals() {
+    let setup = plain().with_policies(|s| s.backoff = choose("none"));
     let mut t = Timeline::new(&setup);
     t.connect();
     for at in [0, 1000, 2000, 3000, 4000, 5000, 6000] {
@@ -130,12 +130,12 @@ fn without_backoff_a_syn_is_sent_again_at_even_intervals() {
 }
 
 #[test]
-fn a_syn_ack_is_sent_again_and_given_up() {
+fn a_syn_ack_is_retransmitted_up_to_its_limit() {
     let mut t = Timeline::new(&plain().with(|c| c.syn_retries = 2));
     t.as_mut().listen();
     t.inject(0, seg("S"));
     t.expect(0, seg("S.").ack(1));
-    // The peer's SYN again: so is our answer.
+    // The peer retransmits its SYN, and we our SYN-ACK.
     t.inject(500, seg("S"));
     t.expect(500, seg("S.").ack(1));
     t.expect_within(1000, 1500, seg("S.").ack(1));
@@ -175,7 +175,7 @@ fn without_a_lost_syn_the_handshake_gives_the_first_sample() {
 
 #[test]
 fn segment_size_is_the_smaller_one_less_the_options_that_every_segment_carries() {
-    // A peer that announces next to nothing is not followed down to nothing (docs/departures.md).
+    // There is a floor for tiny announced sizes (docs/departures.md).
     for (announced, timestamps, expected) in [
         (Some(700), false, 700),
         (Some(9000), false, 1460),
@@ -204,16 +204,16 @@ fn options_that_the_peer_did_not_offer_are_not_used() {
     let mut t = Timeline::connected(&all, seg("S.").mss(1460).window(1000));
     t.write(10);
     t.expect(0, seg("P.").no_timestamps().window(65_535));
-    // Out of order, and no SACK to say so.
+    // Out of order, without a SACK block.
     t.inject(10, seg(".").seq(100).ack(11).len(10));
     t.expect(10, seg(".").ack(1).no_sack());
 
-    // Passively: a SYN without options gets a SYN-ACK without them.
+    // Passive open: a SYN without options elicits a SYN-ACK without them.
     let mut t = Timeline::new(&all);
     t.as_mut().listen();
     t.inject(0, seg("S").mss(1460));
     t.expect(0, seg("S.").no_scale().sack_permitted(false).no_timestamps());
-    // And one with them all gets them all.
+    // A SYN with all options elicits a SYN-ACK with all of them.
     let mut t = Timeline::new(&all);
     t.as_mut().listen();
     t.inject(0, seg("S").mss(1460).scale(3).sack_permitted(true).timestamps(77, 0));
@@ -222,15 +222,16 @@ fn options_that_the_peer_did_not_offer_are_not_used() {
 
 #[test]
 fn data_on_a_syn_is_kept_until_the_handshake_is_done() {
-    // RFC 9293 §3.10.7.2: text with a SYN is allowed. It may be kept or come again; it must not arrive twice.
+    // RFC 9293 §3.10.7.2: text with a SYN is allowed. It may be kept or retransmitted; it must not be
+    // delivered twice.
     let mut t = Timeline::new(&plain());
     t.as_mut().listen();
     t.inject(0, seg("S").len(5));
-    let answer = t.expect(0, seg("S."));
-    let kept = answer.ack.0.wrapping_sub(50_000) - 1;
+    let reply = t.expect(0, seg("S."));
+    let kept = reply.ack.0.wrapping_sub(50_000) - 1;
     assert!(kept == 0 || kept == 5, "acknowledges the SYN alone or all of it: {kept}");
-    // RFC 9293 §3.5: the SYN may be an old duplicate, so that nothing of it is handed out before the
-    // handshake has shown that it is not.
+    // RFC 9293 §3.5: the SYN may be an old duplicate, so none of its data is delivered before the handshake
+    // is complete.
     t.expect_no_event();
     assert_eq!((t.endpoint.connection.readable(), t.as_mut().read(ms(0), &mut [0; 9])), (0, 0));
     assert_eq!(t.as_mut().read_counted(ms(0), 9), 0);
@@ -241,7 +242,7 @@ fn data_on_a_syn_is_kept_until_the_handshake_is_done() {
 }
 
 #[test]
-fn what_was_written_before_the_handshake_leaves_after_it() {
+fn data_written_before_the_handshake_is_sent_after_it() {
     let mut t = Timeline::new(&plain());
     t.connect();
     t.expect(0, seg("S"));
@@ -253,7 +254,7 @@ fn what_was_written_before_the_handshake_leaves_after_it() {
 }
 
 #[test]
-fn the_user_timeout_ends_an_open_that_nobody_answers() {
+fn the_user_timeout_ends_an_open_without_a_reply() {
     let mut t = Timeline::new(&plain().with(|c| c.user_timeout = ackclock_units::Duration::from_secs(5)));
     t.connect();
     t.run_to(5000);

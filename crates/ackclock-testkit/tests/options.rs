@@ -1,4 +1,4 @@
-//! What options do on a running connection: timestamps and PAWS, SACK and DSACK, ECN.
+//! Options on an established connection: timestamps and PAWS, SACK and DSACK, ECN.
 
 use ackclock_engine::{Config, RttSampling, State};
 use ackclock_policy::AckPolicy;
@@ -10,17 +10,18 @@ fn syn_ack() -> Seg {
     seg("S.").ack(1).mss(1012).sack_permitted(true)
 }
 
-/// With timestamps; the peer's clock stood at 1000 in its SYN-ACK.
+/// With timestamps; TSval of the peer's SYN-ACK is 1000.
 fn stamped() -> Timeline {
     let setup = Setup::default()
         .with(|c| (c.timestamps, c.window_scaling) = (true, false))
-        .but(|s| s.ack = choose("every"));
+        .with_policies(|s| s.ack = choose("every"));
     Timeline::connected(&setup, syn_ack().timestamps(1000, 1))
 }
 
 /// Without timestamps, with SACK.
 fn sacked() -> Timeline {
-    let setup = Setup::default().with(|c| c.window_scaling = false).but(|s| s.ack = choose("every"));
+    let setup =
+        Setup::default().with(|c| c.window_scaling = false).with_policies(|s| s.ack = choose("every"));
     Timeline::connected(&setup, syn_ack().mss(1000))
 }
 
@@ -56,7 +57,7 @@ fn the_echo_follows_what_was_acknowledged_last() {
 }
 
 #[test]
-fn an_older_timestamp_is_a_stray() {
+fn a_segment_with_an_older_timestamp_is_dropped() {
     // RFC 7323 §5.3 R1: dropped, acknowledged.
     let mut t = stamped();
     t.inject(10, seg("P.").seq(1).len(10).timestamps(2000, 1));
@@ -64,19 +65,20 @@ fn an_older_timestamp_is_a_stray() {
     t.inject(20, seg("P.").seq(11).len(10).timestamps(1999, 1));
     t.expect(20, seg(".").ack(11).echo(2000));
     t.read(10);
-    assert_eq!(t.endpoint.connection.readable(), 0, "an old duplicate in the window is not taken");
+    assert_eq!(t.endpoint.connection.readable(), 0, "an old duplicate in the window is not delivered");
     t.inject(30, seg("P.").seq(11).len(10).timestamps(2000, 1));
     t.read(10);
 }
 
 #[test]
-fn a_wrapped_clock_is_newer_and_an_outdated_one_is_believed() {
-    let setup = Setup::default().with(|c| c.timestamps = true).but(|s| s.ack = choose("every"));
+fn a_wrapped_clock_is_newer_and_an_outdated_one_is_accepted() {
+    let setup = Setup::default().with(|c| c.timestamps = true).with_policies(|s| s.ack = choose("every"));
     let mut t = Timeline::connected(&setup, syn_ack().timestamps(u32::MAX - 5, 1));
     t.inject(10, seg("P.").seq(1).len(10).timestamps(3, 1));
     t.expect(10, seg(".").ack(11).echo(3));
     t.read(10);
-    // RFC 7323 §5.5: after more than 24 days the peer's clock may have turned by half; what it says counts.
+    // RFC 7323 §5.5: after more than 24 days the peer's clock may have advanced by half its range; its
+    // timestamp counts.
     let days = 25 * 86_400_000;
     t.inject(days, seg("P.").seq(11).len(10).timestamps(0x8000_0010, 1));
     t.expect(days, seg(".").ack(21));
@@ -95,7 +97,7 @@ fn a_segment_without_the_negotiated_timestamps_is_dropped_but_a_reset_counts() {
 }
 
 #[test]
-fn an_old_timestamp_does_not_shield_from_a_reset() {
+fn a_reset_with_an_old_timestamp_counts() {
     // RFC 7323 §5.3: PAWS does not apply to a RST.
     let mut t = stamped();
     t.inject(10, seg("R").seq(1).timestamps(5, 1));
@@ -103,9 +105,9 @@ fn an_old_timestamp_does_not_shield_from_a_reset() {
 }
 
 #[test]
-fn timestamps_tell_a_retransmission_from_its_original() {
-    // RFC 7323 §4: the sample of a retransmitted segment is that of the copy echoed; RFC 3522: an echo older
-    // than it means it was not needed.
+fn timestamps_distinguish_a_retransmission_from_its_original() {
+    // RFC 7323 §4: the sample of a retransmitted segment is that of the transmission echoed; RFC 3522: an
+    // echo older than the retransmission means that it was spurious.
     let mut t = stamped();
     t.write(1000);
     let original = t.expect(0, seg("P.").len(1000)).options.timestamps.unwrap().tsval;
@@ -156,14 +158,14 @@ fn without_karns_rule_a_timing_goes_on_through_retransmissions() {
 }
 
 #[test]
-fn an_old_receiver_lets_what_is_out_of_order_wait_for_its_clock() {
-    // 4.3BSD before fast retransmit; since then a gap is told at once (RFC 5681 §4.2).
+fn an_old_receiver_delays_acks_of_out_of_order_segments() {
+    // 4.3BSD before fast retransmit; since then a gap is acknowledged at once (RFC 5681 §4.2).
     for hold in ["true", "false"] {
         let mut ack = choose::<dyn AckPolicy>("bsd43");
         ack.set("hold_out_of_order", hold).expect("a flag");
         let setup = Setup::default()
             .with(|c| (c.window_scaling, c.sack) = (false, false))
-            .but(|s| s.ack = ack.clone());
+            .with_policies(|s| s.ack = ack.clone());
         let mut t = Timeline::connected(&setup, seg("S.").ack(1).mss(1000));
         t.inject(10, seg(".").seq(1001).len(1000));
         if hold == "true" {
@@ -187,11 +189,11 @@ fn holes_are_reported_the_latest_first() {
     t.expect(2, seg(".").ack(1).sack(5001, 6001).sack(3001, 4001).sack(1001, 2001));
     t.inject(3, seg(".").seq(7001).len(1000));
     t.expect(3, seg(".").ack(1).sack(7001, 8001).sack(5001, 6001).sack(3001, 4001).sack(1001, 2001));
-    // A fifth pushes out the oldest; one that grows comes first.
+    // A fifth block replaces the oldest; one that grows comes first.
     t.inject(4, seg(".").seq(9001).len(1000));
     t.expect(4, seg(".").sack(9001, 10_001).sack(7001, 8001).sack(5001, 6001).sack(3001, 4001));
     t.inject(5, seg(".").seq(4001).len(1000));
-    // And one that was pushed out comes back where there is room.
+    // A replaced block is reported again when there is room.
     t.expect(5, seg(".").sack(3001, 6001).sack(9001, 10_001).sack(7001, 8001).sack(1001, 2001));
     t.inject(6, seg(".").seq(1).len(1000));
     t.expect(6, seg(".").ack(2001).sack(3001, 6001).sack(9001, 10_001).sack(7001, 8001));
@@ -216,7 +218,7 @@ fn with_timestamps_there_is_room_for_three_blocks() {
 }
 
 #[test]
-fn what_came_twice_is_said_once_and_first() {
+fn a_duplicate_segment_is_reported_once_and_first() {
     // RFC 2883 §4: below the acknowledgment, inside a hole's far side, and both.
     let mut t = sacked();
     t.inject(0, seg(".").seq(1).len(1000));
@@ -251,11 +253,11 @@ fn a_dsack_after_the_hole_is_filled_reports_only_itself() {
 }
 
 #[test]
-fn sack_blocks_that_make_no_sense_do_no_harm() {
+fn invalid_sack_blocks_do_no_harm() {
     let mut t = sacked();
     t.write(5000);
     t.take_sent();
-    // Upside down, never sent, below the acknowledgment, everything, slices of segments.
+    // Reversed, never sent, below the acknowledgment, everything, parts of segments.
     for (i, (start, end)) in
         [(3001, 2001), (50_000, 60_000), (1, 1), (0x8000_0000, 0x8000_1000), (1501, 1702), (0, u32::MAX)]
             .into_iter()
@@ -272,15 +274,15 @@ fn sack_blocks_that_make_no_sense_do_no_harm() {
 }
 
 #[test]
-fn a_receiver_that_reneges_is_served() {
-    // RFC 2018 §8: SACKed data may be thrown away by the receiver; after a timeout it is sent again.
+fn data_is_retransmitted_to_a_receiver_that_reneges() {
+    // RFC 2018 §8: the receiver may discard SACKed data; after a timeout it is retransmitted.
     let mut t = sacked();
     t.write(4000);
     t.take_sent();
     t.inject(10, seg(".").ack(1).sack(1001, 4001));
     t.run_to(900);
     t.take_sent();
-    // The first segment arrives after all, and what was SACKed is gone.
+    // The first segment arrives, and the SACKed data was discarded.
     t.inject(900, seg(".").ack(1001));
     t.run_to(200_000);
     let again: Vec<u32> = t.take_sent().iter().map(|(_, s)| s.seq.0 - 1000).collect();
@@ -288,11 +290,13 @@ fn a_receiver_that_reneges_is_served() {
 }
 
 fn ecn() -> Setup {
-    Setup::default().with(|c| (c.ecn, c.window_scaling) = (true, false)).but(|s| s.ack = choose("every"))
+    Setup::default()
+        .with(|c| (c.ecn, c.window_scaling) = (true, false))
+        .with_policies(|s| s.ack = choose("every"))
 }
 
 #[test]
-fn ecn_is_asked_for_and_agreed_to() {
+fn ecn_is_negotiated() {
     // RFC 3168 §6.1.1.
     let mut t = Timeline::connected(&ecn(), seg("SE.").ack(1).mss(1000));
     t.write(1000);
@@ -309,9 +313,9 @@ fn ecn_is_asked_for_and_agreed_to() {
 
 #[test]
 fn ecn_is_not_used_without_agreement() {
-    for answer in ["S.", "SEW."] {
-        // A SYN-ACK that reflects both flags is broken equipment, not consent (§6.1.1).
-        let mut t = Timeline::connected(&ecn(), seg(answer).ack(1).mss(1000));
+    for reply in ["S.", "SEW."] {
+        // A SYN-ACK that reflects both flags comes from broken equipment, and does not agree (§6.1.1).
+        let mut t = Timeline::connected(&ecn(), seg(reply).ack(1).mss(1000));
         t.write(1000);
         t.expect(0, seg(".").len(1000).ecn(Ecn::NotEct));
     }
@@ -319,7 +323,7 @@ fn ecn_is_not_used_without_agreement() {
     t.as_mut().listen();
     t.inject(0, seg("S").mss(1000));
     t.expect(0, seg("S."));
-    // One that does not want it does not agree.
+    // A server without ECN does not agree.
     let mut t = Timeline::new(&ecn().with(|c| c.ecn = false));
     t.as_mut().listen();
     t.inject(0, seg("SEW").mss(1000));
@@ -353,7 +357,7 @@ fn congestion_experienced_is_echoed_until_the_sender_reduced() {
 }
 
 #[test]
-fn an_echo_reduces_the_window_once_per_window_and_says_so() {
+fn an_echo_reduces_the_window_once_per_window_and_sets_cwr() {
     // RFC 3168 §6.1.2.
     let mut t = Timeline::connected(&ecn(), seg("SE.").ack(1).mss(1000));
     t.write(60_000);

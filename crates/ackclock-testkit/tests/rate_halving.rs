@@ -5,12 +5,11 @@ use ackclock_policy::{Chosen, LossRecovery, Phase};
 use ackclock_testkit::timeline::{Timeline, ms, seg};
 use ackclock_testkit::{Setup, choose};
 
-/// A sender with a window of so many segments in flight, and a receiver that acknowledges every one of them,
-/// 100 ms later.
+/// A sender with a full window in flight, and a receiver that acknowledges every segment 100 ms later.
 struct Path {
     t: Timeline,
     got: Vec<bool>,
-    /// Acks are sent so many times.
+    /// How many times each ack is sent.
     copies: u32,
 }
 
@@ -23,7 +22,7 @@ fn recovery(name: &str, params: &[(&str, &str)]) -> Chosen<dyn LossRecovery> {
 }
 
 fn setup(window: u32, recovery: Chosen<dyn LossRecovery>) -> Setup {
-    Setup::default().but(|s| {
+    Setup::default().with_policies(|s| {
         s.recovery = recovery;
         s.window.set("initial_window", "segments").expect("declared");
         s.window.set("initial_segs", &window.to_string()).expect("declared");
@@ -38,7 +37,7 @@ impl Path {
         Self::of(&setup(window, recovery), window)
     }
 
-    /// Everything that `setup` lets go at once has been sent, and nothing of it arrived.
+    /// The whole window of `setup` has been sent, and nothing of it arrived.
     fn of(setup: &Setup, window: u32) -> Self {
         let mut t = Timeline::connected(setup, seg("S.").ack(1).mss(1000).sack_permitted(setup.config.sack));
         t.write(200_000);
@@ -49,7 +48,7 @@ impl Path {
         Self { t, got: vec![false; 300], copies: 1 }
     }
 
-    /// Segment `i` arrives, and its ack comes at `at` milliseconds. Which segments that releases.
+    /// Segment `i` arrives, and its ack at `at` milliseconds. Returns the segments that the ack releases.
     fn arrives(&mut self, at: u64, i: u32) -> Vec<u32> {
         self.got[i as usize] = true;
         let una = self.got.iter().position(|got| !got).expect("never all") as u32;
@@ -81,7 +80,7 @@ impl Path {
             .collect()
     }
 
-    /// Segments `from` to `to` arrive but for those `lost`, a millisecond apart from `at` on. What each ack
+    /// Segments `from` to `to` except `lost` arrive, a millisecond apart from `at` on. Returns what each ack
     /// released.
     fn window(&mut self, at: u64, from: u32, to: u32, lost: &[u32]) -> Vec<Vec<u32>> {
         (from..to)
@@ -109,7 +108,7 @@ fn the_window_after_the_round_trip_is_half_of_what_was_not_lost() {
     // M-E15: (cwnd, loss) -> floor((cwnd - loss) / 2).
     for (cwnd, loss, new) in [(20, 1, 9), (20, 4, 8), (21, 1, 10), (10, 5, 2), (4, 1, 1)] {
         let lost: Vec<u32> = (0..loss).collect();
-        // RFC 6675's estimate of what is in the network may go with it as well as FACK's.
+        // With RFC 6675's estimate of what is in the network as well as FACK's.
         for name in ["fack", "sack"] {
             let mut p = Path::new(cwnd, recovery(name, UNBOUNDED));
             let sent = p.window(100, 0, cwnd, &lost);
@@ -117,7 +116,7 @@ fn the_window_after_the_round_trip_is_half_of_what_was_not_lost() {
             assert_eq!(
                 sent.concat().len() as u64,
                 new,
-                "as many segments left, one for every two acks: {sent:?}"
+                "as many segments were sent, one for every two acks: {sent:?}"
             );
         }
         // With the bounds, no less than two segments (M-A11).
@@ -128,17 +127,17 @@ fn the_window_after_the_round_trip_is_half_of_what_was_not_lost() {
 }
 
 #[test]
-fn one_loss_is_repaired_without_losing_the_clock() {
+fn one_loss_is_repaired_without_losing_the_ack_clock() {
     let mut p = Path::new(20, recovery("fack", HALVING));
     let sent = p.window(100, 0, 20, &[0]);
-    // Nothing for an odd ack, and for the even ones first a new segment: the third duplicate has not come
+    // Odd acks release nothing. The first even one releases new data: the third duplicate has not arrived
     // yet.
     let due = [20, 0, 21, 22, 23, 24, 25, 26, 27];
     let want: Vec<Vec<u32>> =
         (1..20).map(|n| if n % 2 == 0 { vec![due[n / 2 - 1]] } else { vec![] }).collect();
     assert_eq!(sent, want, "{}", p.t);
     assert_eq!((p.view().phase, p.cwnd()), (Phase::Recovery, 9000));
-    // A round trip later the repair arrives, and from then on a segment leaves for every ack.
+    // A round trip later the retransmission arrives, and from then on a segment is sent for every ack.
     assert_eq!(p.arrives(202, 20), [28]);
     assert_eq!(p.arrives(204, 0), [29]);
     assert_eq!((p.view().phase, p.view().window.ssthresh), (Phase::Open, 9000));
@@ -177,7 +176,7 @@ fn several_holes_are_repaired_in_one_episode() {
 
 #[test]
 fn a_hole_waits_for_three_segments_above_it() {
-    // M-A9: 0 and 15 are missing. 0 is resent once 1 to 3 are SACKed, 15 not before 16 to 18 are.
+    // M-A9: 0 and 15 are missing. 0 is retransmitted once 1 to 3 are SACKed, 15 not before 16 to 18 are.
     let mut p = Path::new(20, recovery("fack", HALVING));
     assert!(p.window(100, 1, 18, &[15]).concat().iter().all(|i| *i != 15), "{}", p.t);
     let sent = [p.arrives(130, 18), p.arrives(131, 19)].concat();
@@ -193,7 +192,7 @@ fn reordering_below_the_threshold_costs_nothing() {
     let sent = [p.arrives(100, 1), p.arrives(101, 2)];
     assert_eq!(sent, [vec![], vec![20]]);
     let sent = p.arrives(102, 0);
-    // Three segments have arrived, and in slow start the ack of them makes room for a fourth; one went
+    // Three segments have arrived, and in slow start the ack of them makes room for a fourth; one was sent
     // already.
     assert_eq!((p.view().phase, sent.len()), (Phase::Open, 3), "{}", p.t);
     assert!(p.cwnd() >= 20_000);
@@ -202,7 +201,8 @@ fn reordering_below_the_threshold_costs_nothing() {
 
 #[test]
 fn a_lost_retransmission_is_found_without_the_timer() {
-    // M-A10: the retransmission of 0 follows 20 and is lost; when 21, 22 and 23 are SACKed, it is sent again.
+    // M-A10: the retransmission of 0 follows 20 and is lost; when 21, 22 and 23 are SACKed, 0 is
+    // retransmitted again.
     for (rule, timeouts, class) in [("reduce", 0, (0, 1)), ("resend", 0, (1, 0)), ("ignore", 1, (0, 1))] {
         let mut p = Path::new(
             20,
@@ -302,7 +302,7 @@ fn a_timeout_in_the_round_trip_begins_from_one_segment() {
     assert_eq!((p.timeouts(), p.view().phase, p.cwnd()), (1, Phase::Loss, 1000));
     let stats = p.t.endpoint.connection.stats();
     assert_eq!((stats.ca_events, stats.non_ca_events), (0, 1), "a recovery that failed");
-    // Slow start from there, and what the halving had come to is forgotten.
+    // Slow start from there; the state of rate-halving is discarded.
     p.sent();
     let sent = p.arrives(1600, 0);
     assert_eq!(sent.len(), 2, "{}", p.t);

@@ -1,5 +1,5 @@
-//! A receiver beside a model of it that knows nothing but the tables: RFC 9293 §3.4 and §3.10.7.4, RFC 5961,
-//! RFC 2018 §4, RFC 2883 §4. Segments come at random.
+//! A receiver compared with a model that implements the tables alone: RFC 9293 §3.4 and §3.10.7.4, RFC 5961,
+//! RFC 2018 §4, RFC 2883 §4. Segments are drawn at random.
 
 use ackclock_engine::State;
 use ackclock_testkit::timeline::{Seg, Timeline, seg};
@@ -7,21 +7,21 @@ use ackclock_testkit::{Setup, choose};
 use ackclock_units::Rng;
 use ackclock_wire::{Flags, Segment};
 
-/// Where the stream ends and the FIN stands.
+/// Sequence number of the FIN, after the end of the stream.
 const END: u32 = 3000;
 
-/// What should be known to a receiver of the stream. Numbers count from the peer's initial one.
+/// What a receiver of the stream should know. Numbers are relative to the peer's initial one.
 struct Model {
-    /// What has arrived, by number; the FIN is one of them.
+    /// The numbers that have arrived, the FIN among them.
     held: Vec<bool>,
     next: u32,
-    /// Right edge of the window as told.
+    /// Right edge of the window as advertised.
     edge: u32,
 }
 
-/// What an answer must be.
+/// The expected reply.
 #[derive(PartialEq, Debug)]
-enum Answer {
+enum Reply {
     Nothing,
     /// An acknowledgment; with the range that is reported as a duplicate.
     Ack(Option<(u32, u32)>),
@@ -55,8 +55,8 @@ impl Model {
         ranges
     }
 
-    /// Takes in `len` bytes at `seq`, and the FIN behind them. The part that came before, the first if there
-    /// are several.
+    /// Accepts `len` bytes at `seq`, and the FIN after them. Returns the part that arrived before, the first
+    /// if there are several.
     fn text(&mut self, seq: i64, len: u32, fin: bool) -> Option<(u32, u32)> {
         let end = seq + i64::from(len);
         let (from, to) = (seq.max(i64::from(self.next)) as u32, end.min(i64::from(self.edge)) as u32);
@@ -81,7 +81,7 @@ impl Model {
     }
 }
 
-/// The peer's numbers as the model has them.
+/// The blocks of a segment in the model's numbers.
 fn ranges_of(s: &Segment) -> Vec<(u32, u32)> {
     s.options.sack.as_slice().iter().map(|b| (b.start.0 - 50_000, b.end.0 - 50_000)).collect()
 }
@@ -91,7 +91,7 @@ fn play(seed: u64) {
     let setup = Setup::default()
         .with(|c| (c.window_scaling, c.rcv_buf, c.challenge_ack_limit) = (false, 500, 1_000_000));
     let mut t = Timeline::connected(
-        &setup.but(|s| s.ack = choose("every")),
+        &setup.with_policies(|s| s.ack = choose("every")),
         seg("S.").ack(1).mss(1000).sack_permitted(true),
     );
     let (mut m, mut read) = (Model::new(501), 0_u32);
@@ -106,88 +106,87 @@ fn play(seed: u64) {
         let old = |len: u32| {
             (len > 0 && seq + i64::from(len) <= i64::from(m.next)).then(|| (seq as u32, seq as u32 + len))
         };
-        let (s, answer): (Seg, Answer) = match kind {
-            0 => (seg("S").seq(seq as u32), Answer::Ack(None)),
+        let (s, reply): (Seg, Reply) = match kind {
+            0 => (seg("S").seq(seq as u32), Reply::Ack(None)),
             1 if seq == i64::from(m.next) => continue,
-            1 => (
-                seg("R").seq(seq as u32),
-                if acceptable(&m, 0) { Answer::Ack(None) } else { Answer::Nothing },
-            ),
+            1 => {
+                (seg("R").seq(seq as u32), if acceptable(&m, 0) { Reply::Ack(None) } else { Reply::Nothing })
+            }
             2 => (
                 seg("P").seq(seq as u32).len(len),
-                if acceptable(&m, len) { Answer::Nothing } else { Answer::Ack(old(len)) },
+                if acceptable(&m, len) { Reply::Nothing } else { Reply::Ack(old(len)) },
             ),
             3 => (
                 place.ack(2).len(len),
-                Answer::Ack(if acceptable(&m, len + u32::from(fin)) { None } else { old(len) }),
+                Reply::Ack(if acceptable(&m, len + u32::from(fin)) { None } else { old(len) }),
             ),
             _ => {
-                let answer = match (acceptable(&m, len + u32::from(fin)), len, fin) {
-                    (false, ..) => Answer::Ack(old(len)),
-                    (true, 0, false) => Answer::Nothing,
-                    (true, ..) => Answer::Ack(m.text(seq, len, fin)),
+                let reply = match (acceptable(&m, len + u32::from(fin)), len, fin) {
+                    (false, ..) => Reply::Ack(old(len)),
+                    (true, 0, false) => Reply::Nothing,
+                    (true, ..) => Reply::Ack(m.text(seq, len, fin)),
                 };
-                (place.ack(1).len(len), answer)
+                (place.ack(1).len(len), reply)
             }
         };
         t.inject(at, s);
         let sent: Vec<Segment> = t.take_sent().into_iter().map(|(_, s)| s).collect();
-        let said = format!("seed {seed}: {s:?} must bring {answer:?}\n{t}");
-        match (&answer, &sent[..]) {
-            (Answer::Nothing, []) => {}
-            (Answer::Ack(before), [ack]) => {
-                check(&m, ack, *before, (seq as u32, if kind > 3 { len } else { 0 }), &said)
+        let context = format!("seed {seed}: {s:?} must elicit {reply:?}\n{t}");
+        match (&reply, &sent[..]) {
+            (Reply::Nothing, []) => {}
+            (Reply::Ack(before), [ack]) => {
+                check(&m, ack, *before, (seq as u32, if kind > 3 { len } else { 0 }), &context)
             }
-            _ => panic!("{} segments\n{said}", sent.len()),
+            _ => panic!("{} segments\n{context}", sent.len()),
         }
         for ack in &sent {
             m.edge = m.edge.max(ack.ack.0 - 50_000 + u32::from(ack.window));
         }
         let readable = t.endpoint.connection.readable();
-        assert_eq!(readable, u64::from(m.next.min(END) - 1 - read), "{said}");
+        assert_eq!(readable, u64::from(m.next.min(END) - 1 - read), "{context}");
         if rng.chance(0.3) {
             t.read(readable as usize);
             read += readable as u32;
             for (_, update) in t.take_sent() {
-                assert_eq!(update.ack.0 - 50_000, m.next, "{said}");
+                assert_eq!(update.ack.0 - 50_000, m.next, "{context}");
                 m.edge = m.edge.max(m.next + u32::from(update.window));
             }
         }
         if m.next == END + 1 {
-            assert_eq!(t.state(), State::CloseWait, "{said}");
+            assert_eq!(t.state(), State::CloseWait, "{context}");
             return;
         }
-        assert_eq!(t.state(), State::Established, "{said}");
+        assert_eq!(t.state(), State::Established, "{context}");
     }
     panic!("seed {seed}: the stream did not end, at {}", m.next);
 }
 
-fn check(m: &Model, ack: &Segment, before: Option<(u32, u32)>, (seq, len): (u32, u32), said: &str) {
-    assert_eq!((ack.flags, ack.ack.0 - 50_000, ack.len), (Flags::ACK, m.next, 0), "{said}");
+fn check(m: &Model, ack: &Segment, before: Option<(u32, u32)>, (seq, len): (u32, u32), context: &str) {
+    assert_eq!((ack.flags, ack.ack.0 - 50_000, ack.len), (Flags::ACK, m.next, 0), "{context}");
     let (mut blocks, held) = (ranges_of(ack), m.ranges());
     if let Some(before) = before {
-        assert_eq!(blocks.first(), Some(&before), "what came before goes first\n{said}");
+        assert_eq!(blocks.first(), Some(&before), "the part that arrived before comes first\n{context}");
         blocks.remove(0);
     }
-    assert!(blocks.iter().all(|b| held.contains(b)), "{blocks:?} of {held:?}\n{said}");
-    assert!(blocks.iter().enumerate().all(|(i, b)| !blocks[..i].contains(b)), "none twice\n{said}");
-    // A FIN alone is no block; one behind data is reported with it.
+    assert!(blocks.iter().all(|b| held.contains(b)), "{blocks:?} of {held:?}\n{context}");
+    assert!(blocks.iter().enumerate().all(|(i, b)| !blocks[..i].contains(b)), "none twice\n{context}");
+    // A FIN alone is no block; one after data is reported with it.
     let data: Vec<_> = held.iter().filter(|(from, _)| *from < END).collect();
     let room = if before.is_some() { 3 } else { 4 };
     assert_eq!(
         blocks.len(),
         data.len().min(room),
-        "as many as there is room for: {blocks:?} of {held:?}\n{said}"
+        "not as many as there is room for: {blocks:?} of {held:?}\n{context}"
     );
-    // The block of the text that brought the acknowledgment comes first (RFC 2018 §4).
+    // The block of the segment that elicited the ack comes first (RFC 2018 §4).
     if let Some(range) =
         held.iter().find(|(from, to)| len > 0 && *from <= seq && seq < *to && seq + len <= *to)
     {
-        assert_eq!(blocks.first(), Some(range), "{said}");
+        assert_eq!(blocks.first(), Some(range), "{context}");
     }
 }
 
 #[test]
-fn a_receiver_does_as_the_tables_say() {
+fn a_receiver_follows_the_tables() {
     (0..300).for_each(play);
 }

@@ -16,12 +16,12 @@ fn open_with(challenges: u32) -> Timeline {
 }
 
 #[test]
-fn a_reset_at_exactly_the_next_number_is_believed() {
+fn a_reset_at_exactly_the_next_number_is_accepted() {
     let mut t = open();
     t.write(500);
     t.take_sent();
     t.inject(10, seg("R").seq(1));
-    t.expect_told(ConnectionEvent::Aborted(AbortReason::Reset));
+    t.skip_to_event(ConnectionEvent::Aborted(AbortReason::Reset));
     assert_eq!(t.state(), State::Closed);
     t.expect_silence(1_000_000);
 }
@@ -36,7 +36,7 @@ fn a_blind_reset_in_the_window_gets_a_challenge_ack() {
     }
     assert_eq!(t.state(), State::Established);
     assert_eq!(t.endpoint.connection.stats().challenge_acks, 3);
-    // The honest peer answers the challenge with a RST at the right number.
+    // A genuine peer responds to the challenge with a RST that has the right number.
     t.inject(100, seg("R").seq(1));
     assert_eq!(t.state(), State::Closed);
 }
@@ -65,7 +65,7 @@ fn a_blind_syn_gets_a_challenge_ack_whatever_its_number() {
 }
 
 #[test]
-fn data_with_an_impossible_acknowledgment_is_not_taken() {
+fn data_with_an_impossible_acknowledgment_is_discarded() {
     // RFC 5961 §5.2: below snd_una - max_snd_wnd, or above snd_nxt.
     let mut t = open();
     t.write(1000);
@@ -75,7 +75,7 @@ fn data_with_an_impossible_acknowledgment_is_not_taken() {
         t.expect(10 + i as u64, seg(".").seq(1001).ack(1).len(0));
         assert_eq!(t.endpoint.connection.readable(), 0, "ack {ack}");
     }
-    // An old one within the largest window that we ever saw is merely old: its data counts.
+    // An old one within the largest window seen is acceptable: its data counts.
     t.inject(50, seg("P.").seq(1).ack(0).len(100));
     t.read(100);
     t.inject(60, seg("P.").seq(101).ack(1001).len(100));
@@ -83,7 +83,7 @@ fn data_with_an_impossible_acknowledgment_is_not_taken() {
 }
 
 #[test]
-fn an_ack_of_what_was_never_sent_is_answered_and_changes_nothing() {
+fn an_ack_of_data_never_sent_is_acknowledged_and_changes_nothing() {
     let mut t = open();
     t.inject(0, seg(".").seq(1).ack(2));
     t.expect(0, seg(".").seq(1).ack(1));
@@ -120,13 +120,13 @@ fn challenge_acks_are_limited() {
     for i in 0..50 {
         t.inject(1100 + i, seg("S").seq(100));
     }
-    assert_eq!(t.take_sent().len(), 10, "the next second has its own");
+    assert_eq!(t.take_sent().len(), 10, "the next second has a new limit");
     assert_eq!(t.state(), State::Established);
 }
 
 #[test]
-fn two_confused_ends_do_not_answer_each_other_for_ever() {
-    // Acks from outside the window are answered, but only so many a second: two desynchronised ends would
+fn two_desynchronized_ends_do_not_loop() {
+    // Acks from outside the window are acknowledged at a limited rate: two desynchronised ends would
     // otherwise loop.
     let mut t = open_with(10);
     for i in 0..100 {
@@ -136,9 +136,9 @@ fn two_confused_ends_do_not_answer_each_other_for_ever() {
 }
 
 #[test]
-fn a_reset_while_the_handshake_runs() {
-    // A connection opened passively goes away; RFC 9293 §3.10.7.4 returns it to LISTEN, here the world's
-    // business.
+fn a_reset_during_the_handshake() {
+    // A connection opened passively is closed; RFC 9293 §3.10.7.4 returns it to LISTEN, which is the caller's
+    // task here.
     let mut t = Timeline::new(&Setup::default());
     t.as_mut().listen();
     t.inject(0, seg("S").mss(1000));
@@ -146,8 +146,7 @@ fn a_reset_while_the_handshake_runs() {
     t.inject(10, seg("R").seq(1));
     assert_eq!(t.state(), State::Closed);
     t.expect_silence(100_000);
-    // A wrong acknowledgment of the SYN-ACK is answered with a RST and does not establish (RFC 9293
-    // §3.10.7.4, fifth).
+    // A wrong acknowledgment of the SYN-ACK elicits a RST and does not establish (RFC 9293 §3.10.7.4, fifth).
     let mut t = Timeline::new(&Setup::default());
     t.as_mut().listen();
     t.inject(0, seg("S").mss(1000));
@@ -162,16 +161,16 @@ fn a_reset_while_the_handshake_runs() {
 }
 
 #[test]
-fn a_reset_with_data_waiting_tells_and_keeps_what_was_read_right() {
+fn a_reset_with_data_waiting_is_reported() {
     let mut t = open();
     t.inject(0, seg("P.").seq(1).len(100));
     t.inject(10, seg("R.").seq(101));
-    t.expect_told(ConnectionEvent::Aborted(AbortReason::Reset));
+    t.skip_to_event(ConnectionEvent::Aborted(AbortReason::Reset));
     assert_eq!(t.state(), State::Closed);
 }
 
 #[test]
-fn every_closing_state_ends_on_a_right_reset() {
+fn every_closing_state_ends_on_a_valid_reset() {
     for closing in 0..4 {
         let setup = Setup::default().with(|c| c.time_wait = Duration::from_secs(60));
         let mut t = Timeline::connected(&setup, seg("S.").ack(1).mss(1000));

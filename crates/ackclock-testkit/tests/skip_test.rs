@@ -1,4 +1,4 @@
-//! The test whether a peer acknowledges what it has not got (Sherwood, Bhattacharjee & Braud 2005).
+//! The test whether a peer acknowledges data that it has not received (Sherwood, Bhattacharjee & Braud 2005).
 
 use ackclock_engine::AbortReason;
 use ackclock_testkit::pipe::{Path, Pipe, Plan};
@@ -13,7 +13,7 @@ fn ms(n: u64) -> Duration {
 
 /// Segments of 1000 bytes, every `every`-th of which is skipped on average.
 fn tester(recovery: &str, sack: bool, every: u64) -> Setup {
-    let setup = Setup::default().but(|s| (s.recovery, s.ack) = (choose(recovery), choose("every")));
+    let setup = Setup::default().with_policies(|s| (s.recovery, s.ack) = (choose(recovery), choose("every")));
     setup.with(|c| (c.mss, c.sack, c.skip_test, c.rcv_buf) = (1000, sack, every, 60_000))
 }
 
@@ -28,7 +28,7 @@ const STACKS: [(&str, bool); 7] = [
 ];
 
 #[test]
-fn a_segment_goes_a_round_trip_late_and_is_no_loss() {
+fn a_segment_sent_a_round_trip_late_is_no_loss() {
     for (recovery, sack) in STACKS {
         let path = Path { rate: Some(Rate::from_bits_per_sec(20_000_000)), ..Path::clean(ms(20)) };
         for seed in 0..5 {
@@ -71,7 +71,7 @@ fn no_honest_receiver_is_accused() {
                     tester(recovery, sack, 8).with(|c| (c.timestamps, c.syn_retries) = (seed % 2 == 0, 20));
                 let mut pipe =
                     Pipe::new([&s, &s], [Plan::send(150_000), Plan::send(30_000)], [forth, back], seed);
-                // It checks that both have ended in order, with every byte.
+                // `transfer` checks that both sides finished with every byte.
                 pipe.transfer(Instant::ZERO + Duration::from_secs(36_000));
                 assert_eq!(
                     [0, 1].map(|i| pipe.sides[i].aborted()),
@@ -84,7 +84,7 @@ fn no_honest_receiver_is_accused() {
 }
 
 #[test]
-fn who_acknowledges_early_is_found_out() {
+fn a_receiver_that_acknowledges_early_is_detected() {
     for (recovery, sack) in STACKS {
         let mut cheat = tester("sack", sack, 0);
         cheat.ack = choose("misbehaving");
@@ -111,7 +111,7 @@ fn a_report_of_the_skipped_segment_ends_the_connection() {
         let mut t =
             Timeline::connected(&setup, seg("S.").ack(1).mss(1000).window(60_000).sack_permitted(true));
         t.write(10_000);
-        // With a mean of one the first segment is left out, whatever is drawn.
+        // With a mean of one the first segment is always skipped.
         assert_eq!(t.take_sent().len(), 9);
         let claim = if sacked { seg(".").ack(1).sack(1, 1001) } else { seg(".").ack(1001) };
         t.inject(20, claim.window(60_000));

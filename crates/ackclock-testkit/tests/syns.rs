@@ -1,4 +1,4 @@
-//! SYNs that come again, with other controls, or from both ends at once: RFC 9293 §3.10.7, RFC 7323 §2.2,
+//! Repeated SYNs, SYNs with other controls, and SYNs from both ends at once: RFC 9293 §3.10.7, RFC 7323 §2.2,
 //! Karn's rule.
 
 use ackclock_engine::{ConnectionEvent, State};
@@ -13,12 +13,12 @@ fn plain() -> Setup {
 fn stamped() -> Setup {
     Setup::default()
         .with(|c| (c.timestamps, c.window_scaling) = (true, false))
-        .but(|s| s.ack = choose("every"))
+        .with_policies(|s| s.ack = choose("every"))
 }
 
 #[test]
 fn a_syn_with_a_reset_is_no_syn() {
-    // RFC 9293 §3.10.7: the RST bit is looked at first.
+    // RFC 9293 §3.10.7: the RST bit is checked first.
     let mut t = Timeline::new(&plain());
     t.as_mut().listen();
     t.inject(0, seg("SR").mss(1000));
@@ -32,9 +32,9 @@ fn a_syn_with_a_reset_is_no_syn() {
 }
 
 #[test]
-fn another_syn_while_the_handshake_runs() {
+fn another_syn_during_the_handshake() {
     // RFC 9293 §3.10.7.4, fourth: in the window it ends a passive open, which goes back to LISTEN, and is
-    // challenged in a simultaneous one; outside it is answered with an ACK.
+    // challenged in a simultaneous one; outside it elicits an ACK.
     for (passive, seq, state) in [
         (true, 100, State::Closed),
         (true, 20_000, State::SynReceived),
@@ -73,7 +73,7 @@ fn the_window_of_a_syn_ack_is_not_scaled_in_a_simultaneous_open_either() {
         t.expect(20, seg(".").seq(seq).len(1000));
     }
     t.expect_silence(20);
-    // What follows is: 40 << 7 = 5120.
+    // The windows after it are: 40 << 7 = 5120.
     t.inject(30, seg(".").seq(1).ack(3001).window(40));
     for seq in [3001, 4001, 5001, 6001, 7001] {
         t.expect(30, seg(".").seq(seq).len(1000));
@@ -83,7 +83,7 @@ fn the_window_of_a_syn_ack_is_not_scaled_in_a_simultaneous_open_either() {
 
 #[test]
 fn a_syn_ack_that_was_sent_twice_gives_no_sample() {
-    // Karn's rule (RFC 6298 §3): whichever of the two is acknowledged, nobody knows.
+    // Karn's rule (RFC 6298 §3): it is unknown which of the two is acknowledged.
     let samples = |t: &Timeline| t.endpoint.connection.stats().rtt_samples;
     let mut t = Timeline::new(&plain());
     t.as_mut().listen();
@@ -103,12 +103,12 @@ fn a_syn_ack_that_was_sent_twice_gives_no_sample() {
     t.inject(410, seg("S.").ack(1).mss(1000));
     assert_eq!((t.state(), samples(&t)), (State::Established, 0));
 
-    // Timestamps tell (RFC 7323 §4.1).
+    // Timestamps distinguish them (RFC 7323 §4.1).
     let mut t = Timeline::new(&stamped());
     t.as_mut().listen();
     t.inject(0, seg("S").mss(1000).timestamps(100, 0));
     t.expect(0, seg("S.").echo(100));
-    // What the peer sent last is echoed (RFC 7323 §4.3: its SYN stands below what was acknowledged).
+    // The last timestamp is echoed (RFC 7323 §4.3: the SYN is below what was acknowledged).
     t.inject(500, seg("S").mss(1000).timestamps(600, 0));
     let again = t.expect(500, seg("S.").echo(600)).options.timestamps.expect("negotiated");
     t.inject(530, seg(".").seq(1).ack(1).timestamps(630, again.tsval));
@@ -124,6 +124,6 @@ fn text_on_a_syn_is_acknowledged_by_the_syn_ack_alone() {
     t.expect_silence(999);
     t.expect(1000, seg("S.").ack(6));
     t.inject(1010, seg(".").seq(6).ack(1));
-    t.expect_told(ConnectionEvent::Established);
+    t.skip_to_event(ConnectionEvent::Established);
     t.read(5);
 }

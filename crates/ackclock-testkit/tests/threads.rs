@@ -1,5 +1,4 @@
-//! A capture read on one thread and analysed on another one gives the report that a single thread gives, to
-//! the last byte.
+//! A capture that is read on one thread and analysed on another gives the same report as on a single thread.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -12,20 +11,20 @@ use ackclock_testkit::pipe::{Path as Way, Pipe, Plan, Tap};
 use ackclock_trace::Pcapng;
 use ackclock_units::{Duration, Instant, Rate};
 
-/// All that is found in a capture, as text, and what progress was told; it is stopped after so many reports
-/// of it.
+/// The report of a capture as text, the reported progress, and whether it was read to the end. Stops after
+/// `stop_after` reports of progress.
 fn found(capture: impl std::io::Read, threads: usize, stop_after: usize) -> (String, Vec<u64>, bool) {
     let mut analysis =
         Analysis::new(Options { samples: true, what_if: Timing::all(&Registry::builtin()).into() });
     analysis.list_packets(None, MOST_PACKETS);
-    let mut told = Vec::new();
+    let mut progress = Vec::new();
     let whole = analysis
         .read_on(threads, &mut Packets::new(capture).unwrap(), |bytes| {
-            told.push(bytes);
-            if told.len() < stop_after { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            progress.push(bytes);
+            if progress.len() < stop_after { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })
         .unwrap();
-    (format!("{:?}", analysis.finish()), told, whole)
+    (format!("{:?}", analysis.finish()), progress, whole)
 }
 
 /// A transfer of some 40,000 packets over a lossy path.
@@ -62,7 +61,7 @@ fn fixtures_give_the_same_on_one_thread_and_on_two() {
 }
 
 #[test]
-fn so_does_a_long_capture_whole_cut_off_or_interrupted() {
+fn a_long_capture_gives_the_same_whole_cut_off_or_interrupted() {
     let file = generated();
     let [one, two] = [1, 2].map(|threads| found(&file[..], threads, usize::MAX));
     assert!(one.1.len() >= 2, "it is long enough for two reports of progress: {:?}", one.1);

@@ -1,5 +1,5 @@
-//! What-if, against the truth: a transfer with one timer is captured, another timer is asked about, and the
-//! transfer is made again with that one.
+//! What-if, compared with the truth: a transfer with one timer is captured, the analysis predicts the waits
+//! with another timer, and the transfer is run again with that timer.
 
 use std::ops::ControlFlow;
 
@@ -19,20 +19,20 @@ fn timing(name: &str) -> Timing {
     Timing::named(&Registry::builtin(), name).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// A sender with that timer.
+/// A sender with this timer.
 fn setup(name: &str, recovery: &str, timestamps: bool) -> Setup {
     let t = timing(name);
     Setup { estimator: t.estimator.expect("an estimator"), ..Setup::default() }
-        .but(|s| (s.backoff, s.timer, s.recovery) = (t.backoff, t.timer, choose(recovery)))
+        .with_policies(|s| (s.backoff, s.timer, s.recovery) = (t.backoff, t.timer, choose(recovery)))
         .with(|c| {
             (c.timestamps, c.sack, c.mss) = (timestamps, recovery == "sack", 1000);
             c.syn_retries = 20;
         })
 }
 
-/// A transfer under a script, captured beside the client: what its timer did, and the file.
+/// A transfer under a script, captured at the client: what its timer did, and the capture.
 struct Transfer {
-    /// Expiries: when, what round, how long it had waited.
+    /// Expiries: time, round, and timeout.
     timeouts: Vec<(Instant, u32, Duration)>,
     file: Vec<u8>,
 }
@@ -90,9 +90,8 @@ fn row<'a>(report: &'a Report, timer: &str) -> &'a WhatIf {
     client(report).what_if.iter().find(|w| w.timer == timer).unwrap_or_else(|| panic!("{timer}"))
 }
 
-/// What the sender of a capture itself waited, as the capture tells it: `captured.rs` holds that against the
-/// sender's own account. `None` where the capture is read wrongly: a timer shorter than a round trip is taken
-/// for a probe.
+/// What the sender waited according to its capture; `captured.rs` compares that with the sender's own events.
+/// `None` where the capture is misread: an expiry sooner than a round trip is classified as a probe.
 fn waited(t: &Transfer) -> Option<f64> {
     let run = row(&asked(&t.file, "rfc6298"), "as-run").clone();
     (run.timeouts == t.timeouts.len() as u64).then(|| run.waited.as_secs_f64())
@@ -123,9 +122,9 @@ struct Errors {
     exact: usize,
     /// Between the least and the most.
     within: usize,
-    /// Sums: what was, what was said, and how far off case by case.
+    /// Sums: real, predicted, and the absolute error of each case.
     real: f64,
-    said: f64,
+    predicted: f64,
     off: f64,
     outside: Vec<String>,
     misread: usize,
@@ -133,22 +132,23 @@ struct Errors {
 
 impl Errors {
     fn add(&mut self, what: &str, real: f64, w: &WhatIf) {
-        let (said, least, most) =
+        let (predicted, least, most) =
             (w.waited.as_secs_f64(), w.waited_least.as_secs_f64(), w.waited_most.as_secs_f64());
         let near = |x: f64| 2e-3_f64.max(0.02 * x);
         self.cases += 1;
-        self.exact += usize::from((said - real).abs() <= near(real));
-        (self.real, self.said, self.off) =
-            (self.real + real, self.said + said, self.off + (said - real).abs());
+        self.exact += usize::from((predicted - real).abs() <= near(real));
+        (self.real, self.predicted, self.off) =
+            (self.real + real, self.predicted + predicted, self.off + (predicted - real).abs());
         if real >= least - near(least) && real <= most + near(most) {
             self.within += 1;
         } else {
-            self.outside.push(format!("{what}: {real:.3} s, said {said:.3} ({least:.3} to {most:.3})"));
+            self.outside
+                .push(format!("{what}: {real:.3} s, predicted {predicted:.3} ({least:.3} to {most:.3})"));
         }
     }
 }
 
-/// Every timer's capture asked about every other timer, under scripts of one kind.
+/// Predictions from every timer's capture for every other timer, under scripts of one kind.
 fn compare(name: &str, scripts: &[Vec<Script>], recovery: &str, timestamps: bool) -> Errors {
     let mut errors = Errors::default();
     for (seed, script) in scripts.iter().enumerate() {
@@ -169,12 +169,12 @@ fn compare(name: &str, scripts: &[Vec<Script>], recovery: &str, timestamps: bool
     }
     println!(
         "{name} ({recovery}, timestamps {timestamps}): {} cases, {} exact, {} within; {:.1} s waited, {:.1} \
-         said, {:.3} s off on average; {} misread",
+         predicted, {:.3} s off on average; {} misread",
         errors.cases,
         errors.exact,
         errors.within,
         errors.real,
-        errors.said,
+        errors.predicted,
         errors.off / errors.cases as f64,
         errors.misread
     );
@@ -215,14 +215,14 @@ fn a_thin_stream_of_linux_is_not_backed_off() {
         let script = [Script::Lost { offset: TAIL - len, len, times }];
         let [plain, thin] =
             ["rfc6298", "rfc6298+thin-linear"].map(|t| transfer(&setup(t, "sack", true), &script, 1));
-        let said = row(&asked(&plain.file, "rfc6298+thin-linear"), "rfc6298+thin-linear").clone();
-        // What was lost by count is told as the least: the path may as well have been dead for as long.
-        let (real, least) = (waited(&thin).expect("read rightly"), said.waited_least.as_secs_f64());
+        let predicted = row(&asked(&plain.file, "rfc6298+thin-linear"), "rfc6298+thin-linear").clone();
+        // Losses by count give the smallest wait: the path may as well have been dead for as long.
+        let (real, least) = (waited(&thin).expect("read correctly"), predicted.waited_least.as_secs_f64());
         assert!(
             (real - least).abs() < 0.02 * real,
-            "{len} bytes lost {times} times: {real} s, said {said:?}"
+            "{len} bytes lost {times} times: {real} s, predicted {predicted:?}"
         );
-        let backed_off = waited(&plain).expect("read rightly");
+        let backed_off = waited(&plain).expect("read correctly");
         assert_eq!(
             backed_off > 1.5 * real,
             len == 900 && times > 1,
@@ -260,7 +260,7 @@ fn delay_spikes() {
                     same += usize::from(w.spurious == real && w.timeouts == real);
                     if w.spurious != real {
                         off.push(format!(
-                            "{a} -> {b}, held until {end}: {real}, said {} of {} spurious, waited {}",
+                            "{a} -> {b}, held until {end}: {real}, predicted {} of {} spurious, waited {}",
                             w.spurious, w.timeouts, w.waited
                         ));
                     }
@@ -275,10 +275,10 @@ fn delay_spikes() {
 
 #[test]
 fn random_losses_on_average() {
-    // Losses fall elsewhere when a sender does something else, so single stalls cannot be compared, but sums
-    // over many transfers can.
+    // With another timer other packets are lost, so single stalls cannot be compared, but sums over many
+    // transfers can.
     let timers = ["rfc6298", "rfc6298(min_rto=200ms)", "rfc6298+star(3)", "jacobson88"];
-    let (mut real, mut said, mut spread) = ([0.0; 4], [[0.0; 4]; 4], [(0.0, 0.0); 4]);
+    let (mut real, mut predicted, mut spread) = ([0.0; 4], [[0.0; 4]; 4], [(0.0, 0.0); 4]);
     for seed in 0..200 {
         for (a, name) in timers.iter().enumerate() {
             let t = lossy(&setup(name, "sack", true), seed);
@@ -286,7 +286,7 @@ fn random_losses_on_average() {
             real[a] += t.timeouts.iter().map(|t| t.2.as_secs_f64()).sum::<f64>();
             for (b, other) in timers.iter().enumerate() {
                 let w = row(&report, other);
-                said[a][b] += w.waited.as_secs_f64();
+                predicted[a][b] += w.waited.as_secs_f64();
                 if a == 0 {
                     spread[b].0 += w.waited_least.as_secs_f64();
                     spread[b].1 += w.waited_most.as_secs_f64();
@@ -295,20 +295,20 @@ fn random_losses_on_average() {
         }
     }
     for (b, other) in timers.iter().enumerate() {
-        let from = said.map(|s| format!("{:.1}", s[b])).join(", ");
+        let from = predicted.map(|s| format!("{:.1}", s[b])).join(", ");
         println!(
-            "{other}: {:.1} s waited; said {from} from the captures of each timer; {:.1} to {:.1} from the \
-             first",
+            "{other}: {:.1} s waited; predicted {from} from the captures of each timer; {:.1} to {:.1} from \
+             the first",
             real[b], spread[b].0, spread[b].1
         );
-        for s in said {
+        for s in predicted {
             assert!(s[b] > 0.6 * real[b] && s[b] < 1.5 * real[b], "{other}: {} and {}", s[b], real[b]);
         }
     }
 }
 
 #[test]
-fn nothing_is_said_from_near_the_receiver() {
+fn there_is_no_estimate_from_a_capture_near_the_receiver() {
     // The retransmissions that were lost are not in such a capture.
     let script = Script::Lost { offset: 60_000, len: 900, times: 3 };
     let report = asked(&seen_at(1, path(), &setup("rfc6298", "sack", true), &[script], 0).file, "eifel");

@@ -32,7 +32,7 @@ fn a_closed_window_is_probed_with_growing_intervals() {
     let mut t = closed_after(2);
     for at in [1010, 3010, 7010, 15_010, 31_010] {
         t.expect(at, seg(".").seq(2001).len(1));
-        // The peer turns it away.
+        // The peer does not accept it.
         t.inject(at, seg(".").ack(2001).window(0));
     }
     // No longer than a minute.
@@ -43,8 +43,8 @@ fn a_closed_window_is_probed_with_growing_intervals() {
 }
 
 #[test]
-fn an_answered_probe_never_gives_up() {
-    // RFC 9293 §3.8.6.1: as long as the peer answers, the connection stays open.
+fn acknowledged_probes_never_abort_the_connection() {
+    // RFC 9293 §3.8.6.1: as long as the peer acknowledges, the connection stays open.
     let mut t = closed_after(1);
     for _ in 0..200 {
         let probe = t.expect_within(0, u64::MAX / 2_000_000, seg(".").len(1));
@@ -56,10 +56,10 @@ fn an_answered_probe_never_gives_up() {
 }
 
 #[test]
-fn unanswered_probes_do() {
+fn unacknowledged_probes_do() {
     let mut t = closed_after(1);
     t.run_to(3_600_000 * 2);
-    t.expect_told(ConnectionEvent::Aborted(AbortReason::Timeout));
+    t.skip_to_event(ConnectionEvent::Aborted(AbortReason::Timeout));
 }
 
 #[test]
@@ -67,19 +67,19 @@ fn a_window_update_sends_at_once_in_full_segments() {
     let mut t = closed_after(2);
     t.expect(1010, seg(".").seq(2001).len(1));
     t.inject(1020, seg(".").ack(2001).window(0));
-    // The probe was turned away: its byte goes again as part of a full segment.
+    // The probe was not accepted: its byte is sent again as part of a full segment.
     t.inject(1500, seg(".").ack(2001).window(3000));
     for seq in [2001, 3001, 4001] {
         t.expect(1500, seg(".").seq(seq).len(1000));
     }
     t.expect_silence(1600);
     t.inject(1600, seg(".").ack(5001).window(0));
-    // The interval begins anew.
+    // The interval starts from the beginning.
     t.expect(2600, seg(".").seq(5001).len(1));
 }
 
 #[test]
-fn a_taken_probe_goes_on_behind_it() {
+fn after_an_accepted_probe_new_data_is_sent_behind_it() {
     let mut t = closed_after(2);
     t.expect(1010, seg(".").seq(2001).len(1));
     t.inject(1020, seg(".").ack(2002).window(2000));
@@ -89,7 +89,7 @@ fn a_taken_probe_goes_on_behind_it() {
 
 #[test]
 fn a_window_that_is_closed_while_data_is_on_its_way_does_not_count_as_lost_data() {
-    // The peer closes its window with everything acknowledged, and stays alive through an hour of probes.
+    // The peer closes its window with everything acknowledged, and acknowledges an hour of probes.
     let mut t = closed_after(3);
     let mut end = 0;
     while end < 3_600_000 {
@@ -129,8 +129,8 @@ fn a_sender_does_not_send_silly_segments() {
     // 300 bytes of window open up: too little.
     t.inject(10, seg(".").ack(4001).window(300));
     t.expect_silence(500);
-    // The override timer sends what fits after a while, so that a receiver that never opens more is not
-    // waited for.
+    // The override timer sends what fits after a while, so that it does not wait for ever for a receiver that
+    // never opens more.
     t.expect_within(1000, 2000, seg(".").seq(4001).len(300));
     t.inject(2000, seg(".").ack(4301).window(4000));
     t.expect(2000, seg(".").seq(4301).len(1000));
@@ -147,7 +147,7 @@ fn a_receiver_does_not_advertise_silly_windows() {
     assert_eq!(t.take_sent().last().map(|(_, s)| (s.ack.0, s.window)), Some((54_001, 0)));
     t.read(999);
     t.expect_silence(400);
-    // A probe meets a closed window still.
+    // The window is still closed for a probe.
     t.inject(400, seg("P.").seq(4001).len(1));
     t.expect(400, seg(".").ack(4001).window(0));
     t.read(1);
@@ -159,7 +159,7 @@ fn a_receiver_does_not_advertise_silly_windows() {
 #[test]
 fn the_right_edge_never_moves_left() {
     let mut t = Timeline::connected(
-        &plain().with(|c| c.rcv_buf = 10_000).but(|s| s.ack = choose("every")),
+        &plain().with(|c| c.rcv_buf = 10_000).with_policies(|s| s.ack = choose("every")),
         syn_ack(),
     );
     let mut edge = 10_001;
@@ -177,7 +177,7 @@ fn the_right_edge_never_moves_left() {
 }
 
 #[test]
-fn what_lies_beyond_the_window_is_cut_off() {
+fn data_beyond_the_window_is_discarded() {
     let mut t = Timeline::connected(&plain().with(|c| c.rcv_buf = 1000), syn_ack());
     t.inject(0, seg("P.").seq(1).len(1400));
     t.expect_within(0, 200, seg(".").ack(1001).window(0));
@@ -201,7 +201,7 @@ fn out_of_order_data_is_bounded_by_the_window_and_holes_by_a_limit() {
         t.take_sent();
     }
     assert_eq!(t.endpoint.connection.readable(), 0);
-    // It still works.
+    // The connection still works.
     for i in 0..50 {
         t.inject(10, seg(".").seq(1 + 1000 * i).len(1000));
         t.take_sent();

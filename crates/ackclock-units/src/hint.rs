@@ -1,7 +1,7 @@
-//! What is usual, said where every packet passes: the compiler lays code out so that the usual course runs
-//! straight through. It changes no result.
+//! Branch hints for code that every packet runs: the compiler places the likely branch in line. They change
+//! no result.
 
-/// `condition`, which seldom holds.
+/// Returns `condition`, which is seldom true.
 #[inline(always)]
 pub fn seldom(condition: bool) -> bool {
     if condition {
@@ -10,7 +10,7 @@ pub fn seldom(condition: bool) -> bool {
     condition
 }
 
-/// `condition`, which mostly holds.
+/// Returns `condition`, which is mostly true.
 #[inline(always)]
 pub fn mostly(condition: bool) -> bool {
     if !condition {
@@ -19,6 +19,6 @@ pub fn mostly(condition: bool) -> bool {
     condition
 }
 
-/// The way to a call of a cold function counts as seldom taken.
+/// The compiler treats a branch with a call of a cold function as unlikely.
 #[cold]
 fn aside() {}

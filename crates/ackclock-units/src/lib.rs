@@ -1,4 +1,4 @@
-//! Time, rates, sequence numbers and seeded random streams: the words every other room speaks.
+//! Time, rates, sequence numbers and seeded random streams, used by every other crate.
 //!
 //! Instants and durations are whole nanoseconds, so two runs of one scenario compare equal bit for bit;
 //! floats appear inside formulas only, never in state that two runs compare.

@@ -2,7 +2,7 @@ use std::fmt;
 
 use crate::{Bytes, Duration, Rate};
 
-/// Why a quantity could not be read: the text met, and what would do.
+/// Why a quantity could not be parsed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParseQuantityError {
     /// The text that was given.
@@ -24,7 +24,7 @@ const RATE: &str = "a rate: give a number with a unit, such as `10Mbit/s`, `9.6k
 const BYTES: &str = "a size: give a number with a unit, such as `1460B`, `64KiB`, `10kB` or `20MB`";
 const RATIO: &str = "a ratio: give a number such as `0.01` or a percentage such as `1%`";
 
-/// Splits `12.5ms` into its number and its unit; a sign, an exponent or no number at all is refused.
+/// Splits `12.5ms` into its number and its unit; a sign, an exponent or a missing number is refused.
 fn split(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(text.len());
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn quantities_are_the_same_after_writing_and_parsing() {
         for ns in [0, 1, 1_500, 2_000_000, 61_000_000_000] {
             let d = Duration::from_nanos(ns);
             assert_eq!(parse_duration(&d.to_string()), Ok(d));

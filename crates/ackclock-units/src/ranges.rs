@@ -7,7 +7,7 @@ use crate::{SeqNumber, SeqRange};
 #[derive(Clone, Default, Debug)]
 pub struct SeqRanges(Vec<SeqRange>);
 
-/// A list of so many ranges is not kept for another time.
+/// An emptied list with this capacity or more is freed.
 const SPARE_RANGES: usize = 16;
 
 impl Deref for SeqRanges {
@@ -20,30 +20,30 @@ impl Deref for SeqRanges {
 }
 
 impl SeqRanges {
-    /// None.
+    /// An empty set.
     pub const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// Memory that the list takes, bytes.
+    /// Memory that the list uses, bytes.
     pub fn held_bytes(&self) -> u64 {
         (self.0.capacity() * size_of::<SeqRange>()) as u64
     }
 
-    /// Places of those that overlap `range` or touch it.
+    /// Indices of the ranges that overlap `range` or touch it.
     pub fn touching(&self, range: SeqRange) -> Range<usize> {
         let first = self.0.partition_point(|r| r.end < range.start);
         let past = first + self.0[first..].iter().take_while(|r| r.start <= range.end).count();
         first..past
     }
 
-    /// Adds a range, which is not empty, and answers the one that it is part of now.
+    /// Adds a non-empty range and returns the merged range that contains it.
     pub fn insert(&mut self, range: SeqRange) -> SeqRange {
         let touching = self.touching(range);
         self.join(touching, range)
     }
 
-    /// The same, where it is known which ones it [touches](SeqRanges::touching).
+    /// The same, with the indices that [`touching`](SeqRanges::touching) returned.
     pub fn join(&mut self, touching: Range<usize>, range: SeqRange) -> SeqRange {
         if touching.is_empty() {
             if self.0.len() == self.0.capacity() {
@@ -60,12 +60,12 @@ impl SeqRanges {
         union
     }
 
-    /// True when all of `range` is there.
+    /// True when the set covers all of `range`.
     pub fn cover(&self, range: SeqRange) -> bool {
         self.0.get(self.0.partition_point(|r| r.end < range.end)).is_some_and(|r| r.covers(range))
     }
 
-    /// Takes off what lies below `seq`.
+    /// Removes everything below `seq`.
     #[inline]
     pub fn forget_below(&mut self, seq: SeqNumber) {
         if !self.0.is_empty() {
@@ -82,7 +82,7 @@ impl SeqRanges {
         }
     }
 
-    /// Takes all of them off.
+    /// Removes all ranges.
     pub fn clear(&mut self) {
         self.0.clear();
         if self.0.capacity() >= SPARE_RANGES {
@@ -113,8 +113,8 @@ mod tests {
     }
 
     #[test]
-    fn they_are_what_a_set_of_numbers_is() {
-        // Around where the numbers wrap.
+    fn ranges_equal_a_set_of_numbers() {
+        // Around the wrap of the sequence space.
         let zero = u32::MAX - 100;
         let mut rng = Rng::stream(1, "ranges", 0);
         let mut below = |n: u32| (rng.unit() * f64::from(n)) as u32;

@@ -28,7 +28,7 @@ impl Rate {
         Duration::from_nanos(if ns > u64::MAX as u128 { u64::MAX } else { ns as u64 })
     }
 
-    /// The rate at which `bytes` pass in `d`, rounded down; none pass in no time.
+    /// The rate at which `bytes` are sent in `d`, rounded down; zero when `d` is zero.
     pub const fn from_transfer(bytes: Bytes, d: Duration) -> Self {
         if d.as_nanos() == 0 {
             return Self(0);
@@ -37,14 +37,15 @@ impl Rate {
         Self(if bits > u64::MAX as u128 { u64::MAX } else { bits as u64 })
     }
 
-    /// Bytes that fit through in `d`, rounded down.
+    /// Bytes sent in `d` at this rate, rounded down.
     pub const fn bytes_in(self, d: Duration) -> Bytes {
         let bytes = self.0 as u128 * d.as_nanos() as u128 / 8_000_000_000;
         if bytes > u64::MAX as u128 { u64::MAX } else { bytes as u64 }
     }
 }
 
-/// Writes the rate in the largest unit that holds it exactly (`10Mbit/s`), so that it reads back the same.
+/// Writes the rate in the largest unit that holds it exactly (`10Mbit/s`), so that parsing it returns the
+/// same rate.
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (n, unit) = match self.0 {

@@ -3,13 +3,13 @@ use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 
 /// One named stream of random numbers.
 ///
-/// A run has one seed; every component draws from a stream of its own, named and numbered, so that adding a
-/// flow or a probe does not change what the others draw.
+/// A run has one seed. Every component draws from its own stream, which has a name and a number, so that
+/// adding a flow or a probe does not change what the others draw.
 #[derive(Clone, Debug)]
 pub struct Rng(State);
 
-/// Every connection has streams from which little is drawn, if anything: they keep their seed, and the
-/// generator's whole state comes with the third number.
+/// Every connection has streams from which few numbers are drawn, often none. They hold the seed alone; the
+/// generator's whole state is allocated at the third number.
 #[derive(Clone, Debug)]
 enum State {
     Seed { seed: u64, drawn: u8 },
@@ -17,7 +17,7 @@ enum State {
 }
 
 impl State {
-    /// Numbers that are drawn from the seed anew.
+    /// Numbers that are computed from the seed each time.
     const FEW: u8 = 2;
 
     #[inline(never)]

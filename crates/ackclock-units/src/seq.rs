@@ -4,7 +4,8 @@ use std::ops::{Add, AddAssign, Sub};
 
 /// A TCP sequence number, compared by wrapped difference (RFC 9293 §3.4).
 ///
-/// Two numbers 2^31 apart compare as "less" from either side; nothing here panics whatever a peer sends.
+/// Two numbers 2^31 apart compare as "less" from either side; no operation panics for any numbers that a peer
+/// sends.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct SeqNumber(pub u32);
 
@@ -84,7 +85,7 @@ impl SeqRange {
         Self { start, end }
     }
 
-    /// Its length in bytes; zero when it ends before it starts.
+    /// Length in bytes; zero when it ends before it starts.
     pub const fn len(self) -> u32 {
         self.end.bytes_since(self.start)
     }
@@ -106,7 +107,7 @@ impl SeqRange {
 
     /// True when it is not empty and all of it lies in `bounds`, measured from where `bounds` starts: unlike
     /// [`covers`](SeqRange::covers), which compares neighbours, it holds for any numbers, those half of the
-    /// sequence space away included. For ranges that a peer names.
+    /// sequence space away included. For ranges from a peer, such as SACK blocks.
     pub fn is_inside(self, bounds: Self) -> bool {
         let from = |seq: SeqNumber| seq.0.wrapping_sub(bounds.start.0);
         from(self.start) < from(self.end) && from(self.end) <= bounds.len()

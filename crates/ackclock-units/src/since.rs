@@ -1,10 +1,10 @@
-//! What was counted since an earlier state of the same counters.
+//! Differences of counters since an earlier state.
 
 use crate::Duration;
 
 /// A counter, or several of them.
 pub trait Count {
-    /// What was counted since it stood at `before`.
+    /// What was counted since the state `before`.
     #[must_use]
     fn since(&self, before: &Self) -> Self;
 }
@@ -39,8 +39,8 @@ impl<A: Count, B: Count> Count for (A, B) {
     }
 }
 
-/// A `struct` of counters since an earlier state of them. Every field is named in one of three lists:
-/// `counted` are differences, `kept` stay as they are, `set` have an expression of their own.
+/// A `struct` of counters since an earlier state of them. Every field is in one of three lists: `counted`
+/// fields are differences, `kept` fields are copied, `set` fields have their own expression.
 ///
 /// ```
 /// #[derive(Clone)]

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
 
-/// A point in time: integer nanoseconds since the run began. No wall clock is behind it.
+/// A point in time: integer nanoseconds of virtual time since the run began.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Instant(u64);
 
@@ -42,7 +42,7 @@ impl Instant {
 }
 
 impl Duration {
-    /// No time at all.
+    /// A duration of zero.
     pub const ZERO: Self = Self(0);
     /// The longest span that can be held (584 years).
     pub const MAX: Self = Self(u64::MAX);
@@ -90,22 +90,22 @@ impl Duration {
         self.0 as f64 / 1e9
     }
 
-    /// True for the empty span.
+    /// True for a duration of zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// The sum, held at [`Duration::MAX`].
+    /// The sum, at most [`Duration::MAX`].
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// The difference, held at zero.
+    /// The difference, at least zero.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// The product, held at [`Duration::MAX`].
+    /// The product, at most [`Duration::MAX`].
     pub const fn saturating_mul(self, n: u64) -> Self {
         Self(self.0.saturating_mul(n))
     }
@@ -187,8 +187,8 @@ impl fmt::Debug for Duration {
     }
 }
 
-/// Writes the span in the largest unit that holds it exactly (`1500ms`, `3s`, `250us`), so that it reads back
-/// the same.
+/// Writes the span in the largest unit that holds it exactly (`1500ms`, `3s`, `250us`), so that parsing it
+/// returns the same span.
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (n, unit) = match self.0 {

@@ -3,10 +3,10 @@ use std::net::IpAddr;
 use etherparse::checksum::Sum16BitWords;
 
 /// Internet checksum (RFC 1071) over the pseudo header (RFC 9293 §3.1, RFC 8200 §8.1) and `bytes`, in wire
-/// order; zero when `bytes` hold a right one.
+/// order; zero when `bytes` contain a correct checksum.
 ///
-/// `len` is the transport length of the pseudo header. It may exceed `bytes.len()`: the rest counts as zero
-/// bytes, which add nothing.
+/// `len` is the transport length of the pseudo header. It may exceed `bytes.len()`: the rest counts as zeros,
+/// which do not change the sum.
 pub(crate) fn transport(src: IpAddr, dst: IpAddr, protocol: u8, len: usize, bytes: &[u8]) -> [u8; 2] {
     let mut sum = Sum16BitWords::new();
     for addr in [src, dst] {
@@ -15,15 +15,15 @@ pub(crate) fn transport(src: IpAddr, dst: IpAddr, protocol: u8, len: usize, byte
             IpAddr::V6(a) => sum.add_16bytes(a.octets()),
         };
     }
-    // The IPv6 pseudo header spells length and protocol with leading zeros, which add nothing: the sum is the
-    // same. Lengths here are below 65,536.
+    // In the IPv6 pseudo header length and protocol have leading zeros, which do not change the sum. Lengths
+    // here are below 65,536.
     let sum = sum.add_2bytes((len as u16).to_be_bytes()).add_2bytes([0, protocol]).add_slice(bytes);
-    // The library sums words in the machine's order, so their complement has that order too.
+    // The library sums words in native byte order, so their complement is in that order too.
     sum.ones_complement().to_ne_bytes()
 }
 
-/// Internet checksum (RFC 1071) over `bytes` alone, in wire order, as an IPv4 header and ICMP over IPv4 have
-/// it; zero when they hold a right one.
+/// Internet checksum (RFC 1071) over `bytes` alone, in wire order, for an IPv4 header and for ICMP over IPv4;
+/// zero when they contain a correct checksum.
 pub fn internet(bytes: &[u8]) -> [u8; 2] {
     Sum16BitWords::new().add_slice(bytes).ones_complement().to_ne_bytes()
 }

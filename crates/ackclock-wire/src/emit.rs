@@ -6,14 +6,14 @@ use etherparse::{IpDscp, IpEcn, IpNumber, Ipv4Header, Ipv6Header, TcpHeader, Udp
 use crate::options::{MAX_OPTIONS_LEN, emit_options};
 use crate::{Flags, Segment, WireError, checksum};
 
-/// Hops that our packets may make.
+/// TTL and hop limit of packets.
 const HOPS: u8 = 64;
 
-/// Appends a TCP packet with checksums to `out`. Nothing is allocated when `out` has room.
+/// Appends a TCP packet with checksums to `out`. Allocates nothing when `out` has room.
 ///
 /// # Errors
 /// Addresses of two families, options that do not fit, more than 65,535 bytes, or a payload that is not
-/// `segment.len` bytes long; `out` is as before then.
+/// `segment.len` bytes long; `out` is then unchanged.
 pub fn emit_tcp(
     src: SocketAddr,
     dst: SocketAddr,
@@ -49,9 +49,9 @@ pub fn emit_tcp_with(
     Ok(())
 }
 
-/// Appends the headers alone of a packet whose payload is `segment.len` bytes: length fields count them, the
-/// checksum takes them as zeros. For packets without bytes, as a capture cut after the headers would show
-/// them.
+/// Appends only the headers of a packet with `segment.len` bytes of payload: length fields count the payload,
+/// the checksum assumes zeros. For simulated packets without payload bytes, as in a capture cut after the
+/// headers.
 ///
 /// # Errors
 /// As [`emit_tcp`].
@@ -71,7 +71,7 @@ pub fn emit_tcp_header(
 /// Appends a UDP packet with checksums to `out`.
 ///
 /// # Errors
-/// Addresses of two families, or more than 65,535 bytes; `out` is as before then.
+/// Addresses of two families, or more than 65,535 bytes; `out` is then unchanged.
 pub fn emit_udp(
     src: SocketAddr,
     dst: SocketAddr,
@@ -86,7 +86,7 @@ pub fn emit_udp(
     Ok(())
 }
 
-/// Appends the headers alone of a UDP packet with `len` bytes of payload, taken as zeros.
+/// Appends only the headers of a UDP packet with `len` bytes of payload, assumed to be zeros.
 ///
 /// # Errors
 /// As [`emit_udp`].
@@ -103,7 +103,7 @@ pub fn emit_udp_header(
     Ok(())
 }
 
-/// Length of the packet that [`emit_tcp`] makes of `segment`, IP header included.
+/// Length of the packet that [`emit_tcp`] writes for `segment`, IP header included.
 pub fn tcp_packet_len(segment: &Segment, ipv6: bool) -> u32 {
     let ip = if ipv6 { Ipv6Header::LEN } else { Ipv4Header::MIN_LEN };
     ip as u32 + segment.header_len() + segment.len
@@ -122,7 +122,7 @@ fn emit_headers(
     let mut header = TcpHeader::new(src.port(), dst.port(), segment.seq.0, segment.window);
     header.acknowledgment_number = segment.ack.0;
     header.urgent_pointer = segment.urgent;
-    // All lengths up to 40 that are multiples of four fit; emit_options gives no other.
+    // Any multiple of four up to 40 fits; emit_options returns no other length.
     header
         .set_options_raw(&options[..options_len])
         .map_err(|_| WireError::OptionsTooLong(options_len as u32))?;
@@ -147,7 +147,7 @@ fn emit_udp_headers(
     let total = UdpHeader::LEN.saturating_add(len);
     emit_ip(src.ip(), dst.ip(), ip_number::UDP, total, ecn, out)?;
     let start = out.len();
-    // emit_ip refused what is longer than 65,535 bytes.
+    // emit_ip has refused more than 65,535 bytes.
     let header = UdpHeader {
         source_port: src.port(),
         destination_port: dst.port(),
@@ -174,7 +174,7 @@ fn emit_ip(
                 dscp: IpDscp::ZERO,
                 ecn: IpEcn::try_new(ecn.bits()).unwrap_or_default(),
                 total_len: u16::try_from(total).map_err(|_| WireError::PacketTooLong(total))?,
-                // Never fragmented, so the identification needs no value of its own (RFC 6864 §4.1).
+                // Never fragmented, so the identification may have any value (RFC 6864 §4.1).
                 dont_fragment: true,
                 time_to_live: HOPS,
                 protocol,
@@ -207,7 +207,7 @@ fn emit_ip(
 const TCP_CHECKSUM: usize = 16;
 const UDP_CHECKSUM: usize = 6;
 
-/// Fills in the checksum of the transport header at the beginning of `bytes`, `len` bytes long on the wire.
+/// Writes the checksum of the transport header at the start of `bytes`, `len` bytes long on the wire.
 fn seal(src: SocketAddr, dst: SocketAddr, protocol: IpNumber, len: usize, bytes: &mut [u8], at: usize) {
     let mut sum = checksum::transport(src.ip(), dst.ip(), protocol.0, len, bytes);
     if sum == [0, 0] && protocol == ip_number::UDP {

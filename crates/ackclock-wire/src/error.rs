@@ -1,37 +1,37 @@
 use std::fmt;
 
-/// Why bytes are not a packet that we take, or a packet cannot be written.
+/// Why bytes could not be parsed as a packet, or a packet could not be written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum WireError {
-    /// The bytes end before the header or the packet does.
+    /// The bytes end before the end of the header or of the packet.
     Truncated {
-        /// What was being read.
+        /// The header or packet being parsed.
         what: &'static str,
-        /// Bytes that it needs.
+        /// Its length, bytes.
         needed: usize,
-        /// Bytes that there are.
+        /// Bytes given.
         got: usize,
     },
     /// The first half-byte is neither 4 nor 6.
     Version(u8),
-    /// A header gives itself a length that it cannot have (IHL below 5, data offset below 5).
+    /// A header with an impossible length (IHL below 5, data offset below 5).
     HeaderLength {
-        /// Which header.
+        /// The header.
         what: &'static str,
-        /// The length it gives, bytes.
+        /// The length in the field, bytes.
         len: usize,
     },
     /// A length field contradicts the headers that it covers.
     LengthField {
-        /// Which header.
+        /// The header.
         what: &'static str,
-        /// The length it gives, bytes.
+        /// The length in the field, bytes.
         len: usize,
-        /// The least it could be.
+        /// The least valid length, bytes.
         least: usize,
     },
-    /// A fragment of a larger packet; nothing here reassembles.
+    /// A fragment of a larger packet; fragments are not reassembled.
     Fragment,
     /// A checksum does not match.
     Checksum {
@@ -40,12 +40,12 @@ pub enum WireError {
     },
     /// A TCP option of an impossible length (RFC 9293 §3.1, MUST-7).
     TcpOption {
-        /// Its kind.
+        /// Kind of the option.
         kind: u8,
-        /// The length it gives; 0 where even that is missing.
+        /// Its length field; 0 if that is missing.
         len: u8,
     },
-    /// More IPv6 extension headers than any honest packet has.
+    /// More IPv6 extension headers than are parsed.
     ExtensionHeaders,
     /// A packet of this protocol is no ICMP message.
     NotIcmp(u8),
@@ -59,7 +59,7 @@ pub enum WireError {
     PacketTooLong(usize),
     /// Source and destination are not of one address family.
     MixedFamilies,
-    /// The payload given is not as long as the segment says.
+    /// The payload given does not have the length of the segment.
     PayloadLength {
         /// `Segment::len`.
         segment: u32,
@@ -81,20 +81,20 @@ impl fmt::Display for WireError {
             Self::LengthField { what, len, least } => {
                 write!(f, "{what} length field {len} is below the least possible here, {least}")
             }
-            Self::Fragment => write!(f, "the packet is a fragment, only whole packets are taken"),
+            Self::Fragment => write!(f, "the packet is a fragment, and fragments are not reassembled"),
             Self::Checksum { what } => write!(f, "{what} checksum does not match"),
             Self::TcpOption { kind, len } => write!(f, "TCP option {kind} has the impossible length {len}"),
             Self::ExtensionHeaders => write!(f, "more than {MAX_EXTENSION_HEADERS} IPv6 extension headers"),
             Self::NotIcmp(protocol) => write!(f, "protocol {protocol} is not ICMP"),
             Self::NotIcmpError(kind) => write!(f, "ICMP type {kind} reports no error"),
             Self::NotTcp(protocol) => {
-                write!(f, "the quoted packet is of protocol {protocol}, only TCP (6) is taken")
+                write!(f, "the quoted packet is of protocol {protocol}, not TCP (6)")
             }
             Self::OptionsTooLong(n) => write!(f, "TCP options take {n} bytes, a header has room for 40"),
             Self::PacketTooLong(n) => write!(f, "the packet would be {n} bytes long, IP allows 65535"),
             Self::MixedFamilies => write!(f, "source and destination must both be IPv4 or both IPv6"),
             Self::PayloadLength { segment, payload } => {
-                write!(f, "the segment says {segment} bytes of payload, {payload} are given")
+                write!(f, "the segment has {segment} bytes of payload, {payload} are given")
             }
         }
     }
@@ -102,5 +102,5 @@ impl fmt::Display for WireError {
 
 impl std::error::Error for WireError {}
 
-/// IPv6 extension headers that are stepped over at most.
+/// The most IPv6 extension headers that are skipped.
 pub(crate) const MAX_EXTENSION_HEADERS: usize = 8;

@@ -9,15 +9,15 @@ use etherparse::{IpNumber, Ipv4HeaderSlice, Ipv6HeaderSlice, ip_number};
 use crate::parse::truncated;
 use crate::{IpPacket, Strictness, Transport, WireError, checksum};
 
-/// What an ICMP message says of a segment that did not arrive. Nothing in it is authenticated: anybody can
-/// send one (RFC 5927).
+/// An ICMP error about a segment that was not delivered. It is not authenticated: anybody can send one (RFC
+/// 5927).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IcmpError {
-    /// What happened.
+    /// The kind of error.
     pub kind: IcmpKind,
-    /// Who sent the quoted segment.
+    /// Source of the quoted segment.
     pub from: SocketAddr,
-    /// To whom.
+    /// Destination of the quoted segment.
     pub to: SocketAddr,
     /// The quoted sequence number.
     pub seq: SeqNumber,
@@ -25,18 +25,18 @@ pub struct IcmpError {
     pub packet_len: u32,
 }
 
-/// What happened to the segment. Codes are those of the message, which differ between IPv4 and IPv6.
+/// The kind of an ICMP error. Codes are those of the message, which differ between IPv4 and IPv6.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IcmpKind {
     /// Destination unreachable, for a reason that is not the packet's size (RFC 792, RFC 1122 §3.2.2.1, RFC
     /// 4443 §3.1).
     Unreachable(u8),
-    /// Larger than a link takes: fragmentation needed (RFC 1191 §4), packet too big (RFC 4443 §3.2).
+    /// Larger than the MTU of a link: fragmentation needed (RFC 1191 §4), packet too big (RFC 4443 §3.2).
     TooBig {
-        /// What the link takes, bytes; 0 from routers that do not tell (RFC 1191 §5).
+        /// MTU of the link, bytes; 0 from routers that do not report it (RFC 1191 §5).
         mtu: u32,
     },
-    /// Out of hops, or not reassembled in time (RFC 792, RFC 4443 §3.3).
+    /// Hop limit exceeded, or not reassembled in time (RFC 792, RFC 4443 §3.3).
     TimeExceeded,
     /// Something is wrong with the header (RFC 792, RFC 4443 §3.4).
     ParameterProblem,
@@ -46,16 +46,16 @@ pub enum IcmpKind {
 
 /// ICMP header, before the quoted packet.
 const HEADER: usize = 8;
-/// What every quotation has of the segment: ports and sequence number (RFC 792).
+/// The part of the segment in every quotation: ports and sequence number (RFC 792).
 const QUOTED: usize = 8;
 /// Fragmentation needed and DF set (RFC 792).
 const FRAGMENTATION_NEEDED: u8 = 4;
 
-/// Reads the ICMP error message about a TCP segment that `packet` carries. The quoted header's checksum is
-/// not looked at: routers on the way may have changed what it covers.
+/// Parses an ICMP error about a TCP segment. The checksum of the quoted header is not checked: routers on the
+/// path may have changed the header.
 ///
 /// # Errors
-/// A packet that carries no such message, and whatever is wrong with its bytes; see [`WireError`].
+/// The packet is no such message, or its bytes are invalid; see [`WireError`].
 pub fn parse_icmp_error(packet: &IpPacket<'_>, strict: Strictness) -> Result<IcmpError, WireError> {
     let (protocol, payload) = match packet.transport {
         Transport::Other { protocol, payload } => (protocol, payload),
@@ -107,7 +107,7 @@ fn kind_of(v6: bool, [kind, code, _, _, m0, m1, m2, m3]: [u8; HEADER]) -> Result
     })
 }
 
-/// Source, destination, length, and what is quoted of the segment.
+/// Source, destination, length, and the quoted part of the segment.
 type Quoted<'a> = (IpAddr, IpAddr, u32, &'a [u8]);
 
 fn quoted_v4(bytes: &[u8]) -> Result<Quoted<'_>, WireError> {
@@ -120,7 +120,7 @@ fn quoted_v4(bytes: &[u8]) -> Result<Quoted<'_>, WireError> {
             WireError::HeaderLength { what: "quoted IPv4", len: usize::from(ihl) * 4 }
         }
     })?;
-    // Ours are never fragmented.
+    // Our packets are never fragmented.
     if header.is_fragmenting_payload() {
         return Err(WireError::Fragment);
     }
@@ -142,7 +142,7 @@ fn quoted_v6(bytes: &[u8]) -> Result<Quoted<'_>, WireError> {
             WireError::Version(version_number)
         }
     })?;
-    // Ours carry no extension headers.
+    // Our packets have no extension headers.
     if header.next_header() != ip_number::TCP {
         return Err(WireError::NotTcp(header.next_header().0));
     }

@@ -1,7 +1,8 @@
-//! Bytes ↔ IP and TCP headers and options, checksums; and the segment as the engine sees it.
+//! Parses and writes IP and TCP headers, options and checksums, and defines the [`Segment`] that the engine
+//! uses.
 //!
-//! [`parse_ip`] takes a packet apart without copying, [`emit_tcp`] writes one, [`parse_icmp_error`] reads
-//! what became of it. Whatever the bytes, parsing ends in a view or in a [`WireError`].
+//! [`parse_ip`] parses a packet without copying, [`emit_tcp`] writes one, [`parse_icmp_error`] parses an ICMP
+//! error about one. Parsing never panics: it returns a view or a [`WireError`].
 
 mod checksum;
 mod emit;

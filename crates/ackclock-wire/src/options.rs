@@ -20,8 +20,8 @@ const ACCECN_1: u8 = AccEcn::ORDER_1.get();
 /// Room for options in a TCP header: 15 words less the fixed five.
 pub const MAX_OPTIONS_LEN: usize = 40;
 
-/// Reads the options of one header. Unknown kinds are stepped over; of a kind given twice the last counts,
-/// and SACK blocks add up to at most four.
+/// Parses the options of one header. Unknown kinds are skipped; of a kind given twice the last counts, and
+/// SACK blocks add up to at most four.
 ///
 /// # Errors
 /// [`WireError::TcpOption`] for a length of 0 or 1, past the end of the header, or wrong for a kind we know.
@@ -30,7 +30,7 @@ pub fn parse_options(bytes: &[u8]) -> Result<Options, WireError> {
     read_options(bytes, &mut options).map(|()| options)
 }
 
-/// The same into `options`, which hold what came before an error.
+/// The same into `options`; after an error they hold the options before it.
 pub(crate) fn read_options(mut bytes: &[u8], options: &mut Options) -> Result<(), WireError> {
     while let [kind, rest @ ..] = bytes {
         match *kind {
@@ -48,7 +48,7 @@ pub(crate) fn read_options(mut bytes: &[u8], options: &mut Options) -> Result<()
     Ok(())
 }
 
-/// Takes one option's body; `None` when its length does not suit its kind.
+/// Parses the body of one option; `None` when its length is wrong for its kind.
 fn take(options: &mut Options, kind: u8, body: &[u8]) -> Option<()> {
     match kind {
         MSS => options.mss = Some(u16::from_be_bytes(body.try_into().ok()?)),
@@ -67,7 +67,7 @@ fn take(options: &mut Options, kind: u8, body: &[u8]) -> Option<()> {
             options.timestamps = Some(Timestamps { tsval, tsecr });
         }
         SACK => {
-            // An option without a block tells nothing and nobody sends it.
+            // An option without a block has no meaning and is not sent.
             if body.is_empty() || !body.len().is_multiple_of(8) {
                 return None;
             }
@@ -83,7 +83,7 @@ fn take(options: &mut Options, kind: u8, body: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// RFC 9768 §3.2.3: of any length, the whole counters that fit are used and the rest is padding.
+/// RFC 9768 §3.2.3: with any length, the counters that are complete are used and the rest is padding.
 #[cold]
 fn accecn(kind: NonZeroU8, body: &[u8]) -> AccEcn {
     let mut counters = [0; 3];

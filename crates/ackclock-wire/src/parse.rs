@@ -11,7 +11,7 @@ use crate::error::MAX_EXTENSION_HEADERS;
 use crate::options::read_options;
 use crate::{Flags, Options, Segment, WireError, checksum};
 
-/// An IP packet taken apart. Nothing is copied: payloads point into the bytes given.
+/// A parsed IP packet. Nothing is copied: payloads point into the bytes given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IpPacket<'a> {
     /// Source address.
@@ -20,29 +20,29 @@ pub struct IpPacket<'a> {
     pub dst: IpAddr,
     /// ECN field.
     pub ecn: Ecn,
-    /// Hops that it may still make (TTL, hop limit).
+    /// TTL or hop limit.
     pub hops: u8,
     /// Identification field; 0 over IPv6.
     pub id: u16,
-    /// Its length on the wire by its own length field, IP header included; bytes after it (link padding) are
-    /// left out.
+    /// Length on the wire according to its length field, IP header included; bytes after it (link padding)
+    /// are ignored.
     pub total_len: usize,
-    /// What it carries.
+    /// The payload.
     pub transport: Transport<'a>,
 }
 
-/// What an IP packet carries.
+/// Payload of an IP packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Transport<'a> {
     /// A TCP segment.
     Tcp(TcpView<'a>),
     /// A UDP datagram.
     Udp(UdpView<'a>),
-    /// Something else.
+    /// Another protocol.
     Other {
         /// Protocol number (IPv4) or that of the last next-header field (IPv6).
         protocol: u8,
-        /// All of it.
+        /// The whole payload.
         payload: &'a [u8],
     },
 }
@@ -85,18 +85,18 @@ impl IpPacket<'_> {
     }
 }
 
-/// How strictly bytes are read.
+/// How strictly packets are checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Strictness {
-    /// Checksums must match. Off for packets whose checksums the hardware would have filled in (offload).
+    /// Checksums must match. Off for packets whose checksums are left to hardware (offload).
     pub checksums: bool,
-    /// Every byte of the packet must be there. Off for captures that keep only the first bytes; checksums of
-    /// what is cut are not checked.
+    /// The packet must be complete. Off for captures that keep only the first bytes; checksums of cut packets
+    /// are not checked.
     pub whole: bool,
 }
 
 impl Strictness {
-    /// Everything must be right: packets from a network.
+    /// Everything is checked: packets from a network.
     pub const FULL: Self = Self { checksums: true, whole: true };
     /// Packets from a device that leaves checksums to hardware.
     pub const OFFLOAD: Self = Self { checksums: false, whole: true };
@@ -104,28 +104,28 @@ impl Strictness {
     pub const CAPTURE: Self = Self { checksums: false, whole: false };
 }
 
-/// Takes apart an IP packet, demanding [`Strictness::FULL`].
+/// Parses an IP packet with [`Strictness::FULL`].
 ///
 /// # Errors
-/// Whatever is wrong with the bytes; see [`WireError`].
+/// The bytes are invalid; see [`WireError`].
 pub fn parse_ip(bytes: &[u8]) -> Result<IpPacket<'_>, WireError> {
     parse_ip_as(bytes, Strictness::FULL)
 }
 
-/// Takes apart an IP packet.
+/// Parses an IP packet.
 ///
 /// # Errors
-/// Whatever is wrong with the bytes; see [`WireError`].
+/// The bytes are invalid; see [`WireError`].
 pub fn parse_ip_as(bytes: &[u8], strict: Strictness) -> Result<IpPacket<'_>, WireError> {
     parse(bytes, strict, None)
 }
 
-/// Takes apart what a capture kept of an IP packet of `on_wire` bytes, link padding perhaps included, as
-/// [`Strictness::CAPTURE`] does. A length field of zero, as segmentation offload and jumbograms leave it,
-/// stands for `on_wire`.
+/// Parses the captured bytes of an IP packet of `on_wire` bytes, possibly with link padding, with
+/// [`Strictness::CAPTURE`]. A length field of zero, as with segmentation offload and jumbograms, means
+/// `on_wire`.
 ///
 /// # Errors
-/// Whatever is wrong with the bytes; see [`WireError`].
+/// The bytes are invalid; see [`WireError`].
 pub fn parse_captured(bytes: &[u8], on_wire: usize) -> Result<IpPacket<'_>, WireError> {
     parse(bytes, Strictness::CAPTURE, Some(on_wire))
 }
@@ -230,7 +230,7 @@ fn parse_v6(bytes: &[u8], strict: Strictness, on_wire: Option<usize>) -> Result<
     })
 }
 
-/// What lies between an IP header and the end that its length field gives.
+/// The bytes between an IP header and the end according to its length field.
 fn body<'a>(
     bytes: &'a [u8],
     what: &'static str,
@@ -247,7 +247,7 @@ fn body<'a>(
     Ok(&bytes[header_len..total_len.min(bytes.len())])
 }
 
-/// `len` is the transport's length on the wire, `body` what is there of it.
+/// `len` is the transport's length on the wire, `body` the bytes given.
 // Inlined: what it returns is large, and would be copied.
 #[inline(always)]
 fn parse_transport(
@@ -291,7 +291,7 @@ fn parse_tcp(
     }
     let header_len = header.slice().len();
     let mut options = Options::default();
-    // What a capture shows of options that are wrong still tells something.
+    // In a capture the options before an invalid one are still useful.
     read_options(header.options(), &mut options).or_else(|e| if strict.whole { Err(e) } else { Ok(()) })?;
     let segment = Segment {
         seq: SeqNumber(header.sequence_number()),
@@ -310,12 +310,12 @@ fn parse_tcp(
     })
 }
 
-/// The flags of a header's bytes 12 and 13. The three reserved bits are not looked at (RFC 9293 §3.1).
+/// The flags of a header's bytes 12 and 13. The three reserved bits are ignored (RFC 9293 §3.1).
 fn flags(reserved: u8, rest: u8) -> Flags {
     Flags(u16::from_be_bytes([reserved, rest]) & Flags::ALL.0)
 }
 
-/// A segment of which a capture cut the options: the fixed part, and the options that are there whole.
+/// A segment whose options were cut by the capture: the fixed header, and the options that are complete.
 fn parse_cut_tcp(body: &[u8], len: usize) -> Result<TcpView<'_>, WireError> {
     let word = |at: usize| u16::from_be_bytes([body[at], body[at + 1]]);
     let long = |at: usize| SeqNumber((u32::from(word(at)) << 16) | u32::from(word(at + 2)));

@@ -80,7 +80,8 @@ pub struct Timestamps {
     pub tsecr: u32,
 }
 
-/// Up to four SACK blocks (RFC 2018 §3), the most recent first; a DSACK block (RFC 2883) comes first of all.
+/// Up to four SACK blocks (RFC 2018 §3), the most recent first; a DSACK block (RFC 2883) comes before all
+/// others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SackBlocks {
     blocks: [SeqRange; 4],
@@ -102,7 +103,7 @@ impl SackBlocks {
         }
     }
 
-    /// Keeps the first `n`.
+    /// Keeps the first `n` blocks.
     pub fn truncate(&mut self, n: usize) {
         let mut kept = Self::NONE;
         self.as_slice().iter().take(n).for_each(|block| kept.push(*block));
@@ -141,8 +142,7 @@ impl AccEcn {
     /// Kind of order 1: ECT(1), CE, ECT(0) (RFC 9768 §3.2.3).
     pub const ORDER_1: NonZeroU8 = NonZeroU8::new(174).expect("not zero");
 
-    /// The option of that kind with `counters` in its order, of which the lower 24 bits count; a fourth is
-    /// left out.
+    /// The option of this kind with `counters` in its order, the lower 24 bits of each; a fourth is ignored.
     pub fn new(kind: NonZeroU8, counters: &[u32]) -> Self {
         let mut option = Self { kind, len: counters.len().min(3) as u8, counters: [[0; 3]; 3] };
         for (place, counter) in option.counters.iter_mut().zip(counters) {
@@ -157,22 +157,22 @@ impl AccEcn {
         self.kind.get()
     }
 
-    /// Its counters as they stand in it.
+    /// The counters in the order of the option.
     pub fn counters(&self) -> impl ExactSizeIterator<Item = u32> + '_ {
         self.counters[..usize::from(self.len)].iter().map(|[a, b, c]| u32::from_be_bytes([0, *a, *b, *c]))
     }
 
-    /// Payload bytes that arrived as ECT(0), if it says.
+    /// Payload bytes that arrived as ECT(0), if present.
     pub fn e0b(&self) -> Option<u32> {
         self.counters().nth(if self.kind == Self::ORDER_0 { 0 } else { 2 })
     }
 
-    /// Payload bytes that arrived as CE, if it says.
+    /// Payload bytes that arrived as CE, if present.
     pub fn ceb(&self) -> Option<u32> {
         self.counters().nth(1)
     }
 
-    /// Payload bytes that arrived as ECT(1), if it says.
+    /// Payload bytes that arrived as ECT(1), if present.
     pub fn e1b(&self) -> Option<u32> {
         self.counters().nth(if self.kind == Self::ORDER_0 { 2 } else { 0 })
     }
@@ -223,7 +223,7 @@ impl Options {
     ///
     /// The layout is the usual one: timestamps are preceded by two NOPs (12 bytes), SACK blocks by two NOPs
     /// (4 + 8 n), a window scale by one NOP (4), SACK-permitted by two NOPs (4) or, in a SYN with timestamps,
-    /// in the place of theirs (0 extra). With accurate ECN feedback, which needs the room, no option is
+    /// in place of their NOPs (0 extra). With accurate ECN feedback, which needs the room, no option is
     /// aligned, and the padding comes last.
     pub const fn wire_len(&self) -> u32 {
         if let Some(accecn) = &self.accecn {
@@ -257,7 +257,7 @@ impl Options {
     }
 }
 
-/// A TCP segment without ports, addresses and payload bytes: what the engine takes in and gives out.
+/// A TCP segment without ports, addresses and payload bytes: what the engine receives and sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Segment {
     /// Sequence number of the first payload byte (or of the SYN).

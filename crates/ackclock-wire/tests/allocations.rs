@@ -1,4 +1,4 @@
-//! The packet path allocates nothing: not for reading, and not for writing into a buffer with room.
+//! Parsing packets, and writing them into a buffer with room, allocates nothing.
 
 use std::net::SocketAddr;
 

@@ -50,7 +50,7 @@ fn every_truncation_is_refused() {
 
 #[test]
 fn accurate_feedback_of_any_length_gives_the_counters_that_fit() {
-    // RFC 9768 §3.2.3: other lengths than 2, 5, 8 and 11 are read as far as whole counters go.
+    // RFC 9768 §3.2.3: of lengths other than 2, 5, 8 and 11 the complete counters are read.
     for (kind, len) in [172_u8, 174].into_iter().flat_map(|kind| (2..=40).map(move |len| (kind, len))) {
         let mut bytes: Vec<u8> = (0..len).collect();
         bytes[..2].copy_from_slice(&[kind, len]);
@@ -88,14 +88,14 @@ fn the_flag_ae_is_the_lowest_bit_beside_the_data_offset() {
     let segment = Segment { flags: Flags::AE | Flags::SYN, ..Segment::default() };
     emit_tcp(src, dst, &segment, &[], Ecn::NotEct, &mut bytes).unwrap();
     assert_eq!(bytes[32..34], [0x51, 0x02]);
-    // The reserved bits beside it are not looked at.
+    // The reserved bits beside it are ignored.
     bytes[32] |= 0x0e;
     let Transport::Tcp(tcp) = parse_ip_as(&bytes, UNCHECKED).unwrap().transport else { panic!("not TCP") };
     assert_eq!(tcp.segment.flags, Flags::AE | Flags::SYN);
 }
 
 #[test]
-fn what_a_capture_cut_shows_what_is_there() {
+fn a_cut_packet_shows_the_fields_that_are_there() {
     for (ends, ip) in [(v4(1, 2), 20), (v6(), 40)] {
         let whole = packet(ends, b"payload");
         let seen = |n: usize| parse_captured(&whole[..n], whole.len()).map(|p| p.transport);
@@ -104,7 +104,7 @@ fn what_a_capture_cut_shows_what_is_there() {
                 Err(WireError::Truncated { .. }) => assert!(n < ip + 20, "{n} bytes have the fixed header"),
                 Ok(Transport::Tcp(tcp)) => {
                     assert!(n >= ip + 20);
-                    // The length comes from the headers, the timestamps are there once all of them are.
+                    // The length is known from the headers, the timestamps once they are complete.
                     assert_eq!((tcp.src_port, tcp.dst_port, tcp.segment.len), (1, 2, 7));
                     assert_eq!(tcp.segment.options.timestamps.is_some(), n >= ip + 32);
                     assert_eq!(tcp.payload.len(), n.saturating_sub(ip + 32));
@@ -116,11 +116,11 @@ fn what_a_capture_cut_shows_what_is_there() {
 }
 
 #[test]
-fn a_length_of_zero_stands_for_the_length_on_the_wire() {
+fn a_length_of_zero_means_the_length_on_the_wire() {
     for (ends, at) in [(v4(1, 2), 2), (v6(), 4)] {
         let mut p = packet(ends, b"payload");
         p[at..at + 2].copy_from_slice(&[0, 0]);
-        assert!(parse_ip_as(&p, UNCHECKED).is_err(), "elsewhere it is an error");
+        assert!(parse_ip_as(&p, UNCHECKED).is_err(), "without `on_wire` it is an error");
         let Ok(Transport::Tcp(tcp)) = parse_captured(&p, 100_000).map(|p| p.transport) else {
             panic!("not TCP")
         };
@@ -148,7 +148,7 @@ fn lying_length_fields_are_refused() {
         parse_ip_as(&p, UNCHECKED),
         Err(WireError::Truncated { what: "IP packet", needed: 60_000, .. })
     ));
-    // Long enough for IP, too short for the TCP header that it claims to hold.
+    // Long enough for IP, too short for a TCP header.
     p[2..4].copy_from_slice(&45_u16.to_be_bytes());
     assert_eq!(
         parse_ip_as(&p, UNCHECKED),
@@ -190,7 +190,7 @@ fn short_headers_and_strange_versions_are_refused() {
 }
 
 #[test]
-fn fragments_are_refused_and_atomic_ones_taken() {
+fn fragments_are_refused_and_atomic_ones_accepted() {
     for flags in [0x20_00_u16, 0x00_01, 0x3f_ff] {
         let mut p = packet(v4(1, 2), b"payload");
         p[6..8].copy_from_slice(&flags.to_be_bytes());
@@ -218,7 +218,7 @@ fn with_extension(kind: u8, extension: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn extension_headers_are_stepped_over_up_to_a_limit() {
+fn extension_headers_are_skipped_up_to_a_limit() {
     let options = |next: u8| [next, 0, 1, 4, 0, 0, 0, 0];
     assert!(matches!(parse_ip(&with_extension(0, &options(6))).unwrap().transport, Transport::Tcp(_)));
     let many = |n: usize| (0..n).flat_map(|i| options(if i + 1 == n { 6 } else { 60 })).collect::<Vec<u8>>();
@@ -248,7 +248,7 @@ fn impossible_option_lengths_are_refused() {
     for &(bytes, kind, len) in wrong {
         assert_eq!(parse_options(bytes), Err(WireError::TcpOption { kind, len }), "{bytes:?}");
     }
-    // Unknown kinds are stepped over, and nothing after the end of the list counts.
+    // Unknown kinds are skipped, and everything after the end of the list is ignored.
     assert_eq!(parse_options(&[254, 4, 9, 9, 2, 4, 5, 0xb4]).unwrap().mss, Some(1460));
     assert_eq!(parse_options(&[0, 2, 4, 5, 0xb4]).unwrap().mss, None);
 }
@@ -269,7 +269,7 @@ fn a_fifth_sack_block_is_left_out() {
 }
 
 #[test]
-fn what_cannot_be_written_is_refused_and_leaves_nothing_behind() {
+fn packets_that_cannot_be_written_are_refused_and_leave_the_buffer_unchanged() {
     let (src, dst) = v4(1, 2);
     let mut out = vec![7];
     let mut sack = SackBlocks::NONE;
@@ -364,7 +364,7 @@ proptest! {
         for strict in [Strictness::FULL, Strictness::OFFLOAD, Strictness::CAPTURE] {
             let _ = parse_ip_as(&bytes, strict);
         }
-        // Again with a plausible beginning, to get past the first checks.
+        // Again with a valid start, to pass the first checks.
         if bytes.len() > 10 {
             (bytes[0], bytes[if version { 9 } else { 6 }]) = if version { (0x45, 6) } else { (0x60, 6) };
             for strict in [Strictness::FULL, Strictness::OFFLOAD, Strictness::CAPTURE] {

@@ -1,4 +1,4 @@
-//! ICMP errors: what they say, and what an adversary would have them say.
+//! ICMP errors, correct ones and those of an adversary.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -40,7 +40,7 @@ fn read(bytes: &[u8]) -> Result<IcmpError, WireError> {
 }
 
 #[test]
-fn types_and_codes_are_told_apart() {
+fn types_and_codes_are_distinguished() {
     use IcmpKind::{ParameterProblem, SourceQuench, TimeExceeded, TooBig, Unreachable};
     let v4: &[([u8; 2], u32, IcmpKind)] = &[
         ([3, 0], 0, Unreachable(0)),
@@ -48,7 +48,7 @@ fn types_and_codes_are_told_apart() {
         ([3, 3], 0, Unreachable(3)),
         ([3, 13], 0, Unreachable(13)),
         ([3, 4], 1400, TooBig { mtu: 1400 }),
-        // The upper half was never meant for it (RFC 1191 §4), and old routers leave all of it zero.
+        // The upper half is unused (RFC 1191 §4), and old routers set all of it to zero.
         ([3, 4], 0xffff_0044, TooBig { mtu: 68 }),
         ([3, 4], 0, TooBig { mtu: 0 }),
         ([4, 0], 0, SourceQuench),
@@ -75,7 +75,7 @@ fn types_and_codes_are_told_apart() {
 }
 
 #[test]
-fn what_reports_no_error_is_refused() {
+fn messages_that_report_no_error_are_refused() {
     for (v6, kinds) in [(false, [0, 5, 8, 13, 255]), (true, [0, 5, 128, 129, 135])] {
         for kind in kinds {
             assert_eq!(read(&message(v6, [kind, 0], 0, &ours(v6))), Err(WireError::NotIcmpError(kind)));
@@ -102,7 +102,7 @@ fn eight_bytes_of_the_segment_are_enough_and_fewer_are_not() {
                 Err(e) => assert!(n < ip + 8 && matches!(e, WireError::Truncated { .. }), "{n}: {e}"),
             }
         }
-        // And a message that ends before its own header does.
+        // And a message that ends within its own header.
         let (from, _, router) = ends(v6);
         let whole = icmp_packet(router, from.ip(), kind, 0, &[]);
         for cut in 1..8 {
@@ -127,14 +127,14 @@ fn every_flipped_bit_of_the_message_breaks_the_checksum() {
             let mut bad = good.clone();
             bad[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(read(&bad), Err(WireError::Checksum { what: "ICMP" }), "bit {bit}");
-            // Where checksums are left to hardware, whatever it says is read.
+            // Without checksums the message is parsed.
             let _ = parse_icmp_error(&parse_ip_as(&bad, Strictness::OFFLOAD).unwrap(), Strictness::OFFLOAD);
         }
     }
 }
 
 #[test]
-fn what_we_did_not_send_is_refused() {
+fn quotations_of_other_packets_are_refused() {
     let quote = |change: fn(&mut Vec<u8>)| {
         let mut quoted = ours(false);
         change(&mut quoted);

@@ -1,5 +1,5 @@
-//! Packets that a Linux 6 kernel sent over a virtual link with offload turned off, so that their checksums
-//! are its own.
+//! Packets that a Linux 6 kernel sent over a virtual link with offload turned off, so that the kernel
+//! computed the checksums.
 
 use std::net::SocketAddr;
 
@@ -118,9 +118,10 @@ fn every_flipped_bit_is_noticed() {
         for bit in 0..good.len() * 8 {
             let mut bad = good.clone();
             bad[bit / 8] ^= 1 << (bit % 8);
-            // The IPv6 header has no checksum: traffic class, flow label and hop limit may change unseen.
+            // The IPv6 header has no checksum: changes of traffic class, flow label and hop limit are not
+            // detected.
             let unprotected = good[0] >> 4 == 6 && matches!(bit / 8, 0..=3 | 7);
-            // Another IP version or next header makes it something else, which has no TCP checksum.
+            // With another IP version or next header it is no TCP segment and has no TCP checksum.
             let tcp =
                 |bytes| parse_ip(bytes).is_ok_and(|packet| matches!(packet.transport, Transport::Tcp(_)));
             assert!(tcp(&good) && (unprotected || !tcp(&bad)), "bit {bit} of {hex}");

@@ -116,7 +116,7 @@ impl Followers {
             self.note(a, expired);
         }
         if !a.repairing {
-            self.sampling.follow(
+            self.sampling.on_ack(
                 SeqNumber(a.una as u32),
                 a.segments,
                 a.sample.is_some(),

@@ -83,7 +83,7 @@ impl Connection {
         }
         let sample = if advanced > 0 { self.sample_of(now, segment, &acked) } else { None };
         if self.phase == Phase::Open {
-            self.sender.make().sampling.follow(segment.ack, acked.segments, sample.is_some(), self.snd_nxt);
+            self.sender.make().sampling.on_ack(segment.ack, acked.segments, sample.is_some(), self.snd_nxt);
         }
         if let Some(rtt) = sample {
             self.sampled(now, rtt, flight_before);

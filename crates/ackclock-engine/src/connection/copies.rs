@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use ackclock_policy::{Congestion, Phase, Settled};
+use ackclock_policy::{Congestion, EpisodeEnd, Phase};
 use ackclock_trace::{LossClass, SendKind};
 use ackclock_units::{Bytes, Instant, SeqRange};
 use ackclock_wire::{Flags, Segment};
@@ -136,7 +136,7 @@ impl Connection {
             self.note_reduction();
         } else {
             self.end_repaired(now);
-            self.settle(Settled::Done, now);
+            self.settle(EpisodeEnd::Completed, now);
         }
     }
 

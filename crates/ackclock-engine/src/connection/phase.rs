@@ -1,7 +1,7 @@
 //! Phases of loss repair, the window reductions they bring, and loss episodes as M-U1 counts them.
 
 use ackclock_policy::{
-    Adjustment, Congestion, Control, Feedback, Phase, SenderView, Settled, Transition, Window,
+    Adjustment, Congestion, Control, EpisodeEnd, Feedback, Phase, SenderView, Transition, Window,
 };
 use ackclock_trace::{EventKind, LossClass, Mask};
 use ackclock_units::{Bytes, Instant, SeqRange};
@@ -42,7 +42,7 @@ impl Connection {
         let covered = self.snd_una >= self.sender.recovery_point;
         let Some(t) = Transition::of(self.phase, phase, covered) else { return };
         self.phase = t.phase;
-        if t.begins {
+        if t.begins_episode {
             self.end_repaired(now);
             self.sender.make().recovery_point = self.snd_nxt;
             self.begin_episode(now, LossClass::Ca);
@@ -53,8 +53,8 @@ impl Connection {
             self.note_reduction();
             self.begin_reduction(now);
         }
-        if t.settles {
-            self.settle(Settled::Done, now);
+        if t.ends_episode {
+            self.settle(EpisodeEnd::Completed, now);
         }
     }
 
@@ -81,8 +81,8 @@ impl Connection {
                     self.set_window(Window { cwnd: before, ..self.sender.window }, now);
                 }
             }
-            Adjustment::To(window) => self.set_window(window, now),
-            Adjustment::Repaired { flight_size } => self.answer_repaired(now, flight_size),
+            Adjustment::SetWindow(window) => self.set_window(window, now),
+            Adjustment::RepairedByProbe { flight_size } => self.answer_repaired(now, flight_size),
         }
         v.window = self.sender.window;
     }
@@ -107,7 +107,7 @@ impl Connection {
         let v = SenderView { flight_size, ..self.view(now) };
         let control = self.sender.policies().window.on(Feedback::Congestion(c), &v);
         self.apply(control, now);
-        self.settle(Settled::Done, now);
+        self.settle(EpisodeEnd::Completed, now);
     }
 
     /// ECN echo on an ack of so many bytes: one reduction per window of data (RFC 3168 §6.1.2).
@@ -234,9 +234,9 @@ impl Connection {
     }
 
     #[inline(never)]
-    pub(super) fn settle(&mut self, s: Settled, now: Instant) {
+    pub(super) fn settle(&mut self, s: EpisodeEnd, now: Instant) {
         let v = self.view(now);
-        let control = self.sender.policies().window.on(Feedback::Settled(s), &v);
+        let control = self.sender.policies().window.on(Feedback::EpisodeEnded(s), &v);
         self.apply(control, now);
     }
 }

@@ -1,6 +1,6 @@
 //! The receiving side: text, reassembly, the advertised window, and when to acknowledge.
 
-use ackclock_policy::{AckAction, AckPending, Arrival, Ecn};
+use ackclock_policy::{AckAction, AckPending, ArrivedSegment, Ecn};
 use ackclock_units::{Instant, SeqNumber, SeqRange, mostly, seldom};
 use ackclock_wire::Segment;
 
@@ -66,7 +66,7 @@ impl Connection {
                 return;
             }
         }
-        self.ask_ack_policy(now, Arrival { now, bytes: len, full_sized, push });
+        self.ask_ack_policy(now, ArrivedSegment { now, bytes: len, full_sized, push });
     }
 
     /// Puts text at its place that comes out of order, in part again, or past the window's edge. Answers the
@@ -95,7 +95,7 @@ impl Connection {
         self.receive.insert(self.rcv_nxt, range, payload)
     }
 
-    fn ask_ack_policy(&mut self, now: Instant, arrival: Arrival) {
+    fn ask_ack_policy(&mut self, now: Instant, arrival: ArrivedSegment) {
         let p = AckPending {
             bytes: u64::from(self.unacked.bytes),
             full_segments: self.unacked.full_segments,

@@ -253,7 +253,7 @@ impl Connection {
             }
             let v = self.view(now);
             self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: false }, &v);
-            if self.stats.data_segments_sent == 0 && self.sender.policies().recovery.goes_by_time() {
+            if self.stats.data_segments_sent == 0 && self.sender.policies().recovery.is_time_based() {
                 self.sender.make().sent.keep_deliveries();
             }
         }

@@ -156,13 +156,12 @@ impl Connection {
         }
         let v = self.view(now);
         let Sending { policies, state } = self.sender.both();
-        let phase = policies.recovery.on_deadline(&state.sent, &v, &mut state.lost);
+        let action = policies.recovery.on_deadline(&state.sent, &v, &mut state.lost);
         self.mark_lost(now);
-        self.enter(now, phase);
-        let v = self.view(now);
-        let Sending { policies, state } = self.sender.both();
-        if let Some(range) = policies.recovery.loss_probe(&state.sent, &v) {
-            self.rare.make().loss_probe = Some(range);
+        self.enter(now, action.phase);
+        if action.probe.is_some() {
+            self.rare.make().loss_probe = action.probe;
+            let v = self.view(now);
             self.run_retransmission_timer(now, TimerEvent::Probed, &v);
         }
         self.follow_recovery_deadline();
@@ -176,7 +175,7 @@ impl Connection {
     pub(super) fn plan_recovery(&mut self, now: Instant) {
         let v = self.view(now);
         let Sending { policies, state } = self.sender.both();
-        policies.recovery.plan(&state.sent, &v);
+        policies.recovery.update_deadline(&state.sent, &v);
         self.follow_recovery_deadline();
     }
 

@@ -82,7 +82,7 @@ impl Connection {
         if self.rare.says(|r| r.rebase.is_some())
             && let Some((srtt, rttvar)) = self.rebased(s.rtt)
         {
-            self.estimator.recall(srtt, rttvar);
+            self.estimator.set_estimates(srtt, rttvar);
         }
         let stats = &mut self.stats;
         stats.rtt_samples += 1;

@@ -1,6 +1,6 @@
 //! What is recorded of a connection, where somebody asked for it.
 
-use ackclock_policy::{CongestionControl, LossRecovery, Policy, Probe, Role, RttEstimator};
+use ackclock_policy::{CongestionControl, LossRecovery, Policy, PrivateState, Role, RttEstimator};
 use ackclock_trace::{Event, EventKind, Mask};
 use ackclock_units::{Instant, seldom};
 
@@ -16,8 +16,8 @@ pub(super) struct Tracer {
 
 impl Tracer {
     /// Records what has changed of a policy's private state.
-    fn record_state(&mut self, now: Instant, policy: &'static str, probe: Probe) {
-        for (name, value) in probe.0 {
+    fn record_state(&mut self, now: Instant, policy: &'static str, state: PrivateState) {
+        for (name, value) in state.0 {
             let known = self.state.iter_mut().find(|(p, n, _)| (*p, *n) == (policy, name));
             match known {
                 Some((_, _, last)) if last.total_cmp(&value).is_eq() => continue,
@@ -78,9 +78,9 @@ impl Connection {
             (<dyn CongestionControl>::KIND, &*policies.window),
         ];
         for (kind, policy) in probed {
-            let mut probe = Probe::default();
-            policy.probe(&mut probe);
-            tracer.record_state(now, kind, probe);
+            let mut state = PrivateState::default();
+            policy.private_state(&mut state);
+            tracer.record_state(now, kind, state);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Timeouts that may have been spurious: what is kept from before them, and how they are taken back.
 
-use ackclock_policy::{AckInfo, Phase, SenderView, Settled, Timeout, Verdict, Window};
+use ackclock_policy::{AckInfo, EpisodeEnd, Phase, SenderView, SuspectTimeout, TimeoutVerdict, Window};
 use ackclock_units::{Bytes, Duration, Instant, SeqNumber};
 use ackclock_wire::Segment;
 
@@ -10,7 +10,7 @@ use super::sender::{Episode, Sending};
 /// What is kept of the time before a timeout; the scoreboard keeps its marks.
 #[derive(Debug)]
 pub(super) struct Watched {
-    timeout: Timeout,
+    timeout: SuspectTimeout,
     phase: Phase,
     recovery_point: SeqNumber,
     /// New data was sent to find out, and nothing is resent meanwhile.
@@ -46,12 +46,12 @@ impl Connection {
             return;
         }
         self.sender.make().sent.save_marks();
-        let timeout = Timeout {
+        let timeout = SuspectTimeout {
             window: v.window,
             flight_size: v.flight_size,
             recover: v.snd_nxt,
-            resent_to: v.snd_una,
-            answers_original: None,
+            retransmitted_to: v.snd_una,
+            acks_original: None,
             dsack_seen: self.sender.dsack_seen,
         };
         // RFC 4015 §3.2, step 0: two granules of the clock more than the smoothed round-trip time.
@@ -73,7 +73,7 @@ impl Connection {
     /// Everything below `end` was resent.
     pub(super) fn watch_retransmission(&mut self, end: SeqNumber) {
         if let Some(w) = self.rare.watched_mut() {
-            w.timeout.resent_to = w.timeout.resent_to.max(end);
+            w.timeout.retransmitted_to = w.timeout.retransmitted_to.max(end);
         }
     }
 
@@ -91,7 +91,7 @@ impl Connection {
             self.count_spurious();
         }
         if let Some(w) = self.rare.watched_mut() {
-            w.timeout.answers_original = Some(original);
+            w.timeout.acks_original = Some(original);
             w.counted = original;
         }
     }
@@ -109,22 +109,22 @@ impl Connection {
         let Sending { policies, state } = self.sender.both();
         let verdict = policies.undo.on_ack(a, &w.timeout, &state.sent, &v);
         // It concerned this ack alone.
-        w.timeout.answers_original = None;
+        w.timeout.acks_original = None;
         match verdict {
-            Verdict::Unknown => self.rare.make().watched = Some(w),
-            Verdict::SendNew { segments } => {
+            TimeoutVerdict::Unknown => self.rare.make().watched = Some(w),
+            TimeoutVerdict::SendNew { segments } => {
                 (w.probing, w.quota) = (true, u64::from(segments) * u64::from(self.smss));
                 self.rare.make().watched = Some(w);
             }
-            Verdict::Genuine if w.probing => {
+            TimeoutVerdict::Genuine if w.probing => {
                 // RFC 5682 §2.1 step 3a: the new segments count.
                 let cwnd = self.sender.window.cwnd.min(3 * u64::from(self.smss));
                 self.set_window(Window { cwnd, ..self.sender.window }, now);
             }
-            Verdict::Genuine => {}
-            Verdict::Spurious => self.take_back(now, a, &w),
+            TimeoutVerdict::Genuine => {}
+            TimeoutVerdict::Spurious => self.take_back(now, a, &w),
         }
-        verdict == Verdict::Spurious
+        verdict == TimeoutVerdict::Spurious
     }
 
     /// RFC 4015 §3.3 and §3.4, steps 8 and 9: go on with new data as if the timer had not expired.
@@ -145,7 +145,7 @@ impl Connection {
         self.sender.policies().recovery.on_undo(&v);
         let window = self.sender.policies().undo.resume(a, &w.timeout, &v);
         self.set_window(window, now);
-        self.settle(Settled::Spurious, now);
+        self.settle(EpisodeEnd::Spurious, now);
     }
 
     /// The estimates that a sample sets: what was kept from before a spurious timeout, if this is the first

@@ -1,6 +1,6 @@
 //! What an application asks of its connection (RFC 9293 §3.9.1); opening and closing have files of their own.
 
-use ackclock_policy::{Phase, Scoreboard as _};
+use ackclock_policy::{Phase, ScoreboardView as _};
 use ackclock_units::{Instant, SeqRange, seldom};
 
 use super::{Connection, State};

@@ -9,7 +9,7 @@ mod sent;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use ackclock_policy::{Scoreboard as View, SentSegment};
+use ackclock_policy::{ScoreboardView, SentSegment};
 use ackclock_units::{Duration, Instant, SeqNumber, SeqRange, SeqRanges, mostly, seldom};
 
 use measured::Measured;
@@ -374,7 +374,7 @@ impl Scoreboard {
     }
 }
 
-impl View for Scoreboard {
+impl ScoreboardView for Scoreboard {
     fn sacked(&self) -> &[SeqRange] {
         &self.sacked
     }

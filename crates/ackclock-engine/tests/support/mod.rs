@@ -76,7 +76,7 @@ impl CongestionControl for Plain {
                 let cwnd = if matches!(c, Congestion::Rto { .. }) { smss } else { half };
                 Window { cwnd, ssthresh: half }
             }
-            f => v.window_after(&f),
+            f => v.default_window(&f),
         };
         window.into()
     }
@@ -84,7 +84,13 @@ impl CongestionControl for Plain {
 
 /// Third duplicate ack: the first hole is lost; each partial ack shows the next one.
 impl LossRecovery for Plain {
-    fn on_ack(&mut self, a: &AckInfo, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> Phase {
+    fn on_ack(
+        &mut self,
+        a: &AckInfo,
+        b: &dyn ScoreboardView,
+        v: &SenderView,
+        lost: &mut Vec<SeqRange>,
+    ) -> Phase {
         match v.phase {
             Phase::Recovery | Phase::Loss if v.snd_una >= v.recovery_point => Phase::Open,
             Phase::Recovery => {
@@ -106,7 +112,7 @@ impl LossRecovery for Plain {
         // The first retransmission of a repair goes whatever the window says.
         if matches!(v.phase, Phase::Recovery) { v.room().max(u64::from(v.smss)) } else { v.room() }
     }
-    fn next_seg(&mut self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
+    fn next_seg(&mut self, b: &dyn ScoreboardView, v: &SenderView) -> Option<SeqRange> {
         Some(b.next_lost(v.snd_una).unwrap_or(SeqRange::new(v.snd_nxt, v.snd_nxt)))
     }
 }
@@ -115,16 +121,22 @@ impl SpuriousTimeout for Plain {
     fn on_rto(&mut self, _: &SenderView) -> bool {
         false
     }
-    fn on_ack(&mut self, _: &AckInfo, _: &Timeout, _: &dyn Scoreboard, _: &SenderView) -> Verdict {
-        Verdict::Genuine
+    fn on_ack(
+        &mut self,
+        _: &AckInfo,
+        _: &SuspectTimeout,
+        _: &dyn ScoreboardView,
+        _: &SenderView,
+    ) -> TimeoutVerdict {
+        TimeoutVerdict::Genuine
     }
-    fn resume(&mut self, _: &AckInfo, _: &Timeout, v: &SenderView) -> Window {
+    fn resume(&mut self, _: &AckInfo, _: &SuspectTimeout, v: &SenderView) -> Window {
         v.window
     }
 }
 
 impl AckPolicy for Plain {
-    fn on_arrival(&mut self, s: &Arrival, p: &AckPending) -> AckAction {
+    fn on_arrival(&mut self, s: &ArrivedSegment, p: &AckPending) -> AckAction {
         if p.full_segments >= 2 { AckAction::Now } else { AckAction::By(s.now + Duration::from_millis(200)) }
     }
 }

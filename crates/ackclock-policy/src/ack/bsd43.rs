@@ -1,14 +1,15 @@
 use ackclock_units::Duration;
 
 use crate::timer::Heartbeat;
-use crate::{AckAction, AckPending, AckPolicy, Arrival, Entry, Param, Policy};
+use crate::{AckAction, AckPending, AckPolicy, ArrivedSegment, Entry, Param, Policy};
 
-/// Waits for a good part of the window, or for the next tick of a clock that all connections of a host share.
+/// Acknowledges when part of the window has arrived, or at the next tick of a clock that all connections of a
+/// host share.
 #[derive(Debug)]
 struct Bsd43 {
     window_part: f64,
     clock: Heartbeat,
-    /// The shortest wait: none for a clock that runs on its own.
+    /// The shortest wait: zero for a free-running clock.
     wait: Duration,
     hold_out_of_order: bool,
 }
@@ -20,7 +21,7 @@ impl Policy for Bsd43 {
 }
 
 impl AckPolicy for Bsd43 {
-    fn on_arrival(&mut self, s: &Arrival, p: &AckPending) -> AckAction {
+    fn on_arrival(&mut self, s: &ArrivedSegment, p: &AckPending) -> AckAction {
         if p.bytes as f64 >= self.window_part * p.rcv_wnd as f64 {
             return AckAction::Now;
         }
@@ -39,7 +40,13 @@ pub(crate) const ENTRY: Entry<dyn AckPolicy> = Entry {
             clock, as 4.3BSD did.",
     source: "J-A13",
     params: &[
-        Param::ratio("window_part", 0.35, 0.0..=1.0, "part of the window that must have arrived"),
+        Param::ratio(
+            "window_part",
+            0.35,
+            0.0..=1.0,
+            "fraction of the window that must have arrived for an \
+                                                      ack at once",
+        ),
         Param::duration(
             "tick",
             Duration::from_millis(200),
@@ -49,12 +56,12 @@ pub(crate) const ENTRY: Entry<dyn AckPolicy> = Entry {
         Param::flag(
             "free_running",
             true,
-            "the clock runs for the whole host; otherwise each wait takes a whole period",
+            "whether one clock runs for the whole host; otherwise each ack waits for a whole period",
         ),
         Param::flag(
             "hold_out_of_order",
             false,
-            "segments out of order wait as well, as in 4.3BSD before fast retransmit",
+            "delay the acks of out-of-order segments as well, as 4.3BSD did before fast retransmit",
         ),
     ],
     build: |p| {

@@ -3,17 +3,17 @@ use std::sync::Arc;
 use ackclock_units::{Duration, seldom};
 
 use crate::timer::Heartbeat;
-use crate::{AckAction, AckPending, AckPolicy, Arrival, Entry, Param, Params, Policy};
+use crate::{AckAction, AckPending, AckPolicy, ArrivedSegment, Entry, Param, Params, Policy};
 
-/// Acknowledges every n-th full-sized segment, and the others after a while.
+/// Acknowledges every n-th full-sized segment at once, and others after a delay.
 #[derive(Debug)]
 struct Delayed {
     rules: Arc<Rules>,
-    /// Segments still to be acknowledged one by one.
+    /// Segments that are still to be acknowledged at once each.
     quick_segs: u64,
 }
 
-/// What the parameters say.
+/// The parameters.
 #[derive(Debug)]
 struct Rules {
     ack_every_segs: u32,
@@ -38,19 +38,19 @@ impl Policy for Delayed {
 }
 
 impl AckPolicy for Delayed {
-    fn on_arrival(&mut self, s: &Arrival, p: &AckPending) -> AckAction {
+    fn on_arrival(&mut self, s: &ArrivedSegment, p: &AckPending) -> AckAction {
         if seldom(self.quick_segs > 0) {
             self.quick_segs -= 1;
             return AckAction::Now;
         }
-        // As many bytes in smaller segments count too: a window that moved by two full segments is told (RFC
-        // 1122 §4.2.3.2).
+        // As many bytes in smaller segments count too: an ack is sent when the window has moved by two full
+        // segments (RFC 1122 §4.2.3.2).
         let rules = &*self.rules;
         let enough = u64::from(rules.ack_every_segs) * u64::from(p.rmss.max(1));
         if p.full_segments >= rules.ack_every_segs || p.bytes >= enough {
             return AckAction::Now;
         }
-        // The wait is that of the first segment not acknowledged (RFC 5681 §4.2).
+        // The deadline is that of the first unacknowledged segment (RFC 5681 §4.2).
         AckAction::By(p.deadline.unwrap_or_else(|| rules.clock.after(s.now, rules.ack_delay)))
     }
 }
@@ -71,19 +71,19 @@ pub(crate) const ENTRY: Entry<dyn AckPolicy> = Entry {
             "ack_delay",
             Duration::from_millis(200),
             Duration::ZERO..=Duration::from_secs(10),
-            "longest wait of a segment for its ack (more than 500ms breaks RFC 5681)",
+            "longest delay of an ack (more than 500ms breaks RFC 5681)",
         ),
         Param::duration(
             "heartbeat",
             Duration::ZERO,
             Duration::ZERO..=Duration::from_secs(10),
-            "period of a free-running clock on whose ticks the wait ends; 0s for none",
+            "period of a free-running clock on whose ticks delayed acks are sent; 0s for none",
         ),
         Param::count(
             "quick_segs",
             0,
             0..=u64::MAX,
-            "segments at the beginning that are acknowledged one by one",
+            "segments at the start of the connection that are acknowledged at once each",
         ),
     ],
     build: |p| Box::new(Delayed { rules: p.shared(Rules::new), quick_segs: p.count("quick_segs") }),

@@ -1,4 +1,4 @@
-use crate::{AckAction, AckPending, AckPolicy, Arrival, Entry, Policy};
+use crate::{AckAction, AckPending, AckPolicy, ArrivedSegment, Entry, Policy};
 
 /// Acknowledges each segment.
 #[derive(Debug)]
@@ -11,7 +11,7 @@ impl Policy for Every {
 }
 
 impl AckPolicy for Every {
-    fn on_arrival(&mut self, _s: &Arrival, _p: &AckPending) -> AckAction {
+    fn on_arrival(&mut self, _s: &ArrivedSegment, _p: &AckPending) -> AckAction {
         AckAction::Now
     }
 }

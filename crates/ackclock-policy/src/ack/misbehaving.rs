@@ -1,4 +1,4 @@
-use crate::{AckAction, AckPending, AckPolicy, Arrival, Entry, Forgery, Param, Policy};
+use crate::{AckAction, AckPending, AckPolicy, ArrivedSegment, Entry, Forgery, Param, Policy};
 
 /// Acknowledges each segment, with acks that an honest receiver would not send.
 #[derive(Debug)]
@@ -11,36 +11,36 @@ impl Policy for Misbehaving {
 }
 
 impl AckPolicy for Misbehaving {
-    fn on_arrival(&mut self, _s: &Arrival, _p: &AckPending) -> AckAction {
+    fn on_arrival(&mut self, _s: &ArrivedSegment, _p: &AckPending) -> AckAction {
         if self.0 == Forgery::NONE { AckAction::Now } else { AckAction::Forge(self.0) }
     }
 }
 
-/// A receiver that cheats, to see what its sender makes of that.
+/// A misbehaving receiver, to test senders against.
 pub(crate) const ENTRY: Entry<dyn AckPolicy> = Entry {
     name: "misbehaving",
-    about: "A receiver that acknowledges every segment at once and cheats to make its sender faster; with \
-            the defaults it is honest.",
+    about: "Acknowledges every segment at once, with forged acks that make the sender faster; honest with \
+            the default parameters.",
     source: "Savage et al. 1999 (ACK division, DupACK spoofing, optimistic ACKing)",
     params: &[
         Param::count(
             "divide",
             1,
             1..=10_000,
-            "acks per segment, each of which acknowledges its part of it (ACK division)",
+            "acks per segment, each of which acknowledges a part of it (ACK division)",
         ),
         Param::count(
             "repeat",
             0,
             0..=10_000,
-            "duplicate acks after each ack, for which nothing arrived (DupACK spoofing)",
+            "duplicate acks sent after each ack without any arrival (DupACK spoofing)",
         ),
         Param::bytes(
             "ahead",
             0,
             0..=1 << 30,
-            "bytes acknowledged beyond what has arrived (optimistic ACKing); what is lost there is never \
-             repaired, so that the transfer stops there",
+            "bytes acknowledged beyond what has arrived (optimistic ACKing); a loss among them is never \
+             repaired, and the transfer stops there",
         ),
     ],
     build: |p| {

@@ -7,7 +7,7 @@ mod misbehaving;
 
 use crate::{AckPolicy, Entry};
 
-/// The built-in ones.
+/// The built-in acknowledgment policies.
 pub(crate) const ENTRIES: &[&Entry<dyn AckPolicy>] =
     &[&every::ENTRY, &delayed::ENTRY, &bsd43::ENTRY, &misbehaving::ENTRY];
 

@@ -1,6 +1,6 @@
 use ackclock_units::{Duration, Instant};
 
-use crate::{AckAction, AckPending, AckPolicy, Arrival, Chosen, Registry};
+use crate::{AckAction, AckPending, AckPolicy, ArrivedSegment, Chosen, Registry};
 
 fn chosen(name: &str) -> Chosen<dyn AckPolicy> {
     Registry::builtin().choose(name).expect("built in")
@@ -10,11 +10,11 @@ fn at(ms: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(ms)
 }
 
-fn arrival(ms: u64) -> Arrival {
-    Arrival { now: at(ms), bytes: 512, full_sized: true, push: false }
+fn arrival(ms: u64) -> ArrivedSegment {
+    ArrivedSegment { now: at(ms), bytes: 512, full_sized: true, push: false }
 }
 
-/// `n` segments of 512 bytes wait, with a window of 16 KB.
+/// `n` unacknowledged segments of 512 bytes, with a window of 16 KB.
 fn waiting(n: u32) -> AckPending {
     AckPending {
         bytes: u64::from(n) * 512,
@@ -58,7 +58,7 @@ fn a_broken_receiver_stretches_its_acks() {
 }
 
 #[test]
-fn a_quick_start_and_a_heartbeat_can_be_had() {
+fn a_quick_start_and_a_heartbeat_are_options() {
     let mut choice = chosen("delayed");
     choice.set("quick_segs", "2").expect("a count");
     choice.set("heartbeat", "200ms").expect("a time");
@@ -78,7 +78,7 @@ fn the_old_receiver_waits_for_a_third_of_the_window_or_the_clock() {
 }
 
 #[test]
-fn the_old_receivers_clock_may_run_for_each_wait_and_hold_what_is_out_of_order() {
+fn the_old_receivers_clock_may_run_for_each_ack_and_delay_out_of_order_segments() {
     let mut choice = chosen("bsd43");
     assert!(!choice.build().holds_out_of_order());
     choice.set("free_running", "false").expect("a flag");
@@ -95,8 +95,7 @@ fn the_old_receivers_clock_may_run_for_each_wait_and_hold_what_is_out_of_order()
 #[test]
 fn the_old_receiver_acknowledges_every_five_packets_at_the_papers_rate() {
     // J-A13, derived: at 19.1667 ms a packet the 200 ms clock dominates; a tick acknowledges what arrived
-    // since the last one, 10.4 packets on average when every tick acknowledges, and a packet waits 100 ms on
-    // average.
+    // since the last one, 10.4 packets on average, and a packet waits 100 ms on average.
     let mut p = chosen("bsd43").build();
     let (mut acks, mut pending, mut deadline, mut waited) = (0_u32, Vec::new(), None, Duration::ZERO);
     for i in 0..10_000_u64 {
@@ -108,7 +107,7 @@ fn the_old_receiver_acknowledges_every_five_packets_at_the_papers_rate() {
         }
         pending.push(now);
         match p.on_arrival(
-            &Arrival { now, ..arrival(0) },
+            &ArrivedSegment { now, ..arrival(0) },
             &AckPending { deadline, ..waiting(pending.len() as u32) },
         ) {
             AckAction::By(d) => deadline = Some(d),

@@ -2,18 +2,18 @@ use std::collections::VecDeque;
 
 use ackclock_units::{Bytes, Instant, Rng};
 
-use super::typing::{BYTES, Book, MOST_WAITING, PACKETS, THINK, Typing, UNTIL};
+use super::typing::{BYTES, MOST_WAITING, PACKETS, ResponseTimes, THINK, Typing, UNTIL};
 use crate::{AppIo, Application, Entry, Param, Policy, Wake};
 
 #[derive(Debug)]
 struct Backlogged {
     typing: Typing,
-    book: Book,
+    times: ResponseTimes,
     bytes: Bytes,
     dummy_bytes: Bytes,
-    /// Response times run from typing a packet, not from sending it.
+    /// Response times begin when a packet is typed, not when it is sent.
     from_typed: bool,
-    /// When each packet was typed that the window has not let go.
+    /// Typing times of the packets that wait for the window.
     unsent: VecDeque<Instant>,
 }
 
@@ -25,67 +25,67 @@ impl Policy for Backlogged {
 
 impl Application for Backlogged {
     fn on_wake(&mut self, now: Instant, io: &mut dyn AppIo, rng: &mut Rng) -> Wake {
-        self.book.settle(io);
+        self.times.record_responses(io);
         while let Some(at) = self.typing.typed(now, rng) {
             if self.unsent.len() < MOST_WAITING {
                 self.unsent.push_back(at);
             }
         }
-        // Kept back here until it leaves at once, so that its writing is its sending. One that no window
-        // would hold goes alone.
+        // Packets are kept here until there is room to send them at once, so that the time of writing is that
+        // of sending. A packet larger than any window is sent when nothing is outstanding.
         while let Some(&typed) = self.unsent.front()
             && (io.room() >= self.bytes || io.unacked() == 0)
         {
-            self.book.write(io, self.bytes, if self.from_typed { typed } else { now });
+            self.times.write(io, self.bytes, if self.from_typed { typed } else { now });
             self.unsent.pop_front();
         }
-        if self.typing.is_over() && self.unsent.is_empty() && self.book.is_settled() {
+        if self.typing.is_over() && self.unsent.is_empty() && self.times.is_idle() {
             io.close();
             return Wake::Done;
         }
         if self.unsent.is_empty() {
-            // Whole dummies, and none that would wait: nothing stands in front of what is typed next. But
-            // with nothing outstanding one is written whatever the window, so that a closed one is probed.
+            // Only whole dummies that are sent at once, so that none is queued ahead of the next packet. With
+            // nothing outstanding one is written whatever the window, so that a closed window is probed.
             let room = if io.unacked() == 0 { io.room().max(self.dummy_bytes) } else { io.room() };
             let dummies = room - room % self.dummy_bytes;
             if dummies > 0 {
-                self.book.write_untimed(io, dummies);
+                self.times.write_untimed(io, dummies);
             }
         }
         Wake::RoomOrAt(self.typing.next())
     }
 
     fn held_bytes(&self) -> u64 {
-        (self.unsent.capacity() * size_of::<Instant>()) as u64 + self.book.held_bytes()
+        (self.unsent.capacity() * size_of::<Instant>()) as u64 + self.times.held_bytes()
     }
 }
 
-/// The interactive flow that passes for a bulk transfer.
+/// An interactive flow padded to a bulk transfer.
 pub const ENTRY: Entry<dyn Application> = Entry {
     name: "backlogged",
-    about: "Sends what telnet sends, and dummy packets whenever the window has room and no packet waits, so \
-            that losses are repaired as those of a bulk transfer; response times are those of the packets \
-            alone. Packets come before dummies, and no dummy ever waits to be sent. Where packets or dummies \
-            are smaller than the largest segment, its stack needs `+no-nagle`; with `+mss(500B)` each is a \
-            segment.",
+    about: "Sends packets as `telnet` does, and dummy packets whenever the window has room and no packet \
+            waits, so that losses are repaired as in a bulk transfer; response times are those of the \
+            packets alone. Packets are sent before dummies, and no dummy is ever queued. The stack needs \
+            `+no-nagle` if packets or dummies are smaller than the largest segment; with `+mss(500B)` each \
+            is a segment.",
     source: "I-A2, I-A3 (marked packets of a bulk flow), I-F1, I-X7",
     params: &[
         THINK,
         BYTES,
         PACKETS,
         UNTIL,
-        Param::bytes("dummy_bytes", 500, 1..=65_495, "payload of a dummy"),
+        Param::bytes("dummy_bytes", 500, 1..=65_495, "payload of a dummy packet"),
         Param::choice(
             "since",
             "sent",
             &["sent", "typed"],
-            "when a response time begins: as the packet is sent (I-A1), or as it is typed",
+            "when a response time begins: when the packet is sent (I-A1), or when it is typed",
         ),
     ],
     build: |p| {
         Box::new(Backlogged {
             typing: Typing::new(p),
-            book: Book::new(p),
+            times: ResponseTimes::new(p),
             bytes: p.bytes("bytes"),
             dummy_bytes: p.bytes("dummy_bytes"),
             from_typed: p.choice("since") == "typed",

@@ -2,12 +2,12 @@ use ackclock_units::{Bytes, Duration, Instant, Rng};
 
 use crate::{AppIo, Application, Entry, Param, Policy, Wake};
 
-/// Where a dialogue stands.
+/// The stage of a dialogue.
 #[derive(Debug)]
 enum Stage {
-    /// So many bytes of the message under way are not written yet.
+    /// Bytes of the current message that are not written yet.
     Talking(Bytes),
-    /// The transfer begins then.
+    /// Waits until then for the transfer to begin.
     Pausing(Instant),
     Sending,
 }

@@ -16,7 +16,7 @@ mod typing;
 
 use crate::{Application, Entry};
 
-/// The built-in ones.
+/// The built-in applications.
 pub(crate) const ENTRIES: &[&Entry<dyn Application>] = &[
     &bulk::ENTRY,
     &fixed::ENTRY,

@@ -43,7 +43,7 @@ impl Application for OnOff {
                 end = due + self.draw(self.on, rng);
                 continue;
             }
-            // A full send buffer pushes nothing back: what does not fit is not sent, as with a live source.
+            // As with a live source, data that does not fit into the send buffer is lost.
             io.write(self.bytes);
             due += self.interval;
         }

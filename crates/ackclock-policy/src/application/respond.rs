@@ -20,7 +20,7 @@ impl Application for Respond {
         if self.unread > 0 && !io.at_end() {
             return Wake::Readable;
         }
-        // A client that closes before its request is complete gets no answer.
+        // A client that closes before its request is complete gets no response.
         if self.unread == 0 {
             self.unwritten -= io.write(self.unwritten).min(self.unwritten);
             if self.unwritten > 0 {
@@ -35,11 +35,11 @@ impl Application for Respond {
 /// A server's side of one exchange.
 pub const ENTRY: Entry<dyn Application> = Entry {
     name: "respond",
-    about: "Reads one request, answers with a fixed amount of data, and closes: the server of `request`.",
+    about: "Reads one request, responds with a fixed amount of data, and closes: the server of `request`.",
     source: "B-A7, B-A8: one connection for each web transfer",
     params: &[
         Param::bytes("request", 300, 1..=1 << 30, "size of the request to wait for"),
-        Param::bytes("size", 10_000, 1..=1 << 50, "size of the answer"),
+        Param::bytes("size", 10_000, 1..=1 << 50, "size of the response"),
     ],
     build: |p| Box::new(Respond { unread: p.bytes("request"), unwritten: p.bytes("size") }),
 };

@@ -22,11 +22,11 @@ impl Application for Sink {
     }
 }
 
-/// The other side of those that send only.
+/// The receiving side of applications that only send.
 pub const ENTRY: Entry<dyn Application> = Entry {
     name: "sink",
-    about: "Reads whatever comes, and closes when the peer has.",
-    source: "the receiving side of bulk, fixed, telnet, padded, backlogged and on-off",
+    about: "Reads everything that arrives, and closes when the peer has closed.",
+    source: "receiving side of bulk, fixed, telnet, padded, backlogged and on-off",
     params: &[],
     build: |_| Box::new(Sink),
 };

@@ -1,12 +1,12 @@
 use ackclock_units::{Bytes, Instant, Rng};
 
-use super::typing::{BYTES, Book, PACKETS, THINK, Typing, UNTIL};
+use super::typing::{BYTES, PACKETS, ResponseTimes, THINK, Typing, UNTIL};
 use crate::{AppIo, Application, Entry, Policy, Wake};
 
 #[derive(Debug)]
 struct Telnet {
     typing: Typing,
-    book: Book,
+    times: ResponseTimes,
     bytes: Bytes,
 }
 
@@ -18,11 +18,11 @@ impl Policy for Telnet {
 
 impl Application for Telnet {
     fn on_wake(&mut self, now: Instant, io: &mut dyn AppIo, rng: &mut Rng) -> Wake {
-        self.book.settle(io);
+        self.times.record_responses(io);
         while self.typing.typed(now, rng).is_some() {
-            self.book.write(io, self.bytes, now);
+            self.times.write(io, self.bytes, now);
         }
-        match (self.typing.is_over(), self.book.is_settled()) {
+        match (self.typing.is_over(), self.times.is_idle()) {
             (true, true) => {
                 io.close();
                 Wake::Done
@@ -33,16 +33,18 @@ impl Application for Telnet {
     }
 
     fn held_bytes(&self) -> u64 {
-        self.book.held_bytes()
+        self.times.held_bytes()
     }
 }
 
 /// The interactive source of the papers.
 pub const ENTRY: Entry<dyn Application> = Entry {
     name: "telnet",
-    about: "Sends single small packets at exponential intervals; the response time of each runs from sending \
-            it to its ack.",
-    source: "I-A1; 500 bytes make the 540-byte packets of I-F9a",
+    about: "Sends single small packets at exponentially distributed intervals; the response time of each is \
+            from sending it to its ack.",
+    source: "I-A1; 500 bytes give the 540-byte packets of I-F9a",
     params: &[THINK, BYTES, PACKETS, UNTIL],
-    build: |p| Box::new(Telnet { typing: Typing::new(p), book: Book::new(p), bytes: p.bytes("bytes") }),
+    build: |p| {
+        Box::new(Telnet { typing: Typing::new(p), times: ResponseTimes::new(p), bytes: p.bytes("bytes") })
+    },
 };

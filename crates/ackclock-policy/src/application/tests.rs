@@ -116,7 +116,7 @@ fn a_dialogue_waits_for_each_ack_and_then_pauses() {
 }
 
 #[test]
-fn a_request_is_answered_once_it_is_complete() {
+fn a_response_is_sent_once_the_request_is_complete() {
     let mut rng = Rng::stream(1, "app", 0);
     let (mut client, mut server) =
         (app("request", &[("request", "300B")]), app("respond", &[("request", "300B"), ("size", "1500B")]));
@@ -138,7 +138,7 @@ fn a_request_is_answered_once_it_is_complete() {
 }
 
 #[test]
-fn a_client_that_closes_early_gets_no_answer() {
+fn a_client_that_closes_early_gets_no_response() {
     let (mut server, mut rng) = (app("respond", &[]), Rng::stream(1, "app", 0));
     let mut s = Io { room: 1000, readable: 10, ended: true, ..Io::default() };
     assert_eq!(wake(&mut *server, &mut s, 0, &mut rng), Wake::Done);
@@ -288,8 +288,8 @@ fn a_minimum_window_of_one_is_telnet() {
 }
 
 /// Runs a backlogged source over a window of `window` bytes for `seconds`, an ack for the oldest 500 bytes
-/// every 10 ms except in the first half of each second, when none comes. `check` is told of each call: how
-/// things stand after it, and the room and number of writes before it.
+/// every 10 ms except in the first half of each second, when none comes. `check` is called after each wake-up
+/// with the state after it, and the room and number of writes before it.
 fn backlogged(
     settings: &[(&str, &str)],
     window: Bytes,
@@ -301,7 +301,7 @@ fn backlogged(
     let mut next = Instant::ZERO;
     for ms in 0..seconds * 1000 {
         let tick = Instant::ZERO + Duration::from_millis(ms);
-        // What is typed comes in between.
+        // Packets are typed in between.
         while next < tick {
             io.now = next.max(io.now);
             next = call(&mut *a, &mut io, &mut rng, &mut check);
@@ -331,7 +331,7 @@ fn call(
 
 #[test]
 fn dummies_never_exceed_the_window_and_packets_come_first() {
-    // I-F1: packets are told from dummies by their size.
+    // I-F1: packets and dummies are distinguished by their size.
     let (mut waiting, mut sent) = (0, 0);
     let io = backlogged(
         &[("bytes", "700B"), ("dummy_bytes", "250B"), ("think", "100ms")],
@@ -350,7 +350,7 @@ fn dummies_never_exceed_the_window_and_packets_come_first() {
                 dummies.len() <= 1 && dummies.iter().all(|w| w.1 % 250 == 0),
                 "dummies before a packet: {dummies:?}"
             );
-            // Whatever room no packet needs is filled; while one waits, nothing is.
+            // Room that no packet needs is filled with dummies, unless a packet waits.
             assert!(left < 700);
             waiting += usize::from(left >= 250);
             assert!(left < 250 || dummies.is_empty(), "{left} bytes of room are left");
@@ -358,7 +358,7 @@ fn dummies_never_exceed_the_window_and_packets_come_first() {
         },
     );
     assert!(waiting > 100, "packets waited for room {waiting} times");
-    // Each was sent, but the last few; none was timed more than once.
+    // All but the last few were sent; none was timed more than once.
     assert!(
         sent > 300 && io.responses.len() <= sent && io.responses.len() + 50 > sent,
         "{sent} packets, {} responses",
@@ -367,7 +367,7 @@ fn dummies_never_exceed_the_window_and_packets_come_first() {
 }
 
 #[test]
-fn a_response_begins_as_the_packet_leaves_or_as_it_is_typed() {
+fn a_response_time_begins_when_the_packet_is_sent_or_typed() {
     let total = |since: &str| {
         let io = backlogged(&[("since", since)], 2000, 200, |_, _, _| {});
         (io.writes.len(), io.responses.iter().fold(Duration::ZERO, |sum, r| sum + *r), io.responses.len())
@@ -387,7 +387,7 @@ fn packets_in_a_bulk_flow_are_poisson() {
     let mut io = Io { room: Bytes::MAX, window: 2000, ..Io::default() };
     let mut next = Instant::ZERO;
     while io.now < Instant::ZERO + Duration::from_secs(5000) {
-        // Called far more often than packets are typed, and never without room.
+        // Woken far more often than packets are typed, and always with room.
         io.now = next.min(io.now + Duration::from_millis(97));
         io.acked = io.written;
         next = call(&mut *a, &mut io, &mut rng, &mut |_, _, _| {});
@@ -438,7 +438,7 @@ fn a_packet_larger_than_any_window_goes_alone() {
 }
 
 #[test]
-fn a_response_may_end_as_the_packet_arrives_out_of_order() {
+fn a_response_time_may_end_when_the_packet_arrives_out_of_order() {
     for (until, n) in [("acked", 0), ("arrived", 1)] {
         let (mut a, mut rng) =
             (app("backlogged", &[("until", until), ("packets", "1")]), Rng::stream(1, "app", 0));

@@ -1,5 +1,4 @@
-//! What interactive sources have in common: when packets are typed, and the book of those that wait for their
-//! ack.
+//! Common parts of interactive sources: when packets are typed, and which of them wait for their ack.
 
 use std::collections::VecDeque;
 
@@ -7,7 +6,7 @@ use ackclock_units::{Bytes, Duration, Instant, Rng};
 
 use crate::{AppIo, Param, Params};
 
-/// Packets that wait, whose times are kept; later ones, typed into a dead connection, are not.
+/// Most packets whose times are kept while they wait; later ones, typed into a dead connection, are dropped.
 pub(super) const MOST_WAITING: usize = 4096;
 
 pub(super) const THINK: Param = Param::duration(
@@ -16,19 +15,24 @@ pub(super) const THINK: Param = Param::duration(
     Duration::from_micros(1)..=Duration::from_secs(86_400),
     "mean time between packets",
 );
-pub(super) const BYTES: Param =
-    Param::bytes("bytes", 500, 1..=65_495, "payload of a packet; one segment when not above the largest");
+pub(super) const BYTES: Param = Param::bytes(
+    "bytes",
+    500,
+    1..=65_495,
+    "payload of a packet; it is one segment if no larger than the \
+                                            largest segment",
+);
 pub(super) const UNTIL: Param = Param::choice(
     "until",
     "acked",
     &["acked", "arrived"],
-    "when a response time ends: with the ack of the packet and everything before it, or with the first ack \
-     that tells of its arrival, SACK included",
+    "when a response time ends: with the cumulative ack of the packet, or with the first ack that reports \
+     its arrival, SACK included",
 );
 pub(super) const PACKETS: Param =
     Param::count("packets", u64::MAX, 1..=u64::MAX, "packets to send before closing");
 
-/// Packets typed at exponential intervals (I-A1), until there are no more.
+/// Packets typed at exponentially distributed intervals (I-A1), up to a number of them.
 #[derive(Debug)]
 pub(super) struct Typing {
     think: Duration,
@@ -43,7 +47,8 @@ impl Typing {
         Self { think: p.duration(THINK.name), remaining: p.count(PACKETS.name), next: None }
     }
 
-    /// Takes a packet that has been typed by now and answers when. Ask until `None`.
+    /// Takes the next packet that has been typed by now; returns when it was typed. To be called until it
+    /// returns `None`.
     pub fn typed(&mut self, now: Instant, rng: &mut Rng) -> Option<Instant> {
         let next = match self.next {
             Some(next) => next,
@@ -60,7 +65,7 @@ impl Typing {
         Some(next)
     }
 
-    /// When the next packet is typed: never, after the last.
+    /// When the next packet is typed; [`Instant::FAR_FUTURE`] after the last.
     pub fn next(&self) -> Instant {
         self.next.filter(|_| !self.is_over()).unwrap_or(Instant::FAR_FUTURE)
     }
@@ -75,11 +80,11 @@ impl Typing {
     }
 }
 
-/// The stream as written so far, and the packets in it whose response times are due.
+/// The stream written so far, and the packets in it that have no response time yet.
 #[derive(Debug)]
-pub(super) struct Book {
+pub(super) struct ResponseTimes {
     written: Bytes,
-    /// A packet has its response once it has arrived, whatever is missing before it.
+    /// A response time ends when the packet has arrived, even if data before it is missing.
     out_of_order: bool,
     /// In the order of writing.
     waiting: VecDeque<Waiting>,
@@ -88,21 +93,20 @@ pub(super) struct Book {
 /// A packet that is not yet acknowledged.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
-    /// Its place in the stream.
+    /// First byte in the stream.
     start: Bytes,
     end: Bytes,
-    /// Beginning of its response time.
+    /// Start of its response time.
     since: Instant,
 }
 
-impl Book {
+impl ResponseTimes {
     /// Reads [`UNTIL`].
     pub fn new(p: &Params) -> Self {
         Self { written: 0, out_of_order: p.choice(UNTIL.name) == "arrived", waiting: VecDeque::new() }
     }
 
-    /// Writes a packet whose response time runs from `since`. What the send buffer does not take is lost on
-    /// the way to it: nobody types into a full terminal.
+    /// Writes a packet whose response time begins at `since`. What the send buffer does not take is dropped.
     pub fn write(&mut self, io: &mut dyn AppIo, bytes: Bytes, since: Instant) {
         let start = self.written;
         if self.write_untimed(io, bytes) > 0 && self.waiting.len() < MOST_WAITING {
@@ -110,15 +114,15 @@ impl Book {
         }
     }
 
-    /// Writes what has no response time; returns how much was taken.
+    /// Writes data without a response time; returns the bytes taken.
     pub fn write_untimed(&mut self, io: &mut dyn AppIo, bytes: Bytes) -> Bytes {
         let taken = io.write(bytes);
         self.written += taken;
         taken
     }
 
-    /// Records the response times of packets acknowledged since.
-    pub fn settle(&mut self, io: &mut dyn AppIo) {
+    /// Records the response times of packets acknowledged since the last call.
+    pub fn record_responses(&mut self, io: &mut dyn AppIo) {
         let acked = self.written - io.unacked().min(self.written);
         while let Some(first) = self.waiting.front().filter(|w| w.end <= acked) {
             io.record_response(first.since);
@@ -135,13 +139,13 @@ impl Book {
         }
     }
 
-    /// Memory that its list takes.
+    /// Memory of its list, bytes.
     pub fn held_bytes(&self) -> u64 {
         (self.waiting.capacity() * size_of::<Waiting>()) as u64
     }
 
     /// True when no packet waits for its ack.
-    pub fn is_settled(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         self.waiting.is_empty()
     }
 }

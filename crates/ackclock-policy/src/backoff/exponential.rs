@@ -9,7 +9,7 @@ use crate::{Backoff, Entry, Param, Policy};
 #[derive(Debug)]
 struct Exponential(Arc<Rules>);
 
-/// What the parameters say.
+/// The parameters.
 #[derive(Debug)]
 struct Rules {
     max_doublings: u32,
@@ -43,8 +43,8 @@ pub(crate) const ENTRY: Entry<dyn Backoff> = Entry {
             "max_doublings",
             MAX_DOUBLINGS as u64,
             0..=32,
-            "doublings after which the timeout stays: 64 times by default (B-A2, as TCPs do it); 32 to leave \
-             the ceiling to `max_timeout` (E-A2, RFC 6298)",
+            "doublings after which the timeout grows no more: 6 for at most 64 times (B-A2, as TCPs do); 32 \
+             to leave the ceiling to `max_timeout` (E-A2, RFC 6298)",
         ),
         MAX_TIMEOUT,
         R2_RETRIES,

@@ -2,7 +2,7 @@ use ackclock_units::Duration;
 
 use crate::{Param, Params};
 
-/// What every backoff is bounded by: the longest timeout, and when to give up.
+/// The limits of every backoff: the longest timeout, and when to give up.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     max_timeout: Duration,
@@ -21,18 +21,18 @@ impl Limits {
         Self { max_timeout: Duration::MAX, r2_retries: p.count("r2_retries"), r2_time: p.duration("r2_time") }
     }
 
-    /// `rto` doubled `doublings` times, held at the longest timeout, but never below `rto` itself.
+    /// `rto` doubled `doublings` times, at most the longest timeout, but never below `rto` itself.
     pub fn doubled(self, rto: Duration, doublings: u32) -> Duration {
         self.bounded(rto, rto * (1 << doublings.min(63)))
     }
 
-    /// `timeout` held at the longest timeout, but never below `rto`.
+    /// `timeout`, at most the longest timeout, but never below `rto`.
     pub fn bounded(self, rto: Duration, timeout: Duration) -> Duration {
         timeout.min(self.max_timeout).max(rto)
     }
 
-    /// R2 (RFC 9293 §3.8.3): too many retransmissions *and* too long, since RFC 1122 §4.2.3.5 asks for at
-    /// least 100 s and a count alone would end a connection that does not back off after seconds.
+    /// R2 (RFC 9293 §3.8.3): too many retransmissions *and* too long a time. RFC 1122 §4.2.3.5 requires at
+    /// least 100 s, and a count alone would end a connection without backoff after seconds.
     pub fn give_up(self, expiries: u32, waited: Duration) -> bool {
         u64::from(expiries) > self.r2_retries && waited >= self.r2_time
     }
@@ -53,12 +53,12 @@ pub(super) const R2_RETRIES: Param = Param::count(
     "r2_retries",
     15,
     0..=u64::MAX,
-    "retransmissions of a segment before giving up, once `r2_time` has passed as well; inf for never",
+    "retransmissions of a segment before giving up, if `r2_time` has passed as well; inf for never",
 );
 /// R2 as a time.
 pub(super) const R2_TIME: Param = Param::duration(
     "r2_time",
     Duration::from_secs(100),
     Duration::ZERO..=Duration::from_secs(604_800),
-    "time that a segment is retried for at least (RFC 1122)",
+    "least time for which a segment is retransmitted before giving up (RFC 1122)",
 );

@@ -25,10 +25,10 @@ impl Backoff for Linear {
     }
 }
 
-/// What Jacobson and Karels hold to be unstable, as whatever grows more slowly than exponentially.
+/// Linear backoff, which Jacobson and Karels hold to be unstable, like any that is slower than exponential.
 pub(crate) const ENTRY: Entry<dyn Backoff> = Entry {
     name: "linear",
-    about: "Adds the timeout itself at every consecutive expiry: once, twice, three times it, and so on.",
+    about: "Adds the unbacked-off timeout at every consecutive expiry: 1, 2, 3, ... times the timeout.",
     source: "J-X9 (control)",
     params: &[MAX_TIMEOUT, R2_RETRIES, R2_TIME],
     build: |p| Box::new(Linear { limits: Limits::new(p) }),

@@ -1,4 +1,4 @@
-//! How much longer a timeout gets when the same segment times out again.
+//! How the timeout grows when the same segment times out again.
 
 mod exponential;
 mod freebsd_syn;
@@ -10,7 +10,7 @@ mod thin_linear;
 
 use crate::{Backoff, Entry};
 
-/// The built-in ones.
+/// The built-in backoffs.
 pub(crate) const ENTRIES: &[&Entry<dyn Backoff>] = &[
     &exponential::ENTRY,
     &linear::ENTRY,

@@ -28,7 +28,7 @@ impl Backoff for None {
 /// No backoff, TCP*(inf).
 pub(crate) const ENTRY: Entry<dyn Backoff> = Entry {
     name: "none",
-    about: "Never backs off: every expiry waits for the same timeout.",
+    about: "Never backs off: the timeout is the same at every expiry.",
     source: "B-A2 (TCP*(inf))",
     params: &[R2_RETRIES, R2_TIME],
     build: |p| Box::new(None { limits: Limits::giving_up(p) }),

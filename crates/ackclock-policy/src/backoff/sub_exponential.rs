@@ -18,8 +18,7 @@ impl Policy for SubExponential {
 
 impl Backoff for SubExponential {
     fn timeout(&self, rto: Duration, level: u32, _rng: &mut Rng) -> Duration {
-        // After the seventh timeout the value stays (B-A2), so the ceiling is on the count, not on the
-        // doublings.
+        // After the seventh timeout the value stays (B-A2): the limit is on the count, not on the doublings.
         self.limits.doubled(rto, level.min(MAX_DOUBLINGS).saturating_sub(self.n))
     }
 
@@ -31,8 +30,8 @@ impl Backoff for SubExponential {
 /// TCP*(n).
 pub(crate) const ENTRY: Entry<dyn Backoff> = Entry {
     name: "sub-exponential",
-    about: "TCP*(n): leaves the first n consecutive expiries unbacked-off, doubles from then on; from the \
-            seventh timeout on it stays.",
+    about: "TCP*(n): does not back off at the first n consecutive expiries, and doubles from then on up to \
+            the seventh timeout.",
     source: "B-A2",
     params: &[
         Param::count("n", 3, 0..=u64::MAX, "consecutive expiries without backoff; inf for none at all"),

@@ -58,7 +58,7 @@ fn after_seven_timeouts_the_value_stays() {
 }
 
 #[test]
-fn freebsd_spares_five_syns() {
+fn freebsd_does_not_back_off_the_first_five_syns() {
     // B-A3
     let b = chosen("freebsd-syn").build();
     assert_eq!(multipliers(&*b, true), [1, 1, 1, 1, 1, 2, 4]);
@@ -116,8 +116,8 @@ fn linear_backoff_adds_the_timeout_until_the_longest() {
     );
 }
 
-/// Multipliers of a timeout of one second at the first eight expiries in a row, with so many bytes in flight
-/// at each.
+/// Multipliers of a timeout of one second at the first eight expiries in a row, with `flights` bytes in
+/// flight.
 fn linux_multipliers(flights: [u64; 8]) -> Vec<u64> {
     let (b, mut rng, one, mut level) =
         (chosen("thin-linear").build(), Rng::stream(1, "backoff", 0), Duration::from_secs(1), 0);
@@ -129,19 +129,19 @@ fn linux_multipliers(flights: [u64; 8]) -> Vec<u64> {
 }
 
 #[test]
-fn linux_spares_thin_streams_six_times() {
+fn linux_does_not_back_off_thin_streams_six_times() {
     // Documentation/networking/tcp-thin.rst: less than four packets in flight, six linear timeouts, then
     // exponential ones.
     assert_eq!(linux_multipliers([3 * 1448; 8]), [1, 1, 1, 1, 1, 1, 2, 4]);
     assert_eq!(linux_multipliers([4 * 1448; 8]), [2, 4, 8, 16, 32, 64, 128, 240]);
-    // A stream that was not thin and is now is not backed off any more.
+    // A stream that has become thin is not backed off any more.
     assert_eq!(linux_multipliers([9000, 9000, 500, 500, 9000, 9000, 500, 500])[..6], [2, 4, 1, 1, 2, 4]);
     // ip-sysctl.rst, tcp_syn_linear_timeouts: four, then exponential ones.
     assert_eq!(multipliers(&*chosen("thin-linear").build(), true), [1, 1, 1, 1, 1, 2, 4]);
 }
 
 #[test]
-fn each_row_of_expiries_of_a_thick_stream_begins_anew() {
+fn each_row_of_expiries_of_a_thick_stream_starts_at_one() {
     // Whatever level Karn's rule has kept from the row before.
     let b = chosen("thin-linear").build();
     let thick = |expiries, level| b.level(&Expiry { expiries, level, flight_size: 10_000, smss: 1448 });

@@ -5,12 +5,12 @@ use ackclock_units::{Bytes, Duration, Rng};
 use super::limits::{Limits, MAX_DOUBLINGS, MAX_TIMEOUT, R2_RETRIES, R2_TIME};
 use crate::{Backoff, Entry, Expiry, Param, Params, Policy};
 
-/// Leaves thin streams alone for so many expiries, and doubles otherwise. Whether a stream is thin is asked
-/// anew at each expiry, so that the level is the number of doublings in force.
+/// Does not back off thin streams for a number of expiries, and doubles otherwise. Whether a stream is thin
+/// is decided at each expiry, so that the level is the number of doublings in force.
 #[derive(Debug)]
 struct ThinLinear(Arc<Rules>);
 
-/// What the parameters say.
+/// The parameters.
 #[derive(Debug)]
 struct Rules {
     thin_segs: u64,
@@ -60,14 +60,14 @@ impl Backoff for ThinLinear {
     }
 }
 
-/// The ceiling in time is what holds data, as in Linux.
+/// Timeouts of data are limited by the ceiling in time, as in Linux.
 const DOUBLINGS: u32 = 32;
 
 /// Linux's linear timeouts.
 pub(crate) const ENTRY: Entry<dyn Backoff> = Entry {
     name: "thin-linear",
-    about: "Linux's TCP_THIN_LINEAR_TIMEOUTS: a stream with few segments in flight is not backed off at its \
-            first expiries; any other doubles.",
+    about: "Linux's TCP_THIN_LINEAR_TIMEOUTS: does not back off at the first expiries of a stream with few \
+            segments in flight, and doubles for others.",
     source: "Linux, Documentation/networking/tcp-thin.rst and ip-sysctl.rst (tcp_thin_linear_timeouts, \
              tcp_syn_linear_timeouts); B-S9",
     params: &[
@@ -75,10 +75,16 @@ pub(crate) const ENTRY: Entry<dyn Backoff> = Entry {
             "thin_segs",
             4,
             0..=u64::MAX,
-            "a stream with less than so many full segments in flight is thin",
+            "a stream with fewer full segments in flight than this is thin",
         ),
-        Param::count("retries", 6, 0..=u64::MAX, "expiries in a row that a thin stream is not backed off at"),
-        Param::count("syn_linear", 4, 0..=u64::MAX, "SYN expiries in a row that are not backed off at"),
+        Param::count(
+            "retries",
+            6,
+            0..=u64::MAX,
+            "consecutive expiries at which a thin stream is not backed \
+                                                  off",
+        ),
+        Param::count("syn_linear", 4, 0..=u64::MAX, "consecutive expiries at which a SYN is not backed off"),
         MAX_TIMEOUT,
         R2_RETRIES,
         R2_TIME,

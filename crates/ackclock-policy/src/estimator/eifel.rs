@@ -1,9 +1,9 @@
 use ackclock_units::Duration;
 
-use super::smooth::{Ticks, bounded, initial_rto, max_rto, min_rto, recalled, rounded, tick};
-use crate::{Entry, Param, Params, Policy, Probe, Rtt, RttEstimator, RttSample};
+use super::smooth::{Ticks, bounded, initial_rto, max_rto, min_rto, rounded, tick, with_estimates};
+use crate::{Entry, Param, Params, Policy, PrivateState, Rtt, RttEstimator, RttSample};
 
-/// The Eifel timer's prediction, before any bounds: what `eifel` answers and `eifel-agg` scales.
+/// The Eifel timer's prediction, before any bounds: `eifel` returns it and `eifel-agg` scales it.
 #[derive(Debug)]
 pub(super) struct Prediction {
     weight: f64,
@@ -16,7 +16,8 @@ pub(super) struct Prediction {
     gain: f64,
 }
 
-/// How slowly the deviation shrinks (E-E8: the equation and the prose differ, and agree at sampling rate 1).
+/// How slowly the deviation shrinks (E-E8: the equation and the prose of the paper agree at sampling rate 1
+/// only).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Shock {
     /// The equation.
@@ -46,9 +47,9 @@ impl Prediction {
         let sample = self.ticks.measured(s.rtt, s.now);
         let load = (s.flight_size as f64 / f64::from(s.smss)).max(1.0);
         self.flight = flight(s);
-        // Fewer than three samples in two round trips are one sample per round trip. That is the sparsest
-        // sampling, so its gain is the largest: with E-E7 alone, delayed acks and a load of 6 would leave
-        // rows without margin (E-X2).
+        // Fewer than three samples in two round trips count as one sample per round trip, the sparsest
+        // sampling with the largest gain. With E-E7 alone, delayed acks and a load of 6 would leave rows
+        // without margin (E-X2).
         let one = s.sampling_rate * load < 1.5;
         self.gain =
             if one { ONE_SAMPLE_GAIN } else { (1.0 / (s.sampling_rate * self.flight)).min(ONE_SAMPLE_GAIN) };
@@ -63,9 +64,9 @@ impl Prediction {
         self.rtt = Some(rtt);
     }
 
-    /// Takes estimates over; the gain stays that of the last sample.
-    pub fn recall(&mut self, srtt: Duration, rttvar: Duration) {
-        let rtt = recalled(self.rtt, srtt, rttvar);
+    /// Sets the estimates; the gain stays that of the last sample.
+    pub fn set_estimates(&mut self, srtt: Duration, rttvar: Duration) {
+        let rtt = with_estimates(self.rtt, srtt, rttvar);
         self.rto = self.of(rtt);
         self.rtt = Some(rtt);
     }
@@ -75,7 +76,7 @@ impl Prediction {
         (rtt.srtt + rtt.rttvar.mul_f64(self.weight / self.gain)).max(rtt.latest + self.ticks.tick * 2)
     }
 
-    /// SRTT and RTTVAR after a further sample: the deviation follows upward errors alone, downwards by a
+    /// SRTT and RTTVAR after a further sample: the deviation follows positive errors only, and shrinks by a
     /// smaller gain.
     fn next(&self, old: Rtt, sample: Duration) -> (Duration, Duration) {
         let (srtt, rttvar) = (old.srtt.as_nanos() as f64, old.rttvar.as_nanos() as f64);
@@ -90,16 +91,16 @@ impl Prediction {
         (nanos(srtt + self.gain * delta), nanos(rttvar))
     }
 
-    /// Shows its private numbers.
-    pub fn probe(&self, probe: &mut Probe) {
-        probe.number("flight", self.flight);
-        probe.number("gain", self.gain);
+    /// Adds its private numbers to a trace.
+    pub fn private_state(&self, state: &mut PrivateState) {
+        state.number("flight", self.flight);
+        state.number("gain", self.gain);
     }
 }
 
-/// E-E6: `max(SSTHRESH, CWND/2) + 1` segments, a lower bound of the load. Two things that the paper leaves
-/// open: before the first congestion there is no SSTHRESH, and of a window that the receiver or the
-/// application does not let fill, only what is in flight counts.
+/// E-E6: `max(SSTHRESH, CWND/2) + 1` segments, a lower bound of the load. Two cases that the paper leaves
+/// open: before the first congestion there is no SSTHRESH, and of a window limited by the receiver or the
+/// application only what is in flight counts.
 fn flight(s: RttSample) -> f64 {
     let cwnd = if s.flight_size > 0 { s.window.cwnd.min(s.flight_size) } else { s.window.cwnd };
     let lower = if s.window.ssthresh == u64::MAX { cwnd / 2 } else { s.window.ssthresh.max(cwnd / 2) };
@@ -108,20 +109,21 @@ fn flight(s: RttSample) -> f64 {
 
 /// E-A6: the gain where one segment per round trip is timed, whatever the load.
 const ONE_SAMPLE_GAIN: f64 = 1.0 / 3.0;
-/// No window scaled by RFC 7323 holds more full segments; it keeps gains away from zero.
+/// No window scaled by RFC 7323 holds more full segments; the bound keeps gains above zero.
 const LARGEST_FLIGHT: f64 = (1_u64 << 30) as f64;
 
 pub(super) const SHOCK: Param = Param::choice(
     "shock",
     "gain-squared",
     &["gain-squared", "gain-over-flight"],
-    "gain by which the deviation shrinks: the equation's GAIN^2, or GAIN/FLIGHT as the prose has it (E-E8)",
+    "gain by which the deviation shrinks: GAIN^2 as in the paper's equation, or GAIN/FLIGHT as in its prose \
+     (E-E8)",
 );
 pub(super) const WEIGHT: Param = Param::ratio(
     "weight",
     1.0,
     0.25..=16.0,
-    "m in the weight m/GAIN of the deviation; more is more conservative (E-E11)",
+    "m in the weight m/GAIN of the deviation; larger is more conservative (E-E11)",
 );
 
 /// The Eifel timer.
@@ -138,8 +140,8 @@ impl Policy for Eifel {
         ENTRY.name
     }
 
-    fn probe(&self, probe: &mut Probe) {
-        self.prediction.probe(probe);
+    fn private_state(&self, state: &mut PrivateState) {
+        self.prediction.private_state(state);
     }
 }
 
@@ -167,8 +169,8 @@ impl RttEstimator for Eifel {
         self.initial_rto
     }
 
-    fn recall(&mut self, srtt: Duration, rttvar: Duration) {
-        self.prediction.recall(srtt, rttvar);
+    fn set_estimates(&mut self, srtt: Duration, rttvar: Duration) {
+        self.prediction.set_estimates(srtt, rttvar);
     }
 
     fn granularity(&self) -> Duration {
@@ -179,8 +181,8 @@ impl RttEstimator for Eifel {
 /// Ludwig and Sklower's timer.
 pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
     name: "eifel",
-    about: "The Eifel timer: gains scaled by flight size and sampling rate, a deviation that only follows \
-            rising round-trip times.",
+    about: "The Eifel timer: gains scaled by flight size and sampling rate, and a deviation that only \
+            follows rising round-trip times.",
     source: "E-A6, E-E5..E12",
     params: &[
         SHOCK,

@@ -2,9 +2,9 @@ use ackclock_units::{Bytes, Duration};
 
 use super::eifel::{Prediction, SHOCK, WEIGHT};
 use super::smooth::{bounded, initial_rto, max_rto, min_rto, rounded, tick};
-use crate::{Entry, Param, Policy, Probe, Rtt, RttEstimator, RttSample};
+use crate::{Entry, Param, Policy, PrivateState, Rtt, RttEstimator, RttSample};
 
-/// The Eifel timer, scaled by a factor that creeps down until a timeout turns out to have been spurious.
+/// The Eifel timer, scaled by a factor that falls slowly until a timeout turns out to have been spurious.
 #[derive(Debug)]
 struct EifelAgg {
     prediction: Prediction,
@@ -16,7 +16,7 @@ struct EifelAgg {
     initial_rto: Duration,
 }
 
-/// MAXCWND, given or learnt: the largest window of this cycle and of the one before, a cycle ending when the
+/// MAXCWND, given or learnt: the largest window of this cycle and of the one before. A cycle ends when the
 /// window falls.
 #[derive(Debug)]
 struct Cycle {
@@ -28,12 +28,12 @@ struct Cycle {
 }
 
 impl Cycle {
-    /// E-E14: segments in a cycle, and at least one.
+    /// E-E14: segments in a cycle, at least one.
     fn segments(&mut self, s: RttSample) -> f64 {
         let max_cwnd = if self.given > 0 {
             self.given as f64
         } else {
-            // Of a window that does not fill, what is in flight counts.
+            // Of a window that is not filled, what is in flight counts.
             let cwnd = if s.flight_size > 0 { s.window.cwnd.min(s.flight_size) } else { s.window.cwnd };
             if s.window.cwnd < self.last {
                 (self.before, self.largest) = (self.largest, 0.0);
@@ -51,16 +51,16 @@ impl Policy for EifelAgg {
         ENTRY.name
     }
 
-    fn probe(&self, probe: &mut Probe) {
-        self.prediction.probe(probe);
-        probe.number("agg", self.agg);
+    fn private_state(&self, state: &mut PrivateState) {
+        self.prediction.private_state(state);
+        state.number("agg", self.agg);
     }
 }
 
 impl RttEstimator for EifelAgg {
     fn on_sample(&mut self, s: RttSample) {
-        // A spurious timeout was told before the sample that proves it, so the rise comes first and then the
-        // decay (E-A7 leaves the order open).
+        // A spurious timeout is reported before the sample that shows it, so that the rise comes first and
+        // then the decay (E-A7 leaves the order open).
         self.agg *= 1.0 - self.k / self.cycle.segments(s);
         self.prediction.on_sample(s);
     }
@@ -77,7 +77,7 @@ impl RttEstimator for EifelAgg {
         if self.prediction.rtt.is_none() {
             return self.initial_rto;
         }
-        // E-E16. However small the factor gets, a countdown of less than two ticks may end at once.
+        // E-E16. However small the factor, a timeout of less than two ticks may expire at once.
         let floor = floor.max(self.prediction.ticks.tick * 2);
         bounded(self.prediction.rto.mul_f64(self.agg), floor, self.max_rto)
     }
@@ -86,8 +86,8 @@ impl RttEstimator for EifelAgg {
         self.initial_rto
     }
 
-    fn recall(&mut self, srtt: Duration, rttvar: Duration) {
-        self.prediction.recall(srtt, rttvar);
+    fn set_estimates(&mut self, srtt: Duration, rttvar: Duration) {
+        self.prediction.set_estimates(srtt, rttvar);
     }
 
     fn granularity(&self) -> Duration {
@@ -100,15 +100,15 @@ impl RttEstimator for EifelAgg {
     }
 }
 
-/// The self-trained timer.
+/// The self-tuning timer.
 pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
     name: "eifel-agg",
-    about: "The Eifel timer scaled by a factor that trains itself: each sample lowers it, each spurious \
-            timeout halves its distance from 1.",
+    about: "The Eifel timer scaled by a self-tuning factor: each sample lowers it, each spurious timeout \
+            halves its distance from 1.",
     source: "E-A7, E-E14..E16",
     params: &[
-        Param::ratio("k", 0.05, 0.0..=1.0, "part by which the factor falls in a cycle of the window"),
-        Param::ratio("initial_agg", 1.0, 0.01..=1.0, "factor to begin with"),
+        Param::ratio("k", 0.05, 0.0..=1.0, "fraction by which the factor falls in a cycle of the window"),
+        Param::ratio("initial_agg", 1.0, 0.01..=1.0, "initial factor"),
         Param::count(
             "max_cwnd",
             0,
@@ -149,9 +149,9 @@ mod tests {
     }
 
     fn agg(e: &dyn RttEstimator) -> f64 {
-        let mut probe = Probe::default();
-        e.probe(&mut probe);
-        probe.0.iter().find(|(name, _)| *name == "agg").expect("shown").1
+        let mut state = PrivateState::default();
+        e.private_state(&mut state);
+        state.0.iter().find(|(name, _)| *name == "agg").expect("shown").1
     }
 
     fn feed(e: &mut dyn RttEstimator, n: u64, cwnd: u64) {
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cycle_takes_its_part() {
+    fn a_cycle_lowers_the_factor_by_k() {
         // E-E15: 260 samples, MAXCWND 26.
         for (k, factor) in [(0.05, 0.950006), (0.1, 0.902502)] {
             let mut e = built(&[("k", Value::Ratio(k)), ("max_cwnd", Value::Count(26))]);
@@ -188,7 +188,7 @@ mod tests {
         let (mut learnt, mut given) = (built(&[]), built(&[("max_cwnd", Value::Count(26))]));
         for e in [&mut learnt, &mut given] {
             feed(&mut **e, 1, 26);
-            // The cycle after it has grown less far yet.
+            // The window of the next cycle is smaller so far.
             feed(&mut **e, 100, 14);
         }
         assert_eq!(agg(&*learnt), agg(&*given));

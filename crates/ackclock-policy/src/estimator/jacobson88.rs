@@ -1,6 +1,6 @@
 use ackclock_units::Duration;
 
-use super::smooth::{Ticks, bounded, initial_rto, max_rto, mean_and_deviation, min_rto, recalled};
+use super::smooth::{Ticks, bounded, initial_rto, max_rto, mean_and_deviation, min_rto, with_estimates};
 use crate::{Entry, Param, Params, Policy, Rtt, RttEstimator, RttSample};
 
 /// Mean plus weighted mean deviation, in real arithmetic. The 4.4BSD-Lite timer of E-A1 (`lite`) is this one
@@ -21,7 +21,7 @@ pub(super) struct Jacobson88 {
 }
 
 impl Jacobson88 {
-    /// The same with a floor at the latest sample.
+    /// This estimator with or without a floor at the latest sample.
     pub fn floored(self, sample_floor: bool) -> Self {
         Self { sample_floor, ..self }
     }
@@ -71,8 +71,8 @@ impl RttEstimator for Jacobson88 {
 
     fn rto_above(&self, floor: Duration) -> Duration {
         let Some(rtt) = self.rtt else { return self.initial_rto };
-        // A countdown of one tick may end at once, hence the floor of two (E-A1, E-E4), or of two more than
-        // the latest sample (E-A9, E-E12).
+        // A timeout of one tick may expire at once, hence the floor of two ticks (E-A1, E-E4), or of two
+        // ticks more than the latest sample (E-A9, E-E12).
         let two = self.ticks.tick * 2;
         let least = if self.sample_floor { rtt.latest + two } else { Duration::ZERO };
         bounded((rtt.srtt + rtt.rttvar.mul_f64(self.weight)).max(least), floor.max(two), self.max_rto)
@@ -82,8 +82,8 @@ impl RttEstimator for Jacobson88 {
         self.initial_rto
     }
 
-    fn recall(&mut self, srtt: Duration, rttvar: Duration) {
-        self.rtt = Some(recalled(self.rtt, srtt, rttvar));
+    fn set_estimates(&mut self, srtt: Duration, rttvar: Duration) {
+        self.rtt = Some(with_estimates(self.rtt, srtt, rttvar));
     }
 
     fn granularity(&self) -> Duration {
@@ -104,7 +104,7 @@ pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
             "weight",
             WEIGHT,
             0.0..=64.0,
-            "mean deviations added to the mean (2 in the paper of 1988)",
+            "weight of the mean deviation in the timeout (2 in the paper of 1988)",
         ),
         Param::duration(
             "tick",
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_on_a_slow_line_defeats_the_filtered_estimator() {
+    fn slow_start_on_a_slow_line_outruns_the_filtered_estimator() {
         // J-E17: samples double; from a = 1, v = 0.5, a + 4v falls behind the next RTT after the first round.
         let (mut a, mut v, mut next) = (1.0, 0.5, 2.0);
         for want in [3.0, 3.625, 6.23438, 12.377, 25.2712] {

@@ -1,7 +1,7 @@
 use ackclock_units::Duration;
 
 use super::smooth::{bounded, initial_rto, max_rto, ticks_during};
-use crate::{Entry, Param, Policy, Probe, Rtt, RttEstimator, RttSample};
+use crate::{Entry, Param, Policy, PrivateState, Rtt, RttEstimator, RttSample};
 
 /// Scaled estimates in ticks. Right shifts are arithmetic floors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,7 +12,7 @@ struct Scaled {
     sv: i64,
 }
 
-/// Which of the paper's two integer forms.
+/// The two integer forms of the paper.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Form {
     /// Gain 1/8 for both (J-A5).
@@ -45,11 +45,11 @@ struct Jacobson88Ticks {
     form: Form,
     tick: Duration,
     min_ticks: u32,
-    /// Ticks by which the timeout lies above the last sample, at least; none for no such floor.
+    /// Least number of ticks by which the timeout lies above the last sample; `None` for no such floor.
     above_sample: Option<i64>,
     max_rto: Duration,
     initial_rto: Duration,
-    /// Estimates before the first sample, where they are given; otherwise the first sample sets them.
+    /// Estimates before the first sample, if they are given; otherwise the first sample sets them.
     start: Option<Scaled>,
     /// The last sample, ticks.
     last: i64,
@@ -61,10 +61,10 @@ impl Policy for Jacobson88Ticks {
         ENTRY.name
     }
 
-    fn probe(&self, probe: &mut Probe) {
+    fn private_state(&self, state: &mut PrivateState) {
         if let Some((s, ..)) = self.estimate {
-            probe.number("sa", s.sa as f64);
-            probe.number("sv", s.sv as f64);
+            state.number("sa", s.sa as f64);
+            state.number("sv", s.sv as f64);
         }
     }
 }
@@ -105,7 +105,7 @@ impl RttEstimator for Jacobson88Ticks {
         self.initial_rto
     }
 
-    fn recall(&mut self, srtt: Duration, rttvar: Duration) {
+    fn set_estimates(&mut self, srtt: Duration, rttvar: Duration) {
         let scaled = |d: Duration, by: u64| {
             (((d * by).as_nanos() + self.tick.as_nanos() / 2) / self.tick.as_nanos()).min(1 << 40) as i64
         };
@@ -143,25 +143,25 @@ pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
             "min_ticks",
             2,
             0..=1000,
-            "smallest timeout in ticks: a countdown of one may end at once (E-A1)",
+            "smallest timeout in ticks: a timeout of one tick may expire at once (E-A1)",
         ),
         Param::flag(
             "sample_floor",
             false,
-            "the timeout lies at least two ticks above the last sample, as in FreeBSD (E-A9)",
+            "keep the timeout at least two ticks above the last sample, as in FreeBSD (E-A9)",
         ),
         Param::choice(
             "start",
             "first-sample",
             &["first-sample", "given"],
-            "estimates to begin with: the first sample's (a = m, v = m/2), or those given",
+            "initial estimates: those of the first sample (a = m, v = m/2), or given ones",
         ),
-        Param::count("start_sa", 0, 0..=1 << 20, "sa = 8a to begin with, ticks, when `start` is `given`"),
+        Param::count("start_sa", 0, 0..=1 << 20, "initial sa = 8a, ticks, when `start` is `given`"),
         Param::count(
             "start_sv",
             24,
             0..=1 << 20,
-            "sv to begin with, ticks, when `start` is `given`: 4v, or 8v with one gain (24 in 4.3BSD)",
+            "initial sv, ticks, when `start` is `given`: 4v, or 8v with one gain (24 in 4.3BSD)",
         ),
         max_rto(Duration::from_secs(64)),
         initial_rto(Duration::from_secs(3)),
@@ -189,7 +189,8 @@ mod tests {
 
     #[test]
     fn a_floor_above_the_last_sample() {
-        // E-A9: a constant round-trip time of 40 ticks, whose deviation has died away: sa = 320, sv = 0.
+        // E-A9: a constant round-trip time of 40 ticks, whose deviation has decayed to zero: sa = 320, sv =
+        // 0.
         let tick = Duration::from_millis(500);
         for (floored, ticks) in [(false, 40), (true, 42)] {
             let mut p = crate::Params::defaults(ENTRY.params);
@@ -260,12 +261,12 @@ mod tests {
 
     #[test]
     fn fixed_points_of_a_constant_sample() {
-        let settle = |form: Form, sa, sv| (0..1000).fold(Scaled { sa, sv }, |s, _| form.next(s, 5));
-        let low = settle(Form::Final, 0, 0);
+        let after_many = |form: Form, sa, sv| (0..1000).fold(Scaled { sa, sv }, |s, _| form.next(s, 5));
+        let low = after_many(Form::Final, 0, 0);
         assert_eq!((low.sa, low.sv, Form::Final.rto(low)), (40, 3, 8));
-        let high = settle(Form::Final, 200, 40);
+        let high = after_many(Form::Final, 200, 40);
         assert_eq!((high.sa, high.sv, Form::Final.rto(high)), (47, 3, 8));
-        let one = settle(Form::OneGain, 200, 80);
+        let one = after_many(Form::OneGain, 200, 80);
         assert_eq!((one.sa, one.sv, (one.sa >> 3) + one.sv), (47, 7, 12));
     }
 
@@ -298,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn given_estimates_meet_the_first_sample() {
+    fn given_estimates_are_updated_by_the_first_sample() {
         // J-E7, first golden row: sa = 16, sv = 0, a sample of 10.
         let mut p = crate::Params::defaults(ENTRY.params);
         for (name, value) in [("start_sa", 16), ("start_sv", 0)] {

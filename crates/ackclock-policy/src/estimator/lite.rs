@@ -4,8 +4,8 @@ use super::jacobson88::Jacobson88;
 use super::smooth::{Ticks, initial_rto, max_rto, min_rto, rounded, tick};
 use crate::{Entry, Param, RttEstimator};
 
-/// The 4.4BSD-Lite timer: [`Jacobson88`] on a coarse clock. Its heartbeat and its restart at every ack belong
-/// to the countdown (`restart-on-ack`).
+/// The 4.4BSD-Lite timer: [`Jacobson88`] on a coarse clock. Its heartbeat and its restart at every ack are in
+/// the timer `restart-on-ack`.
 pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
     name: "lite",
     about: "The 4.4BSD-Lite timer: smoothed mean plus four mean deviations, samples in ticks of 500 ms, at \
@@ -17,7 +17,7 @@ pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
         Param::flag(
             "sample_floor",
             false,
-            "never below the latest sample and two ticks, as FreeBSD had it (E-A9, E-E12)",
+            "keep the timeout at least two ticks above the latest sample, as in FreeBSD (E-A9, E-E12)",
         ),
         min_rto(Duration::ZERO),
         max_rto(Duration::from_secs(64)),

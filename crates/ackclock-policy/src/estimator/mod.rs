@@ -11,7 +11,7 @@ mod smooth;
 
 use crate::{Entry, RttEstimator};
 
-/// The built-in ones.
+/// The built-in estimators.
 pub(crate) const ENTRIES: &[&Entry<dyn RttEstimator>] = &[
     &rfc793::ENTRY,
     &jacobson88::ENTRY,

@@ -2,19 +2,19 @@ use std::sync::Arc;
 
 use ackclock_units::Duration;
 
-use super::smooth::{bounded, initial_rto, max_rto, mean_and_deviation, min_rto, recalled};
+use super::smooth::{bounded, initial_rto, max_rto, mean_and_deviation, min_rto, with_estimates};
 use crate::{Entry, Param, Params, Policy, Rtt, RttEstimator, RttSample};
 
 /// The standard timer.
 #[derive(Debug)]
 struct Rfc6298 {
     rules: Arc<Rules>,
-    /// A SYN timed out: data begins with at least [`AFTER_LOST_SYN`].
+    /// A SYN timed out: the first timeout of data is at least [`AFTER_LOST_SYN`].
     lost_syn: bool,
     rtt: Option<Rtt>,
 }
 
-/// What the parameters say.
+/// The parameters.
 #[derive(Debug)]
 struct Rules {
     clock_granularity: Duration,
@@ -68,8 +68,8 @@ impl RttEstimator for Rfc6298 {
         self.rules.initial_rto
     }
 
-    fn recall(&mut self, srtt: Duration, rttvar: Duration) {
-        self.rtt = Some(recalled(self.rtt, srtt, rttvar));
+    fn set_estimates(&mut self, srtt: Duration, rttvar: Duration) {
+        self.rtt = Some(with_estimates(self.rtt, srtt, rttvar));
     }
 
     fn granularity(&self) -> Duration {
@@ -77,7 +77,7 @@ impl RttEstimator for Rfc6298 {
     }
 
     fn on_expiry(&mut self, _expiries: u32) {
-        // Without a sample so far, what timed out was a SYN.
+        // Without any sample so far, it was a SYN that timed out.
         self.lost_syn |= self.rtt.is_none();
     }
 }
@@ -88,7 +88,7 @@ const ALPHA: f64 = 1.0 / 8.0;
 const BETA: f64 = 1.0 / 4.0;
 /// RFC 6298 §2.3.
 const K: u64 = 4;
-/// RFC 6298 §5.7: the timeout with which data begins after a SYN has timed out.
+/// RFC 6298 §5.7: the first timeout of data after a SYN has timed out.
 const AFTER_LOST_SYN: Duration = Duration::from_secs(3);
 
 /// RFC 6298's timer.
@@ -101,7 +101,7 @@ pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
             "clock_granularity",
             Duration::from_millis(1),
             Duration::ZERO..=Duration::from_secs(10),
-            "G, the least variation allowed for (2.3)",
+            "G, clock granularity, the least term added for the variation (2.3)",
         ),
         min_rto(Duration::from_secs(1)),
         max_rto(Duration::from_secs(60)),

@@ -1,9 +1,9 @@
 use ackclock_units::Duration;
 
-use super::smooth::{bounded, initial_rto, max_rto, min_rto, recalled, smooth, ticks_during};
+use super::smooth::{bounded, initial_rto, max_rto, min_rto, smooth, ticks_during, with_estimates};
 use crate::{Entry, Param, Policy, Rtt, RttEstimator, RttSample};
 
-/// Smoothed mean times a constant: blind to how much the samples vary.
+/// Smoothed mean times a constant, without regard to the variation of samples.
 #[derive(Debug)]
 struct Rfc793 {
     gain: f64,
@@ -23,7 +23,7 @@ impl Policy for Rfc793 {
 
 impl RttEstimator for Rfc793 {
     fn on_sample(&mut self, s: RttSample) {
-        // 4.3BSD's counter stood at one when a segment was sent, and every tick added one.
+        // 4.3BSD's counter was one when a segment was sent, and every tick added one.
         let rtt =
             if self.tick.is_zero() { s.rtt } else { self.tick * (1 + ticks_during(s.rtt, s.now, self.tick)) };
         let (srtt, min_rtt) =
@@ -42,7 +42,7 @@ impl RttEstimator for Rfc793 {
     fn rto_above(&self, floor: Duration) -> Duration {
         let Some(rtt) = self.rtt else { return self.initial_rto };
         let timeout = rtt.srtt.mul_f64(self.beta);
-        // Counted in whole ticks, the rest cut off.
+        // In whole ticks, rounded down.
         let whole = if self.tick.is_zero() {
             timeout
         } else {
@@ -55,8 +55,8 @@ impl RttEstimator for Rfc793 {
         self.initial_rto
     }
 
-    fn recall(&mut self, srtt: Duration, _rttvar: Duration) {
-        self.rtt = Some(recalled(self.rtt, srtt, Duration::ZERO));
+    fn set_estimates(&mut self, srtt: Duration, _rttvar: Duration) {
+        self.rtt = Some(with_estimates(self.rtt, srtt, Duration::ZERO));
     }
 
     fn granularity(&self) -> Duration {
@@ -67,11 +67,11 @@ impl RttEstimator for Rfc793 {
 /// RFC 793's timer.
 pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
     name: "rfc793",
-    about: "The smoothed round-trip time times two (RFC 793); the first sample sets it.",
+    about: "The smoothed round-trip time times two (RFC 793); the first sample initializes it.",
     source: "J-A3; RFC 793 p. 41",
     params: &[
         Param::ratio("alpha", 0.9, 0.0..=1.0, "weight of the old estimate"),
-        Param::ratio("beta", 2.0, 1.0..=16.0, "timeout in smoothed round-trip times"),
+        Param::ratio("beta", 2.0, 1.0..=16.0, "factor from the smoothed round-trip time to the timeout"),
         Param::duration(
             "tick",
             Duration::ZERO,
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn it_falls_behind_a_loaded_path() {
-        // J-X12: it sees no variation, so samples that jump from 1 to 2.5 under-run it at once.
+        // J-X12: it ignores variation, so that a sample that jumps from 1 to 2.5 exceeds the timeout at once.
         let mut e = (ENTRY.build)(&Params::defaults(ENTRY.params));
         (1..20).for_each(|i| e.on_sample(sample(Duration::from_secs(i), Duration::from_secs(1))));
         assert!(e.rto() < Duration::from_millis(2500));

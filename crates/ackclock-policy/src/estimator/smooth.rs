@@ -1,4 +1,4 @@
-//! What several estimators are made of.
+//! Parts shared by several estimators.
 
 use ackclock_units::{Duration, Instant};
 
@@ -28,26 +28,24 @@ pub(super) fn mean_and_deviation(old: Option<Rtt>, sample: Duration, g: f64, h: 
 }
 
 /// The estimates of [`crate::RttEstimator::recall`]; latest and smallest sample stay.
-pub(super) fn recalled(old: Option<Rtt>, srtt: Duration, rttvar: Duration) -> Rtt {
+pub(super) fn with_estimates(old: Option<Rtt>, srtt: Duration, rttvar: Duration) -> Rtt {
     let (latest, min_rtt) = old.map_or((srtt, srtt), |old| (old.latest, old.min_rtt));
     Rtt { latest, srtt, rttvar, min_rtt }
 }
 
-/// Ticks of a free-running clock during the `span` that ends at `now`: how BSD timed segments (a counter
-/// bumped at every tick).
+/// Ticks of a free-running clock during the `span` that ends at `now`: as BSD timed segments (a counter
+/// incremented at every tick).
 pub(super) fn ticks_during(span: Duration, now: Instant, tick: Duration) -> u64 {
     now.as_nanos() / tick.as_nanos() - now.saturating_sub(span).as_nanos() / tick.as_nanos()
 }
 
-/// The clock by which an estimator measures and counts, apart from the heartbeat on which a countdown
-/// expires.
+/// The clock of an estimator, as opposed to the heartbeat on which a timer expires.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ticks {
-    /// Its period; zero for a fine clock. A countdown of one tick may end at once, hence floors of two
+    /// Its period; zero for a fine clock. A timeout of one tick may expire at once, hence floors of two
     /// (E-A1).
     pub tick: Duration,
-    /// Samples are whole ticks, as BSD counted them; otherwise they are exact, and the tick sets floors
-    /// alone.
+    /// Samples are whole ticks, as in BSD; otherwise they are exact, and the tick only sets floors.
     pub rounded: bool,
 }
 
@@ -69,7 +67,7 @@ pub(super) const fn tick(default: Duration) -> Param {
         "tick",
         default,
         Duration::ZERO..=Duration::from_secs(10),
-        "tick of the timer's clock, two of which are a floor; 0s for a fine clock",
+        "tick of the timer's clock; the timeout is at least two ticks; 0s for a fine clock",
     )
 }
 
@@ -78,11 +76,12 @@ pub(super) const fn rounded(default: bool) -> Param {
     Param::flag(
         "rounded",
         default,
-        "samples are whole ticks of a free-running clock; otherwise exact, and the tick sets the floor alone",
+        "count samples in whole ticks of a free-running clock; otherwise they are exact, and the tick only \
+         sets the floor",
     )
 }
 
-/// `timeout` held between two bounds; where they cross, the lower one wins.
+/// `timeout` limited to two bounds; where they cross, the lower one applies.
 pub(super) fn bounded(timeout: Duration, min: Duration, max: Duration) -> Duration {
     timeout.min(max).max(min)
 }

@@ -1,6 +1,6 @@
 use crate::{Entry, Frame, Framing, Policy, SenderView};
 
-/// What TCP does.
+/// Full-sized segments, as TCP normally sends.
 #[derive(Debug)]
 struct Full;
 
@@ -15,7 +15,7 @@ impl Framing for Full {
         Frame { most: v.smss, copies: 1 }
     }
 
-    fn is_plain(&self) -> bool {
+    fn is_default(&self) -> bool {
         true
     }
 }
@@ -23,7 +23,7 @@ impl Framing for Full {
 /// Full segments.
 pub(crate) const ENTRY: Entry<dyn Framing> = Entry {
     name: "full",
-    about: "Sends segments as large as they may be, each once.",
+    about: "Sends full-sized segments, one copy of each.",
     source: "RFC 9293 3.7.1, RFC 5681 2 (SMSS)",
     params: &[],
     build: |_| Box::new(Full),

@@ -1,4 +1,4 @@
-//! In what segments new data leaves, and how often each is sent.
+//! Into what segments new data is cut, and how many copies of each are sent.
 
 mod diversity;
 mod full;
@@ -6,7 +6,7 @@ mod smart;
 
 use crate::{Entry, Framing};
 
-/// The built-in ones.
+/// The built-in framings.
 pub(crate) const ENTRIES: &[&Entry<dyn Framing>] = &[&full::ENTRY, &diversity::ENTRY, &smart::ENTRY];
 
 #[cfg(test)]

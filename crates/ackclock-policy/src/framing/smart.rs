@@ -14,7 +14,7 @@ impl Policy for Smart {
 
 impl Framing for Smart {
     fn frame(&mut self, v: &SenderView) -> Frame {
-        // What will be in flight once everything that may leave has left.
+        // What will be in flight once everything that may be sent is sent.
         let flight = v.flight_size.saturating_add(v.unsent).min(v.window.cwnd).min(v.rwnd);
         let most = flight.div_ceil(self.segments).clamp(1, u64::from(v.smss));
         Frame { most: most as u32, copies: 1 }
@@ -24,11 +24,11 @@ impl Framing for Smart {
 /// TCP Smart Framing.
 pub(crate) const ENTRY: Entry<dyn Framing> = Entry {
     name: "smart",
-    about: "TCP Smart Framing: while fewer than four full segments would be in flight, data is cut into \
-            smaller ones so that four are. A packet that is sent alone becomes four; segments grow with the \
-            window. They count as full ones, so Nagle's algorithm does not hold them back.",
-    source: "I-A8, I-E15, I-F11; where the paper has the window below four segments, here it is the part of \
-             it that is used, so that a single packet is cut whatever the window",
-    params: &[Param::count("segments", 4, 1..=64, "segments in flight to come to")],
+    about: "TCP Smart Framing: while fewer than four full segments would be in flight, cuts data into \
+            smaller ones so that four are. A single packet is sent as four segments; segments grow with the \
+            window. They count as full-sized, so that Nagle's algorithm does not hold them back.",
+    source: "I-A8, I-E15, I-F11; the paper's condition is a window below four segments, here it is the used \
+             part of the window, so that a single packet is cut whatever the window",
+    params: &[Param::count("segments", 4, 1..=64, "number of segments in flight to aim for")],
     build: |p| Box::new(Smart { segments: p.count("segments") }),
 };

@@ -30,7 +30,7 @@ fn a_single_packet_becomes_four() {
     assert_eq!(cut(&mut *smart, 0, 500, 4000), [125; 4]);
     assert_eq!(cut(&mut *smart, 0, 501, 4000), [126, 126, 126, 123]);
     assert_eq!(cut(&mut *smart, 0, 3, 4000), [1; 3]);
-    // One typed while those are outstanding needs fewer.
+    // A packet typed while those are outstanding is cut into fewer.
     assert_eq!(cut(&mut *smart, 500, 500, 4000), [250; 2]);
     assert_eq!(cut(&mut *framing("smart", "segments", "1"), 0, 500, 4000), [500]);
 }

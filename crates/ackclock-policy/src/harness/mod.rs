@@ -1,4 +1,4 @@
-//! Plain views and samples for tests, a reference scoreboard, and a sender reduced to loss recovery.
+//! Views and samples for tests, a reference scoreboard, and a sender reduced to loss recovery.
 
 mod scoreboard;
 mod sender;

@@ -1,9 +1,8 @@
 use ackclock_units::{Instant, SeqNumber, SeqRange};
 
-use crate::{Deliveries, Scoreboard, SentSegment, Transmission};
+use crate::{Deliveries, ScoreboardView, SentSegment, Transmission};
 
-/// The plainest scoreboard that keeps the contract: a list of segments, searched from the front. For tests,
-/// against which fast ones can be compared.
+/// A reference scoreboard for tests: a list of segments, searched from the front.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReferenceScoreboard {
     segments: Vec<SentSegment>,
@@ -19,17 +18,17 @@ impl ReferenceScoreboard {
         board
     }
 
-    /// A new segment was sent.
+    /// Adds a new segment, sent `now`.
     pub fn push(&mut self, range: SeqRange, now: Instant) {
         self.segments.push(SentSegment { range, xmit_ts: now, transmissions: 1, sacked: false, lost: false });
     }
 
-    /// What was delivered since the last time.
+    /// What was delivered since the last call.
     pub fn take_deliveries(&mut self) -> Deliveries {
         std::mem::take(&mut self.deliveries)
     }
 
-    /// Whole segments below `ack` were acknowledged; returns how many.
+    /// Removes the whole segments below `ack`; returns how many.
     pub fn acknowledge(&mut self, ack: SeqNumber) -> u32 {
         let before = self.segments.len();
         let news = self.segments.iter().filter(|s| s.range.end <= ack && !s.sacked);
@@ -42,7 +41,7 @@ impl ReferenceScoreboard {
         (before - self.segments.len()) as u32
     }
 
-    /// The segments in `range` were SACKed; returns how many bytes of that are news.
+    /// Marks the segments in `range` as SACKed; returns the bytes newly SACKed.
     pub fn sack(&mut self, range: SeqRange) -> u64 {
         let mut news = 0;
         for s in self.segments.iter_mut().filter(|s| range.covers(s.range) && !s.sacked) {
@@ -55,7 +54,7 @@ impl ReferenceScoreboard {
         news
     }
 
-    /// The un-SACKed segments that begin in `range` are lost.
+    /// Marks the un-SACKed segments that begin in `range` as lost.
     pub fn mark_lost(&mut self, range: SeqRange) {
         self.segments
             .iter_mut()
@@ -63,7 +62,7 @@ impl ReferenceScoreboard {
             .for_each(|s| s.lost = true);
     }
 
-    /// The segment at `seq` is sent again.
+    /// Notes that the segment at `seq` is retransmitted.
     pub fn retransmit(&mut self, seq: SeqNumber, now: Instant) {
         for s in self.segments.iter_mut().filter(|s| s.range.start == seq) {
             (s.lost, s.xmit_ts) = (false, now);
@@ -71,7 +70,7 @@ impl ReferenceScoreboard {
         }
     }
 
-    /// Segments that are marked lost and wait.
+    /// Segments that are marked lost and not yet retransmitted.
     pub fn lost(&self) -> Vec<SeqNumber> {
         self.segments.iter().filter(|s| s.lost).map(|s| s.range.start).collect()
     }
@@ -92,7 +91,7 @@ impl ReferenceScoreboard {
     }
 }
 
-impl Scoreboard for ReferenceScoreboard {
+impl ScoreboardView for ReferenceScoreboard {
     fn sacked(&self) -> &[SeqRange] {
         &self.sacked
     }

@@ -3,23 +3,23 @@ use ackclock_units::{Bytes, Duration, Instant, SeqNumber, SeqRange};
 use super::scoreboard::ReferenceScoreboard;
 use super::{ack, view};
 use crate::{
-    AckInfo, Adjustment, Congestion, Deliveries, LossRecovery, Phase, Rtt, Scoreboard, SenderView,
-    Transition, Window,
+    AckInfo, Adjustment, Congestion, DeadlineAction, Deliveries, LossRecovery, Phase, Rtt, ScoreboardView,
+    SenderView, Transition, Window,
 };
 
-/// A sender reduced to what a loss recovery deals with: sequence numbers, marks and phases, by the rules that
-/// [`LossRecovery`] states. It checks every answer.
+/// A sender reduced to what a loss recovery deals with: sequence numbers, marks and phases, following the
+/// contract of [`LossRecovery`]. It checks every decision of the recovery.
 #[derive(Debug)]
 pub(crate) struct Sender {
     pub recovery: Box<dyn LossRecovery>,
     pub board: ReferenceScoreboard,
     pub v: SenderView,
-    /// What the last ack made it mark lost.
+    /// What the last call marked as lost.
     pub marked: Vec<SeqRange>,
-    /// What the next ack reports beside SACKs: a duplicate, and the moment that its timestamp tells of.
+    /// What the next ack reports besides SACKs: a duplicate, and the moment that its timestamp echoes.
     pub dsack: Option<SeqRange>,
     pub echoed: Option<Instant>,
-    /// What was outstanding when a loss came to pass that a probe repaired.
+    /// What was outstanding when a probe was sent that repaired a loss.
     pub repaired: Option<Bytes>,
 }
 
@@ -51,7 +51,7 @@ impl Sender {
         self.v.snd_una + i * LEN
     }
 
-    /// From now on, `n` segments are outstanding, sent once each, and nothing is known about them.
+    /// Makes `n` segments outstanding, sent once each, neither SACKed nor lost.
     #[cfg(test)]
     pub fn outstanding(&mut self, n: u32) {
         self.board = ReferenceScoreboard::of(self.v.snd_una, n, LEN);
@@ -59,13 +59,13 @@ impl Sender {
         self.refresh();
     }
 
-    /// Time passes; a round trip takes `rtt`.
+    /// Advances the time; round trips take `rtt`.
     pub fn wait(&mut self, time: Duration, rtt: Duration) {
         self.v.now += time;
         self.v.rtt = Some(Rtt { latest: rtt, srtt: rtt, rttvar: rtt / 2, min_rtt: rtt });
     }
 
-    /// Sizes follow from the scoreboard.
+    /// Computes the sizes of the view from the scoreboard.
     fn refresh(&mut self) {
         let v = &mut self.v;
         v.data_end = v.snd_nxt;
@@ -97,7 +97,7 @@ impl Sender {
             },
         );
         let rtt = deliveries.sent_once.filter(|_| newly_acked > 0).map(|t| self.v.now.since(t.xmit_ts));
-        let deliveries = self.recovery.goes_by_time().then_some(deliveries);
+        let deliveries = self.recovery.is_time_based().then_some(deliveries);
         let has_sack = !blocks.is_empty() || dsack.is_some();
         let info = AckInfo {
             segments_acked,
@@ -115,27 +115,27 @@ impl Sender {
         self.take_marks();
         let before = self.v.phase;
         self.enter(phase);
-        if before != Phase::Open || phase != Phase::Open || self.recovery.goes_by_time() {
+        if before != Phase::Open || phase != Phase::Open || self.recovery.is_time_based() {
             self.adjust();
         }
-        if newly_acked > 0 && self.recovery.goes_by_time() {
-            self.recovery.plan(&self.board, &self.v);
+        if newly_acked > 0 && self.recovery.is_time_based() {
+            self.recovery.update_deadline(&self.board, &self.v);
         }
         phase
     }
 
-    /// Waits for the recovery's own deadline, if there is one, and does what it asks for then. Returns the
+    /// Advances to the recovery's deadline, if there is one, and carries out what it decides. Returns the
     /// numbers of the segments sent.
     pub fn reach_deadline(&mut self) -> Option<Vec<SeqNumber>> {
         self.v.now = self.recovery.deadline()?.max(self.v.now);
         self.marked.clear();
-        let phase = self.recovery.on_deadline(&self.board, &self.v, &mut self.marked);
+        let DeadlineAction { phase, probe } =
+            self.recovery.on_deadline(&self.board, &self.v, &mut self.marked);
         self.take_marks();
         self.enter(phase);
-        let probe = self.recovery.loss_probe(&self.board, &self.v);
         assert!(
             self.recovery.deadline().is_none_or(|at| at > self.v.now),
-            "a deadline that has come comes again"
+            "a deadline that was reached is still set"
         );
         let mut sent: Vec<SeqNumber> = probe.map(|range| self.transmit(range)).into_iter().collect();
         sent.extend(self.send());
@@ -154,14 +154,14 @@ impl Sender {
             self.v.snd_nxt = range.start + LEN;
             self.v.unsent -= u64::from(LEN);
             self.refresh();
-            if self.recovery.goes_by_time() {
-                self.recovery.plan(&self.board, &self.v);
+            if self.recovery.is_time_based() {
+                self.recovery.update_deadline(&self.board, &self.v);
             }
         } else {
-            let segment = self.board.segment(range.start).expect("an outstanding segment is advised");
+            let segment = self.board.segment(range.start).expect("next_seg returns outstanding segments");
             assert!(
                 !segment.sacked && segment.range == range,
-                "{range:?} is not a segment to resend: {segment:?}"
+                "{range:?} is not a segment to retransmit: {segment:?}"
             );
             self.board.retransmit(range.start, self.v.now);
             self.refresh();
@@ -177,8 +177,8 @@ impl Sender {
                 let half = (self.v.flight_size.min(self.v.window.cwnd) / 2).max(u64::from(2 * LEN));
                 self.v.window = Window { cwnd: half, ssthresh: half };
             }
-            Adjustment::Repaired { flight_size } => self.repaired = Some(flight_size),
-            Adjustment::To(window) => {
+            Adjustment::RepairedByProbe { flight_size } => self.repaired = Some(flight_size),
+            Adjustment::SetWindow(window) => {
                 assert!(window.cwnd >= u64::from(LEN) && window.ssthresh >= u64::from(2 * LEN), "{window:?}");
                 self.v.window = window;
             }
@@ -213,7 +213,7 @@ impl Sender {
 
     fn change(&mut self, t: Transition) {
         self.v.phase = t.phase;
-        if t.begins {
+        if t.begins_episode {
             self.v.recovery_point = self.v.snd_nxt;
         }
         let half = (self.v.flight_size / 2).max(u64::from(2 * LEN));
@@ -227,7 +227,7 @@ impl Sender {
         }
     }
 
-    /// Sends what the recovery advises until it has no more, or the quota is spent. Returns the numbers of
+    /// Sends what `next_seg` returns until that is nothing or the quota is used up. Returns the numbers of
     /// the segments sent.
     pub fn send(&mut self) -> Vec<SeqNumber> {
         let mut quota = self.recovery.quota(&self.v);

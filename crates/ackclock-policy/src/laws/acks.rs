@@ -1,9 +1,9 @@
 use ackclock_units::{Duration, Instant};
 
 use super::{for_all, for_all_defaults, span};
-use crate::{AckAction, AckPending, AckPolicy, Arrival, Chosen, Registry};
+use crate::{AckAction, AckPending, AckPolicy, ArrivedSegment, Chosen, Registry};
 
-/// Random arrivals at a receiver that keeps the policy's deadlines; `check` is told each answer.
+/// Random arrivals at a receiver that keeps the policy's deadlines; `check` is called with each action.
 fn receive(
     c: &Chosen<dyn AckPolicy>,
     rng: &mut ackclock_units::Rng,
@@ -33,7 +33,7 @@ fn receive(
             segments: p.segments + 1,
             ..p
         };
-        let action = policy.on_arrival(&Arrival { now, bytes, full_sized, push: rng.chance(0.1) }, &p);
+        let action = policy.on_arrival(&ArrivedSegment { now, bytes, full_sized, push: rng.chance(0.1) }, &p);
         check(now, &p, action);
         match action {
             AckAction::Now | AckAction::Forge(_) => {
@@ -45,16 +45,16 @@ fn receive(
     }
 }
 
-/// No arrival stays unacknowledged, and no wait is prolonged.
-pub fn an_ack_comes_in_the_end(registry: &Registry) {
+/// Every arrival is acknowledged in the end, and no running deadline is extended.
+pub fn every_arrival_is_acknowledged_in_the_end(registry: &Registry) {
     for_all::<dyn AckPolicy>(registry, |c, rng| {
         receive(c, rng, |now, p, action| match action {
             AckAction::Now | AckAction::Forge(_) => {}
             AckAction::By(at) => {
                 assert!(at >= now, "{at:?} is past at {now:?}: {c:?}");
-                assert!(p.deadline.is_none_or(|running| at <= running), "a wait was prolonged: {c:?}");
+                assert!(p.deadline.is_none_or(|running| at <= running), "a deadline was extended: {c:?}");
             }
-            AckAction::Hold => assert!(p.deadline.is_some(), "nothing would ever acknowledge this: {c:?}"),
+            AckAction::Hold => assert!(p.deadline.is_some(), "this would never be acknowledged: {c:?}"),
         });
     });
 }

@@ -1,8 +1,8 @@
 use super::for_all_defaults;
-use crate::{EachKind, Kind, Registry, Role};
+use crate::{EachKind, ParamKind, Registry, Role};
 
-/// Words of Python's grammar (its reference, section 2.3.1).
-const PYTHONS: &[&str] = &[
+/// Keywords of Python (its reference, section 2.3.1).
+const KEYWORDS: &[&str] = &[
     "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else",
     "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not",
     "or", "pass", "raise", "return", "try", "while", "with", "yield",
@@ -27,20 +27,20 @@ pub fn names_are_unique_and_easy_to_type(registry: &Registry) {
     }
 }
 
-/// Every policy and parameter says what it is, and every default is within its range and reads back.
-pub fn everything_is_described_and_every_default_will_do(registry: &Registry) {
+/// Every policy and parameter has a description, and every default is within its range and reads back.
+pub fn everything_is_described_and_every_default_is_valid(registry: &Registry) {
     for d in registry.declarations() {
         assert!(
             d.about.ends_with('.') && !d.source.is_empty(),
-            "{} {}: say what it does and where it comes from",
+            "{} {}: a description and a source are missing",
             d.kind,
             d.name
         );
         for p in d.params {
             let place = format!("{} {}.{}", d.kind, d.name, p.name);
             assert!(
-                !PYTHONS.contains(&p.name),
-                "{place}: a word that Python keeps for itself cannot be a keyword of its classes"
+                !KEYWORDS.contains(&p.name),
+                "{place}: a keyword of Python cannot be a parameter of its classes"
             );
             assert!(
                 !p.about.is_empty()
@@ -53,13 +53,13 @@ pub fn everything_is_described_and_every_default_will_do(registry: &Registry) {
                 Ok(&p.default),
                 "{place}: written, it reads back"
             );
-            assert!(p.min <= p.max || matches!(p.kind, Kind::Choice(_)), "{place}");
+            assert!(p.min <= p.max || matches!(p.kind, ParamKind::Choice(_)), "{place}");
         }
     }
 }
 
 /// The name that a policy returns is that of its declaration.
-pub fn a_policy_knows_its_name(registry: &Registry) {
+pub fn a_policy_returns_its_name(registry: &Registry) {
     struct Names<'a>(&'a Registry);
     impl EachKind for Names<'_> {
         fn kind<T: Role + ?Sized>(&mut self) {
@@ -75,7 +75,7 @@ mod tests {
     use crate::laws::{built_in, for_all_defaults};
 
     #[test]
-    fn ones_own_policy_joins_the_others() {
+    fn a_policy_of_ones_own_is_registered_beside_the_others() {
         static OWN: crate::Entry<dyn crate::Backoff> = crate::Entry {
             name: "own",
             about: "Adds the timeout once more at each expiry.",
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn policies_are_small() {
-        // Ten thousand flows have two of each (the room for a flow is 5 kB).
+        // Ten thousand flows have two of each (a flow may take 5 kB).
         macro_rules! check {
             ($($role:ident: $most:literal),*) => {
                 $(for_all_defaults::<dyn crate::$role>(&Registry::builtin(), |c, _| {
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_policy_in_the_readme_is_the_one_that_is_compiled_and_keeps_the_laws() {
+    fn the_policy_in_the_readme_is_compiled_and_keeps_the_laws() {
         let readme = include_str!("../../../../README.md");
         let shown = readme
             .split("```rust\n")

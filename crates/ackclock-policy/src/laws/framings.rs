@@ -21,7 +21,7 @@ pub fn segments_are_of_a_size_that_can_be_sent(registry: &Registry) {
             };
             let frame = f.frame(&v);
             assert!((1..=smss).contains(&frame.most) && frame.copies >= 1, "{frame:?} of {v:?}: {c:?}");
-            assert!(!f.is_plain() || frame == Frame { most: smss, copies: 1 }, "{frame:?}: {c:?}");
+            assert!(!f.is_default() || frame == Frame { most: smss, copies: 1 }, "{frame:?}: {c:?}");
         }
     });
 }

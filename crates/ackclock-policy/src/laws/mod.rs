@@ -1,14 +1,14 @@
-//! What every registered policy must keep, whatever its parameters: a new one inherits these laws by being
-//! registered. They are public functions of a registry, so that somebody's own policies are tested by them
-//! too: `laws::windows(&registry)`, or [`all`] of them.
+//! Laws: properties that every registered policy must keep, whatever its parameters. A new policy is checked
+//! by being registered. The laws are public functions of a registry, so that policies of other crates can be
+//! checked too: `laws::windows(&registry)`, or [`all`] of them.
 //!
 //! Each law runs over all entries of its kind, with the default parameters, those at either end of their
-//! ranges, and random ones. Every draw comes from a stream named after the policy, so a failure repeats and
-//! another policy changes nothing; the message names the policy and the parameters. Laws of one family of
-//! congestion windows ask [`CongestionControl::family`](crate::CongestionControl::family).
+//! ranges, and random ones. Random numbers come from a stream named after the policy, so that a failure
+//! repeats and does not depend on other policies; the message names the policy and the parameters. Laws of
+//! one family of congestion windows check [`CongestionControl::family`](crate::CongestionControl::family).
 //!
 //! # Panics
-//! Every law does where a policy breaks it.
+//! Every law panics where a policy breaks it.
 
 mod acks;
 mod declarations;
@@ -24,7 +24,7 @@ mod window;
 
 use ackclock_units::{Duration, Rate, Rng};
 
-use crate::{Chosen, Kind, Param, Params, Registry, Role, Value};
+use crate::{Chosen, Param, ParamKind, Params, Registry, Role, Value};
 
 macro_rules! laws {
     ($($(#[$doc:meta])* $kind:ident from $file:ident: $($law:ident)*;)*) => {
@@ -53,10 +53,10 @@ laws! {
     /// Declarations: names, texts, ranges and defaults.
     declarations from declarations:
         names_are_unique_and_easy_to_type
-        everything_is_described_and_every_default_will_do
-        a_policy_knows_its_name;
+        everything_is_described_and_every_default_is_valid
+        a_policy_returns_its_name;
     /// Estimators of the retransmission timeout.
-    estimators from timing: timeouts_keep_their_bounds another_floor_is_a_floor what_is_recalled_is_taken_over;
+    estimators from timing: timeouts_keep_their_bounds another_floor_is_a_floor given_estimates_are_used;
     /// Backoffs.
     backoffs from timing: backing_off_never_shortens;
     /// Retransmission timers.
@@ -64,24 +64,24 @@ laws! {
     /// Loss recoveries.
     recoveries from recoveries:
         everything_is_repaired_in_the_end
-        nothing_is_resent_when_nothing_is_lost
+        nothing_is_retransmitted_when_nothing_is_lost
         hostile_acks_do_no_harm;
-    /// Rules that find spurious timeouts.
-    undos from undos: verdicts_rest_on_what_arrived;
+    /// Undos: detection of spurious timeouts.
+    undos from undos: verdicts_depend_on_what_arrived;
     /// Congestion windows.
     windows from window:
         windows_keep_their_floors
-        acks_never_shrink_a_window_and_congestion_never_widens_it
+        acks_never_shrink_a_window_and_congestion_never_grows_it
         slow_start_grows_no_faster_than_what_is_acknowledged;
-    /// Rules of slow start.
+    /// Slow starts.
     slow_starts from slow_starts: slow_start_adds_no_more_than_what_is_acknowledged;
     /// Reductions that are spread over a recovery.
-    reductions from reductions: no_more_leaves_than_was_delivered_or_the_window_holds;
+    reductions from reductions: no_more_is_sent_than_was_delivered_or_the_window_allows;
     /// Framings of new data.
     framings from framings: segments_are_of_a_size_that_can_be_sent;
     /// Acknowledgment policies.
     acks from acks:
-        an_ack_comes_in_the_end
+        every_arrival_is_acknowledged_in_the_end
         those_that_claim_rfc_5681_acknowledge_every_second_segment_within_half_a_second;
     /// Rate controls of sources without a window.
     rates from timing: intervals_keep_their_bounds_and_congestion_never_shortens_them;
@@ -119,7 +119,7 @@ fn for_all_defaults<T: Role + ?Sized>(registry: &Registry, law: impl Fn(&Chosen<
 #[cfg(test)]
 fn built_in() -> Registry {
     let mut registry = Registry::builtin();
-    // Whoever follows the README to the letter has it already.
+    // A reader who followed the README has registered it already.
     let _ = registry.register(&fixed::ENTRY);
     registry
 }
@@ -127,25 +127,25 @@ fn built_in() -> Registry {
 /// Choices of parameters per policy.
 const ROUNDS: u64 = 200;
 
-/// The value that lies `part` of the way from one end of the range to the other.
+/// The value at `part` of the way from one end of the range to the other.
 fn at(param: &Param, part: f64) -> Value {
     let x = param.min + part * (param.max - param.min);
     match param.kind {
-        Kind::Bytes => Value::Bytes(x as u64),
-        Kind::Duration => Value::Duration(Duration::from_secs_f64(x)),
-        Kind::Rate => Value::Rate(Rate::from_bits_per_sec(x as u64)),
-        Kind::Ratio => Value::Ratio(x),
-        Kind::Count => Value::Count(x as u64),
-        Kind::Flag => Value::Flag(part >= 0.5),
-        Kind::Choice(words) => {
+        ParamKind::Bytes => Value::Bytes(x as u64),
+        ParamKind::Duration => Value::Duration(Duration::from_secs_f64(x)),
+        ParamKind::Rate => Value::Rate(Rate::from_bits_per_sec(x as u64)),
+        ParamKind::Ratio => Value::Ratio(x),
+        ParamKind::Count => Value::Count(x as u64),
+        ParamKind::Flag => Value::Flag(part >= 0.5),
+        ParamKind::Choice(words) => {
             Value::Choice(words[((part * words.len() as f64) as usize).min(words.len() - 1)])
         }
         _ => param.default,
     }
 }
 
-/// Half of the time the default or an end of the range, otherwise anything between, small values more often
-/// than large ones.
+/// Half of the time the default or an end of the range, otherwise any value in the range, small ones more
+/// often than large ones.
 fn draw(param: &Param, rng: &mut Rng) -> Value {
     match rng.below(8) {
         0 | 1 => param.default,
@@ -164,7 +164,7 @@ fn duration(p: &Params, name: &str) -> Option<Duration> {
     })
 }
 
-/// A span between a nanosecond and several minutes, every order of magnitude alike.
+/// A span between a nanosecond and several minutes, uniform in its logarithm.
 fn span(rng: &mut Rng) -> Duration {
     Duration::from_nanos(libm::pow(10.0, 12.0 * rng.unit()) as u64)
 }

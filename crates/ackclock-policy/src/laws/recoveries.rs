@@ -47,8 +47,7 @@ impl Receiver {
     }
 }
 
-/// Runs a transfer with random losses both ways to its end; the sender's model checks every answer on the
-/// way.
+/// Runs a transfer with random losses both ways to its end; the sender checks every decision on the way.
 fn transfer(mut s: Sender, loss: f64, rng: &mut Rng) -> Sender {
     let first = s.v.snd_una;
     let mut receiver = Receiver { first, got: vec![] };
@@ -59,7 +58,7 @@ fn transfer(mut s: Sender, loss: f64, rng: &mut Rng) -> Sender {
         if s.v.unsent == 0 && s.v.snd_una == s.v.snd_nxt {
             return s;
         }
-        // Time passes, more or less than a round trip for a window.
+        // A window takes more or less than a round trip.
         s.wait(Duration::from_millis(rng.below(3)), RTT);
         // Now and then a packet overtakes another.
         let packet = if rng.chance(0.05) { flying.pop_back() } else { flying.pop_front() };
@@ -74,7 +73,7 @@ fn transfer(mut s: Sender, loss: f64, rng: &mut Rng) -> Sender {
                     let (to, blocks) = (receiver.ack(), if s.v.sack { receiver.blocks(seq) } else { vec![] });
                     if to >= s.v.snd_una {
                         s.ack(to, &blocks);
-                        // The window grows a little, as it would.
+                        // The window grows a little.
                         s.v.window.cwnd = (s.v.window.cwnd + 300).min(40_000);
                         flying.extend(s.send());
                     }
@@ -86,7 +85,7 @@ fn transfer(mut s: Sender, loss: f64, rng: &mut Rng) -> Sender {
             Some(_) => {}
         }
     }
-    panic!("it does not end: {s:?}");
+    panic!("the transfer does not end: {s:?}");
 }
 
 const RTT: Duration = Duration::from_millis(10);
@@ -98,7 +97,7 @@ pub fn everything_is_repaired_in_the_end(registry: &Registry) {
             let loss = [0.0, 0.01, 0.1, 0.3][rng.below(4) as usize];
             let start = SeqNumber(rng.next_u64() as u32);
             let s = transfer(Sender::with(c.build(), sack, start, 1 + rng.below(30) as u32), loss, rng);
-            assert!(s.v.phase == Phase::Open, "all is acknowledged, and still {:?}: {c:?}", s.v.phase);
+            assert!(s.v.phase == Phase::Open, "everything is acknowledged in phase {:?}: {c:?}", s.v.phase);
             assert_eq!(s.v.snd_nxt, s.v.snd_una);
             assert!(s.board.lost().is_empty());
         }
@@ -106,7 +105,7 @@ pub fn everything_is_repaired_in_the_end(registry: &Registry) {
 }
 
 /// Acks in order of everything sent cause no retransmission.
-pub fn nothing_is_resent_when_nothing_is_lost(registry: &Registry) {
+pub fn nothing_is_retransmitted_when_nothing_is_lost(registry: &Registry) {
     for_all::<dyn LossRecovery>(registry, |c, rng| {
         for sack in [false, true] {
             let mut s = Sender::with(c.build(), sack, SeqNumber(rng.next_u64() as u32), 10);
@@ -123,7 +122,7 @@ pub fn nothing_is_resent_when_nothing_is_lost(registry: &Registry) {
     });
 }
 
-/// Whatever acks say, only outstanding segments are marked or sent.
+/// Whatever acks report, only outstanding segments are marked or retransmitted.
 pub fn hostile_acks_do_no_harm(registry: &Registry) {
     for_all::<dyn LossRecovery>(registry, |c, rng| {
         for sack in [false, true] {

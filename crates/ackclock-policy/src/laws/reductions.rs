@@ -2,9 +2,9 @@ use super::for_all;
 use crate::harness::{ack, view};
 use crate::{AckInfo, Phase, Reduction, Registry, SenderView, Window};
 
-/// During a recovery, what leaves is paid for by what was delivered (and one segment besides, with which a
-/// repair begins), or has room in the reduced window (RFC 9937 §6).
-pub fn no_more_leaves_than_was_delivered_or_the_window_holds(registry: &Registry) {
+/// During a recovery, no more is sent than was delivered (and one more segment, the fast retransmit), or than
+/// the reduced window has room for (RFC 9937 §6).
+pub fn no_more_is_sent_than_was_delivered_or_the_window_allows(registry: &Registry) {
     for_all::<dyn Reduction>(registry, |c, rng| {
         let mut reduction = c.build();
         for _ in 0..20 {

@@ -2,7 +2,7 @@ use super::{for_all, span};
 use crate::harness::{ack, view};
 use crate::{AckInfo, Registry, Rtt, SenderView, SlowStart, Window};
 
-/// A window grows by what is acknowledged at most (J-A2, RFC 3465 §2.2, RFC 9406 §4.2).
+/// A window grows by at most what is acknowledged (J-A2, RFC 3465 §2.2, RFC 9406 §4.2).
 pub fn slow_start_adds_no_more_than_what_is_acknowledged(registry: &Registry) {
     for_all::<dyn SlowStart>(registry, |c, rng| {
         let mut slow_start = c.build();
@@ -18,9 +18,9 @@ pub fn slow_start_adds_no_more_than_what_is_acknowledged(registry: &Registry) {
             let most = 1000 * (1 + rng.below(segments));
             let growth = slow_start.on_ack(&a, most, &v);
             assert!(growth.bytes <= a.newly_acked, "{growth:?} of {} bytes: {c:?}", a.newly_acked);
-            let grown = growth.of(&v);
+            let grown = growth.applied_to(&v);
             assert!(grown.cwnd >= v.window.cwnd, "{growth:?} of {:?}: {c:?}", v.window);
-            v.window.cwnd = if growth.leave { 10_000 } else { grown.cwnd.min(1 << 30) };
+            v.window.cwnd = if growth.exit { 10_000 } else { grown.cwnd.min(1 << 30) };
         }
     });
 }

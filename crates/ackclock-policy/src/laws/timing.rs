@@ -7,7 +7,7 @@ use crate::{
     TimerEvent, TimerView, Value,
 };
 
-/// The timeout lies within the rule's own floor and ceiling, and its estimates within the samples.
+/// The timeout lies within the estimator's own floor and ceiling, and the estimates within the samples.
 pub fn timeouts_keep_their_bounds(registry: &Registry) {
     for_all::<dyn RttEstimator>(registry, |c, rng| {
         let (mut e, mut twin) = (c.build(), c.build());
@@ -16,7 +16,7 @@ pub fn timeouts_keep_their_bounds(registry: &Registry) {
         let min = duration(c.params(), "min_rto").unwrap_or(Duration::ZERO);
         let ticks = duration(c.params(), "tick").unwrap_or(Duration::ZERO);
         let max = duration(c.params(), "max_rto").unwrap_or(Duration::MAX);
-        // A mean that is given to begin with weighs in as a sample would.
+        // A given initial mean counts as a sample.
         let (mut least, mut most) =
             given(c.params(), ticks).map_or((Duration::MAX, Duration::ZERO), |mean| (mean, mean));
         let mut at = Duration::ZERO;
@@ -34,7 +34,11 @@ pub fn timeouts_keep_their_bounds(registry: &Registry) {
             }
             (least, most) = (least.min(rtt), most.max(rtt));
             let (now, rto) = (e.rtt().unwrap_or_else(|| panic!("sampled: {c:?}")), e.rto());
-            assert_eq!((twin.rtt(), twin.rto()), (Some(now), rto), "the same samples give the same: {c:?}");
+            assert_eq!(
+                (twin.rtt(), twin.rto()),
+                (Some(now), rto),
+                "the same samples give the same estimates: {c:?}"
+            );
             assert!(rto >= min, "{rto} is below {min}: {c:?}");
             // Some floors are a number of ticks, which may lie above the ceiling.
             assert!(rto <= max.max(min).max(ticks * 1000), "{rto} is above {max}: {c:?}");
@@ -49,7 +53,7 @@ pub fn timeouts_keep_their_bounds(registry: &Registry) {
     });
 }
 
-/// `rto_above` is never below the floor given, nor below what `rto` follows from.
+/// `rto_above` is never below the given floor, and a floor below the computed timeout does not change it.
 pub fn another_floor_is_a_floor(registry: &Registry) {
     for_all::<dyn RttEstimator>(registry, |c, rng| {
         let mut e = c.build();
@@ -67,7 +71,7 @@ pub fn another_floor_is_a_floor(registry: &Registry) {
             );
             assert!(
                 e.rto_above(high) <= e.rto_above(Duration::ZERO).max(high),
-                "{high} has no part in a longer timeout: {c:?}"
+                "a floor of {high} changes a longer timeout: {c:?}"
             );
             if let Some(own) = duration(c.params(), "min_rto") {
                 assert_eq!(e.rto_above(own), e.rto(), "{c:?}");
@@ -93,8 +97,7 @@ pub fn backing_off_never_shortens(registry: &Registry) {
                     last = next;
                 }
             }
-            // A row of expiries, each with whatever is in flight: the level never jumps by more than one
-            // doubling.
+            // Expiries in a row with any flight size: the level never rises by more than one.
             let mut level = 0;
             for expiries in 0..80 {
                 let next =
@@ -116,7 +119,7 @@ pub fn backing_off_never_shortens(registry: &Registry) {
     });
 }
 
-/// The timer is armed while data is outstanding, never in the past of its rule, and disarmed otherwise.
+/// The timer is armed while data is outstanding, never in the past, and disarmed otherwise.
 pub fn the_timer_runs_while_something_is_outstanding(registry: &Registry) {
     for_all::<dyn RetransmissionTimer>(registry, |c, rng| {
         let t = c.build();
@@ -142,17 +145,14 @@ pub fn the_timer_runs_while_something_is_outstanding(registry: &Registry) {
             match action {
                 TimerAction::Arm(at) => {
                     assert!(at >= now, "{at:?} is past at {now:?}: {c:?}");
-                    // An age may shorten the countdown, nothing but a tick lengthens it.
+                    // The age of a segment may shorten the timeout, and only a tick lengthens it.
                     assert!(at <= now + timeout + beat, "{at:?} is more than {timeout} after {now:?}: {c:?}");
                     assert!(
                         beat.is_zero() || at.as_nanos() % beat.as_nanos() == 0,
                         "{at:?} is not on a tick of {beat}: {c:?}"
                     );
                     if matches!(e, TimerEvent::Expired | TimerEvent::Probed) {
-                        assert!(
-                            at + beat >= now + timeout,
-                            "the whole timeout is waited for after {e:?}: {c:?}"
-                        );
+                        assert!(at + beat >= now + timeout, "less than the whole timeout after {e:?}: {c:?}");
                     }
                     deadline = Some(at);
                 }
@@ -164,7 +164,7 @@ pub fn the_timer_runs_while_something_is_outstanding(registry: &Registry) {
     });
 }
 
-/// The mean that an estimator is given to begin with.
+/// The initial mean that an estimator is given.
 fn given(params: &Params, tick: Duration) -> Option<Duration> {
     let of = |name| params.iter().find(|(n, _)| *n == name).map(|(_, v)| v);
     match (of("start"), of("start_sa")) {
@@ -173,17 +173,17 @@ fn given(params: &Params, tick: Duration) -> Option<Duration> {
     }
 }
 
-/// After `recall`, the estimates are those given.
-pub fn what_is_recalled_is_taken_over(registry: &Registry) {
+/// After `set_estimates`, the estimates are those given.
+pub fn given_estimates_are_used(registry: &Registry) {
     for_all::<dyn RttEstimator>(registry, |c, rng| {
         let mut e = c.build();
         if rng.chance(0.5) {
             e.on_sample(sample(Duration::from_secs(10), span(rng).min(Duration::from_secs(10))));
         }
         let (srtt, rttvar) = (span(rng), span(rng));
-        e.recall(srtt, rttvar);
-        let rtt = e.rtt().unwrap_or_else(|| panic!("nothing recalled: {c:?}"));
-        // In ticks, it is so to the nearest eighth or quarter of one.
+        e.set_estimates(srtt, rttvar);
+        let rtt = e.rtt().unwrap_or_else(|| panic!("no estimates: {c:?}"));
+        // Estimates in ticks are right to the nearest eighth or quarter of a tick.
         let near = |a: Duration, b: Duration| a.abs_diff(b) <= e.granularity() / 8 + Duration::from_nanos(1);
         assert!(near(rtt.srtt, srtt), "{} is not {srtt}: {c:?}", rtt.srtt);
         assert!(near(rtt.rttvar, rttvar) || rtt.rttvar.is_zero(), "{} is not {rttvar}: {c:?}", rtt.rttvar);
@@ -198,10 +198,10 @@ pub fn intervals_keep_their_bounds_and_congestion_never_shortens_them(registry: 
         for _ in 0..200 {
             if rng.chance(0.1) {
                 let mut twin = c.build();
-                let calm = twin.on_sent();
+                let undisturbed = twin.on_sent();
                 let mut twin = c.build();
                 twin.on_congestion();
-                assert!(twin.on_sent() >= calm, "{c:?}");
+                assert!(twin.on_sent() >= undisturbed, "{c:?}");
                 rule.on_congestion();
                 last = rule.on_sent();
             }

@@ -2,15 +2,15 @@ use ackclock_units::{SeqNumber, SeqRange};
 
 use super::for_all;
 use crate::harness::{ReferenceScoreboard, ack, view};
-use crate::{AckInfo, Phase, Registry, SenderView, SpuriousTimeout, Timeout, Verdict, Window};
+use crate::{AckInfo, Phase, Registry, SenderView, SpuriousTimeout, SuspectTimeout, TimeoutVerdict, Window};
 
-/// No timeout is taken back without an ack that shows something, and the window resumed with is bounded by the
+/// A timeout is undone only on an ack that reports something new, and the restored window is bounded by the
 /// one before and by what is in flight.
-pub fn verdicts_rest_on_what_arrived(registry: &Registry) {
+pub fn verdicts_depend_on_what_arrived(registry: &Registry) {
     for_all::<dyn SpuriousTimeout>(registry, |c, rng| {
         let mut undo = c.build();
         for _ in 0..50 {
-            // Twenty segments of 1000 bytes; the first has been resent.
+            // Twenty segments of 1000 bytes; the first has been retransmitted.
             let start = SeqNumber(rng.next_u64() as u32);
             let mut b = ReferenceScoreboard::of(start, 24, 1000);
             let before = Window { cwnd: 20_000, ssthresh: 1000 * (2 + rng.below(100)) };
@@ -27,12 +27,12 @@ pub fn verdicts_rest_on_what_arrived(registry: &Registry) {
             if !undo.on_rto(&v) {
                 continue;
             }
-            let t = Timeout {
+            let t = SuspectTimeout {
                 window: before,
                 flight_size: 20_000,
                 recover: start + 20_000,
-                resent_to: start + 1000,
-                answers_original: None,
+                retransmitted_to: start + 1000,
+                acks_original: None,
                 dsack_seen: false,
             };
             let mut una = 0;
@@ -64,19 +64,21 @@ pub fn verdicts_rest_on_what_arrived(registry: &Registry) {
                     flight_size,
                     ..v
                 };
-                let t =
-                    Timeout { answers_original: (v.timestamps && newly > 0).then(|| rng.chance(0.5)), ..t };
+                let t = SuspectTimeout {
+                    acks_original: (v.timestamps && newly > 0).then(|| rng.chance(0.5)),
+                    ..t
+                };
                 match undo.on_ack(&a, &t, &b, &v) {
-                    Verdict::Unknown => {}
-                    Verdict::Genuine => break,
-                    Verdict::SendNew { segments } => {
+                    TimeoutVerdict::Unknown => {}
+                    TimeoutVerdict::Genuine => break,
+                    TimeoutVerdict::SendNew { segments } => {
                         assert!(
                             v.unsent >= 1000 && v.flight_size + 1000 <= v.rwnd && segments > 0,
-                            "nothing to find out with: {c:?}"
+                            "no new data to send: {c:?}"
                         );
                     }
-                    Verdict::Spurious => {
-                        assert!(newly > 0 || newly_sacked > 0, "{a:?} shows nothing: {c:?}");
+                    TimeoutVerdict::Spurious => {
+                        assert!(newly > 0 || newly_sacked > 0, "{a:?} reports nothing new: {c:?}");
                         let resumed = undo.resume(&a, &t, &v);
                         assert!(
                             resumed.cwnd <= before.cwnd.max(flight_size + 4000)

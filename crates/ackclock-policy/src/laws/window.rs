@@ -3,12 +3,16 @@ use ackclock_units::{Duration, Instant, Rng};
 use super::{for_all, for_all_defaults, span};
 use crate::harness::{ack, view};
 use crate::{
-    AckInfo, Chosen, ClassicSlowStart, Congestion, CongestionControl, Family, Feedback, Needs, Phase,
-    RateSample, Registry, Rtt, SenderView, Settled, Value,
+    AckInfo, Chosen, ClassicSlowStart, Congestion, CongestionControl, EpisodeEnd, Family, Feedback, Needs,
+    Phase, RateSample, Registry, Rtt, SenderView, Value,
 };
 
-/// A random life of a window; `check` is told what happened between two windows.
-fn live(c: &Chosen<dyn CongestionControl>, rng: &mut Rng, check: impl Fn(&SenderView, Event, &SenderView)) {
+/// Random events of a connection; `check` is called with each event and the view before and after it.
+fn random_events(
+    c: &Chosen<dyn CongestionControl>,
+    rng: &mut Rng,
+    check: impl Fn(&SenderView, Event, &SenderView),
+) {
     let mut w = c.build();
     let needs = w.needs();
     let smss = [1, 100, 536, 1000, 1460, 9000, 65_000][rng.below(7) as usize];
@@ -27,14 +31,17 @@ fn live(c: &Chosen<dyn CongestionControl>, rng: &mut Rng, check: impl Fn(&Sender
         let event = match rng.below(20) {
             0 => Event::Congestion([Congestion::Loss, Congestion::Ecn][rng.below(2) as usize]),
             1 => Event::Congestion(Congestion::Rto { repeated: rng.chance(0.5) }),
-            2 => Event::Settled(if rng.chance(0.5) { Settled::Done } else { Settled::Spurious }),
+            2 => {
+                let completed = rng.chance(0.5);
+                Event::EpisodeEnded(if completed { EpisodeEnd::Completed } else { EpisodeEnd::Spurious })
+            }
             3 => Event::Idle,
             _ => Event::Ack { newly_acked: 1 + rng.below(4 * u64::from(smss)), validated: rng.chance(0.8) },
         };
         let info;
         let feedback = match event {
             Event::Congestion(cause) => Feedback::Congestion(cause),
-            Event::Settled(how) => Feedback::Settled(how),
+            Event::EpisodeEnded(how) => Feedback::EpisodeEnded(how),
             Event::Idle => Feedback::Idle(Duration::from_secs(1)),
             Event::Ack { newly_acked, validated } => {
                 info = measured(AckInfo { validated, ..ack(1, newly_acked) }, needs, &v, rng);
@@ -58,7 +65,7 @@ fn live(c: &Chosen<dyn CongestionControl>, rng: &mut Rng, check: impl Fn(&Sender
     }
 }
 
-/// The ack with what the window asks for.
+/// The ack with what the window needs.
 fn measured(a: AckInfo, needs: Needs, v: &SenderView, rng: &mut Rng) -> AckInfo {
     let total_delivered = v.now.since(Instant::ZERO).as_nanos() / 1000;
     let delivered = rng.below(total_delivered + 1);
@@ -73,7 +80,7 @@ fn measured(a: AckInfo, needs: Needs, v: &SenderView, rng: &mut Rng) -> AckInfo 
         sent_at: v.now.saturating_sub(span(rng)),
     });
     let ce_bytes = if needs.every_ack && rng.chance(0.2) { rng.below(a.newly_acked + 1) } else { 0 };
-    // A mark forbids growth as long as it is an echo by RFC 3168; accurate feedback leaves it to the window.
+    // A mark forbids growth when it is an echo by RFC 3168; with accurate feedback the window decides.
     let may_grow = !needs.every_ack || rng.chance(0.8);
     AckInfo { rate: rate.filter(|_| rng.chance(0.9)), ce_bytes, may_grow, ..a }
 }
@@ -81,13 +88,13 @@ fn measured(a: AckInfo, needs: Needs, v: &SenderView, rng: &mut Rng) -> AckInfo 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Event {
     Congestion(Congestion),
-    Settled(Settled),
+    EpisodeEnded(EpisodeEnd),
     Idle,
     Ack { newly_acked: u64, validated: bool },
 }
 
-/// The window is at least one segment, the threshold at least two after a reduction (RFC 5681 §3.1 eq. 4), and a
-/// repeated timeout leaves it alone.
+/// The window is at least one segment, the threshold at least two after a reduction (RFC 5681 §3.1 eq. 4),
+/// and a repeated timeout does not change it.
 pub fn windows_keep_their_floors(registry: &Registry) {
     for_all::<dyn CongestionControl>(registry, |c, rng| {
         let keeps_ssthresh = c.params().iter().any(|p| p == ("keep_ssthresh", Value::Flag(true)));
@@ -95,7 +102,7 @@ pub fn windows_keep_their_floors(registry: &Registry) {
         let no_threshold =
             c.params().iter().any(|(name, value)| name == "phases" && value != Value::Choice("both"));
         let model_based = c.build().family() == Family::ModelBased;
-        live(c, rng, |before, event, after| {
+        random_events(c, rng, |before, event, after| {
             if model_based {
                 return;
             }
@@ -116,14 +123,14 @@ pub fn windows_keep_their_floors(registry: &Registry) {
     });
 }
 
-/// Of windows that react to loss alone: acks never shrink them, congestion and idling never widen them.
-pub fn acks_never_shrink_a_window_and_congestion_never_widens_it(registry: &Registry) {
+/// Loss-based windows: acks never shrink them, congestion signals and idling never grow them.
+pub fn acks_never_shrink_a_window_and_congestion_never_grows_it(registry: &Registry) {
     for_all_defaults::<dyn CongestionControl>(registry, |c, rng| {
         if c.build().family() != Family::LossBased {
             return;
         }
         for _ in 0..50 {
-            live(c, rng, |before, event, after| {
+            random_events(c, rng, |before, event, after| {
                 let (old, new) = (before.window.cwnd, after.window.cwnd);
                 match event {
                     Event::Ack { validated: false, .. } => {
@@ -135,22 +142,21 @@ pub fn acks_never_shrink_a_window_and_congestion_never_widens_it(registry: &Regi
                         "{old} to {new} at {event:?}: {c:?}"
                     ),
                     Event::Idle => assert!(new <= old, "{old} to {new}: {c:?}"),
-                    Event::Settled(_) => {}
+                    Event::EpisodeEnded(_) => {}
                 }
             });
         }
     });
 }
 
-/// Of windows that react to loss alone: below the threshold they grow by what is acknowledged at most (J-A2,
-/// RFC 3465 §2.2).
+/// Loss-based windows: below the threshold they grow by at most what is acknowledged (J-A2, RFC 3465 §2.2).
 pub fn slow_start_grows_no_faster_than_what_is_acknowledged(registry: &Registry) {
     for_all_defaults::<dyn CongestionControl>(registry, |c, rng| {
         if c.build().family() != Family::LossBased {
             return;
         }
         for _ in 0..50 {
-            live(c, rng, |before, event, after| {
+            random_events(c, rng, |before, event, after| {
                 if let Event::Ack { newly_acked, .. } = event
                     && before.window.cwnd < before.window.ssthresh
                 {

@@ -33,17 +33,17 @@ impl QueueDiscipline for DropTail {
     }
 }
 
-/// First in, first out; what does not fit is dropped at the tail.
+/// First in, first out; packets that do not fit are dropped on arrival.
 pub const ENTRY: Entry<dyn QueueDiscipline> = Entry {
     name: "drop-tail",
-    about: "Queues packets in order and drops those that arrive when it is full; full in packets or in \
-            bytes, whichever the limit counts.",
-    source: "M-A12, I-A10; the default of 50 packets is that of ns-2",
+    about: "Queues packets in order and drops those that arrive when it is full, in packets or in bytes as \
+            the limit is given.",
+    source: "M-A12, I-A10; default of 50 packets as in ns-2",
     params: &[Param::queue(
         "limit",
         QueueSize::Packets(50),
         40,
-        "most that is queued, the packet in service not counted",
+        "capacity, not counting the packet being transmitted",
     )],
     build: |p| Box::new(DropTail { limit: p.queue("limit"), queue: Fifo::default() }),
 };

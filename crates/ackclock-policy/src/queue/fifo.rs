@@ -2,7 +2,7 @@ use ackclock_units::Bytes;
 
 use crate::{Backlog, QueueSize};
 
-/// How much is in a first-in first-out queue; the packets themselves are with the link.
+/// The backlog of a first-in first-out queue; the link keeps the packets.
 #[derive(Debug, Default)]
 pub(super) struct Fifo(Backlog);
 
@@ -20,7 +20,7 @@ impl Fifo {
         self.0.bytes += Bytes::from(bytes);
     }
 
-    /// Takes the oldest packet, of `bytes`.
+    /// Removes the oldest packet, of `bytes`.
     pub(super) fn pop(&mut self, bytes: u32) {
         self.0.packets -= 1;
         self.0.bytes -= Bytes::from(bytes);

@@ -8,5 +8,5 @@ mod tests;
 
 use crate::{Entry, QueueDiscipline};
 
-/// The built-in ones.
+/// The built-in queues.
 pub(crate) const ENTRIES: &[&Entry<dyn QueueDiscipline>] = &[&drop_tail::ENTRY, &red::ENTRY];

@@ -1,4 +1,4 @@
-//! What every registered queue keeps to.
+//! Properties of every registered queue.
 
 use std::collections::VecDeque;
 
@@ -6,9 +6,9 @@ use ackclock_units::{Duration, Instant, Rng};
 
 use crate::{Admit, Backlog, Ecn, PacketId, QueueDiscipline, Queued, Registry, Role};
 
-/// Random arrivals and departures, with a list of what must be inside.
+/// Random arrivals and departures, with a list of the packets that must be queued.
 #[test]
-fn every_queue_keeps_its_books_and_its_order() {
+fn every_queue_keeps_its_backlog_and_its_order() {
     let registry = Registry::builtin();
     for entry in <dyn QueueDiscipline>::entries(&registry) {
         for seed in 0..20 {
@@ -25,7 +25,7 @@ fn every_queue_keeps_its_books_and_its_order() {
             let (mut taken, mut dropped) = (0, 0);
             for n in 0..5000 {
                 now += Duration::from_micros(own.below(800));
-                // Busy and quiet spells.
+                // Busy and quiet periods.
                 if own.chance(if n / 500 % 2 == 0 { 0.6 } else { 0.4 }) {
                     let ecn = if own.chance(0.5) { Ecn::Ect0 } else { Ecn::NotEct };
                     let p = Queued {
@@ -49,7 +49,7 @@ fn every_queue_keeps_its_books_and_its_order() {
                             };
                             assert_ne!(
                                 early, full,
-                                "{}: early is what happens while there is room",
+                                "{}: a drop is early if and only if there is room",
                                 entry.name
                             );
                             dropped += 1;
@@ -72,7 +72,7 @@ fn every_queue_keeps_its_books_and_its_order() {
                         shed.clear();
                         assert!(
                             next.is_none_or(|p| inside.contains(&p)),
-                            "{}: what leaves had come",
+                            "{}: a packet leaves that is not queued",
                             entry.name
                         );
                         inside.retain(|q| next.is_none_or(|p| q.id != p.id));

@@ -1,9 +1,9 @@
 use ackclock_units::Duration;
 
 use super::interval::{DECREASE, INITIAL, Interval, MAX, MIN};
-use crate::{Entry, Param, Policy, Probe, RateControl};
+use crate::{Entry, Param, Policy, PrivateState, RateControl};
 
-/// Adds a constant to the rate with every packet: additive increase for traffic without a window.
+/// Adds a constant to the rate with every packet sent: additive increase for traffic without a window.
 #[derive(Debug)]
 struct Additive {
     alpha: f64,
@@ -15,8 +15,8 @@ impl Policy for Additive {
         ENTRY.name
     }
 
-    fn probe(&self, probe: &mut Probe) {
-        probe.number("interval", self.interval.get());
+    fn private_state(&self, state: &mut PrivateState) {
+        state.number("interval", self.interval.get());
     }
 }
 
@@ -37,14 +37,14 @@ impl RateControl for Additive {
 pub(crate) const ENTRY: Entry<dyn RateControl> = Entry {
     name: "additive",
     about: "Rate-based congestion avoidance: each packet sent adds 1/alpha to the rate (I = alpha I/(alpha + \
-            I)), congestion halves it.",
+            I)), and congestion halves it.",
     source: "J-A15, J-E15",
     params: &[
         Param::duration(
             "alpha",
             Duration::from_secs(10),
             Duration::from_micros(1)..=Duration::from_secs(1_000_000),
-            "packets sent for each packet per second that the rate rises by",
+            "time constant of the increase: each packet sent raises the rate by 1/alpha",
         ),
         INITIAL,
         DECREASE,

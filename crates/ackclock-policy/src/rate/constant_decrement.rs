@@ -1,9 +1,9 @@
 use ackclock_units::Duration;
 
 use super::interval::{DECREASE, INITIAL, Interval, MAX, MIN};
-use crate::{Entry, Param, Policy, Probe, RateControl};
+use crate::{Entry, Param, Policy, PrivateState, RateControl};
 
-/// Takes a constant off the interval with every packet: the rate grows without bound.
+/// Subtracts a constant from the interval with every packet sent: the rate grows without bound.
 #[derive(Debug)]
 struct ConstantDecrement {
     step: f64,
@@ -15,8 +15,8 @@ impl Policy for ConstantDecrement {
         ENTRY.name
     }
 
-    fn probe(&self, probe: &mut Probe) {
-        probe.number("interval", self.interval.get());
+    fn private_state(&self, state: &mut PrivateState) {
+        state.number("interval", self.interval.get());
     }
 }
 
@@ -31,18 +31,18 @@ impl RateControl for ConstantDecrement {
     }
 }
 
-/// The tempting mistake of footnote 13.
+/// The mistake that footnote 13 warns of.
 pub(crate) const ENTRY: Entry<dyn RateControl> = Entry {
     name: "constant-decrement",
-    about: "Takes a constant off the interval with each packet sent (the mistake that the paper warns of), \
-            doubles it at congestion.",
+    about: "Subtracts a constant from the interval with each packet sent (the mistake that the paper warns \
+            of), and doubles the interval at congestion.",
     source: "J-A15 (negative control), J-E15",
     params: &[
         Param::duration(
             "step",
             Duration::from_millis(100),
             Duration::ZERO..=Duration::from_secs(3600),
-            "c, what each packet sent takes off the interval",
+            "c, subtracted from the interval with each packet sent",
         ),
         INITIAL,
         DECREASE,

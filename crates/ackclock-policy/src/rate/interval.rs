@@ -4,8 +4,8 @@ use crate::{Param, Params};
 
 /// The time between packets, its bounds, and what congestion does to it.
 ///
-/// Seconds, so that what whole nanoseconds would round off does not add up over many packets: 1/I has to grow
-/// by a constant.
+/// In real seconds, since rounding to nanoseconds would add up over many packets: 1/I has to grow by a
+/// constant.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Interval {
     now: f64,
@@ -29,12 +29,12 @@ impl Interval {
         self.now
     }
 
-    /// To whole nanoseconds.
+    /// Rounded to whole nanoseconds.
     pub fn duration(self) -> Duration {
         Duration::from_nanos((self.now * 1e9 + 0.5) as u64)
     }
 
-    /// Where the bounds cross, the lower one wins.
+    /// Sets it, within the bounds; where they cross, the lower one applies.
     pub fn set(&mut self, to: f64) {
         self.now = to.min(self.max).max(self.min);
     }
@@ -48,17 +48,13 @@ impl Interval {
 const HOUR: Duration = Duration::from_secs(3600);
 const MICROSECOND: Duration = Duration::from_micros(1);
 
-pub(super) const INITIAL: Param = Param::duration(
-    "interval",
-    Duration::from_secs(1),
-    MICROSECOND..=HOUR,
-    "time between packets to begin with",
-);
+pub(super) const INITIAL: Param =
+    Param::duration("interval", Duration::from_secs(1), MICROSECOND..=HOUR, "initial time between packets");
 pub(super) const DECREASE: Param = Param::ratio(
     "decrease",
     2.0,
     1.0..=64.0,
-    "by how much congestion multiplies the interval (J-A15: the rate halves)",
+    "factor by which congestion multiplies the interval (J-A15: the rate halves)",
 );
 pub(super) const MIN: Param =
     Param::duration("min_interval", MICROSECOND, MICROSECOND..=HOUR, "shortest interval");

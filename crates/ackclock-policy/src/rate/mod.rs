@@ -6,7 +6,7 @@ mod interval;
 
 use crate::{Entry, RateControl};
 
-/// The built-in ones.
+/// The built-in rate controls.
 pub(crate) const ENTRIES: &[&Entry<dyn RateControl>] = &[&additive::ENTRY, &constant_decrement::ENTRY];
 
 #[cfg(test)]

@@ -1,13 +1,12 @@
 use ackclock_units::{Bytes, SeqRange};
 
-use super::course::lost_or_new;
 use super::duplicates::Duplicates;
-use crate::{AckInfo, LossRecovery, Phase, Policy, Scoreboard, SenderView};
+use super::episode::lost_or_new;
+use crate::{AckInfo, LossRecovery, Phase, Policy, ScoreboardView, SenderView};
 
-/// What a rule makes of an ack that counts duplicate acks and looks at nothing else; [`Counting`] does the
-/// rest.
+/// How a recovery that only counts duplicate acks processes an ack; [`Counting`] does the rest.
 pub(super) trait AckRule: Send + std::fmt::Debug {
-    /// Its name in the registry.
+    /// Name in the registry.
     const NAME: &'static str;
 
     /// As [`LossRecovery::on_ack`].
@@ -15,13 +14,13 @@ pub(super) trait AckRule: Send + std::fmt::Debug {
         &mut self,
         duplicates: &mut Duplicates,
         a: &AckInfo,
-        b: &dyn Scoreboard,
+        b: &dyn ScoreboardView,
         v: &SenderView,
         lost: &mut Vec<SeqRange>,
     ) -> Phase;
 }
 
-/// A loss recovery by duplicate acks. Tahoe, Reno and NewReno differ in nothing but what they make of an ack.
+/// A loss recovery by duplicate acks. Tahoe, Reno and NewReno differ only in how they process an ack.
 #[derive(Debug)]
 pub(super) struct Counting<R> {
     pub(super) duplicates: Duplicates,
@@ -35,17 +34,23 @@ impl<R: AckRule> Policy for Counting<R> {
 }
 
 impl<R: AckRule> LossRecovery for Counting<R> {
-    fn on_ack(&mut self, a: &AckInfo, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> Phase {
-        self.duplicates.follow(v);
+    fn on_ack(
+        &mut self,
+        a: &AckInfo,
+        b: &dyn ScoreboardView,
+        v: &SenderView,
+        lost: &mut Vec<SeqRange>,
+    ) -> Phase {
+        self.duplicates.update(v);
         self.rule.on_ack(&mut self.duplicates, a, b, v, lost)
     }
 
-    fn on_rto(&mut self, _b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
+    fn on_rto(&mut self, _b: &dyn ScoreboardView, v: &SenderView, lost: &mut Vec<SeqRange>) {
         self.duplicates.expired(v);
         lost.push(SeqRange::new(v.snd_una, v.snd_nxt));
     }
 
-    fn next_seg(&mut self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
+    fn next_seg(&mut self, b: &dyn ScoreboardView, v: &SenderView) -> Option<SeqRange> {
         lost_or_new(b, v)
     }
 
@@ -54,7 +59,7 @@ impl<R: AckRule> LossRecovery for Counting<R> {
     }
 
     fn on_retransmit(&mut self, _sent: SeqRange, _v: &SenderView) {
-        self.duplicates.resent();
+        self.duplicates.on_retransmit();
     }
 
     fn on_undo(&mut self, v: &SenderView) {

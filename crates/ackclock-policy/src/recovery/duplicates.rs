@@ -1,26 +1,26 @@
 use ackclock_units::{Bytes, SeqNumber};
 
 use super::early::EarlyRetransmit;
-use crate::{Param, Params, Phase, Scoreboard, SenderView};
+use crate::{Param, Params, Phase, ScoreboardView, SenderView};
 
-/// What all rules that count duplicate acks share.
+/// State of all recoveries that count duplicate acks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Duplicates {
     dup_thresh: u16,
     limited_transmit: bool,
     early: EarlyRetransmit,
-    /// A retransmission is due whatever the window says.
-    owed: bool,
-    /// Duplicate acks up to here may come from spurious retransmissions of an earlier episode (RFC 6582
-    /// §3.2), while `doubtful`. Kept here and forgotten in time, since a stale number would compare wrongly
-    /// after two gigabytes.
+    /// The next segment is sent whatever the window allows.
+    force_next: bool,
+    /// While `ignoring`, duplicate acks up to here may have been elicited by retransmissions of an earlier
+    /// episode that the receiver already had (RFC 6582 §3.2). Forgotten in time, since a stale number would
+    /// compare wrongly after two gigabytes.
     recover: SeqNumber,
-    doubtful: bool,
-    /// Both from before the timer expired, should that have been spurious.
+    ignoring: bool,
+    /// Both as before the timer expired, in case that was spurious.
     recover_before: SeqNumber,
-    doubtful_before: bool,
-    /// Segments resent since.
-    resent: u16,
+    ignoring_before: bool,
+    /// Segments retransmitted since.
+    retransmitted: u16,
     careful: bool,
 }
 
@@ -33,12 +33,12 @@ impl Duplicates {
             dup_thresh,
             limited_transmit,
             early,
-            owed: false,
+            force_next: false,
             recover: none,
-            doubtful: false,
+            ignoring: false,
             recover_before: none,
-            doubtful_before: false,
-            resent: 0,
+            ignoring_before: false,
+            retransmitted: 0,
             careful,
         }
     }
@@ -48,66 +48,68 @@ impl Duplicates {
         self.dup_thresh.into()
     }
 
-    /// To be called at each ack, before anything else.
-    pub fn follow(&mut self, v: &SenderView) {
-        self.doubtful &= v.snd_una <= self.recover;
+    /// To be called first at each ack.
+    pub fn update(&mut self, v: &SenderView) {
+        self.ignoring &= v.snd_una <= self.recover;
     }
 
-    /// True when so many duplicate acks came that a segment is missing.
-    pub fn are_enough(&self, b: &dyn Scoreboard, v: &SenderView) -> bool {
-        (v.dup_acks >= self.dup_thresh() || self.are_all(b, v)) && !self.doubtful
+    /// True when enough duplicate acks arrived to infer a loss.
+    pub fn are_enough(&self, b: &dyn ScoreboardView, v: &SenderView) -> bool {
+        (v.dup_acks >= self.dup_thresh() || self.are_all(b, v)) && !self.ignoring
     }
 
-    /// True when as many came as can be expected, and those are few (RFC 5827).
-    pub fn are_all(&self, b: &dyn Scoreboard, v: &SenderView) -> bool {
+    /// True when as many arrived as the few outstanding segments can elicit (RFC 5827).
+    pub fn are_all(&self, b: &dyn ScoreboardView, v: &SenderView) -> bool {
         self.early.is_due(b, v)
     }
 
-    /// An episode begins: the first retransmission goes out even if the window is full (RFC 5681 §3.2 step 3,
+    /// An episode begins: the first retransmission is sent even if the window is full (RFC 5681 §3.2 step 3,
     /// RFC 6675 §5 step 4.3).
     pub fn begin(&mut self, v: &SenderView) {
-        self.owe();
-        self.doubt(v);
+        self.force_next();
+        self.set_recover(v);
     }
 
-    /// The timer expired: duplicate acks for what is now resent mean nothing (RFC 6582 §4).
+    /// The timer expired: duplicate acks elicited by the retransmissions do not indicate a loss (RFC 6582
+    /// §4).
     pub fn expired(&mut self, v: &SenderView) {
-        self.owed = false;
+        self.force_next = false;
         if v.expiries <= 1 {
-            (self.recover_before, self.doubtful_before, self.resent) = (self.recover, self.doubtful, 0);
+            (self.recover_before, self.ignoring_before, self.retransmitted) =
+                (self.recover, self.ignoring, 0);
         }
-        self.doubt(v);
+        self.set_recover(v);
     }
 
-    fn doubt(&mut self, v: &SenderView) {
+    fn set_recover(&mut self, v: &SenderView) {
         if self.careful {
-            (self.recover, self.doubtful) = (v.snd_nxt, true);
+            (self.recover, self.ignoring) = (v.snd_nxt, true);
         }
     }
 
-    /// A segment was sent again.
-    pub fn resent(&mut self) {
-        self.resent = self.resent.saturating_add(1);
+    /// A segment was retransmitted.
+    pub fn on_retransmit(&mut self) {
+        self.retransmitted = self.retransmitted.saturating_add(1);
     }
 
-    /// The last timeout was spurious: everything that was resent brings a duplicate ack. Where those could be
-    /// taken for a loss, they go on meaning nothing.
+    /// The last timeout was spurious: every retransmission elicits a duplicate ack. Where these could be
+    /// mistaken for a loss, duplicate acks stay ignored.
     pub fn undo(&mut self, v: &SenderView) {
-        self.owed = false;
-        if self.resent < self.dup_thresh {
-            (self.recover, self.doubtful) = (self.recover_before, self.doubtful_before);
-            self.follow(v);
+        self.force_next = false;
+        if self.retransmitted < self.dup_thresh {
+            (self.recover, self.ignoring) = (self.recover_before, self.ignoring_before);
+            self.update(v);
         }
     }
 
-    /// The next segment goes out whatever the window says.
-    pub fn owe(&mut self) {
-        self.owed = true;
+    /// Lets the next segment be sent whatever the window allows.
+    pub fn force_next(&mut self) {
+        self.force_next = true;
     }
 
-    /// Bytes that may be sent now. In Disorder at most two segments beyond the window (RFC 3042), or none.
+    /// Bytes that may be sent now. In Disorder up to two segments beyond the window (RFC 3042), or none.
     pub fn quota(&mut self, v: &SenderView) -> Bytes {
-        if std::mem::take(&mut self.owed) {
+        if std::mem::take(&mut self.force_next) {
             return v.room().max(u64::from(v.smss));
         }
         if v.phase != Phase::Disorder {
@@ -123,9 +125,9 @@ impl Duplicates {
     }
 }
 
-/// How many duplicate acks mean a loss.
+/// Number of duplicate acks that indicate a loss.
 pub(super) const DUP_THRESH: Param =
-    Param::count("dup_thresh", 3, 1..=1000, "duplicate acks that mean a loss (DupThresh)");
+    Param::count("dup_thresh", 3, 1..=1000, "number of duplicate acks that indicate a loss (DupThresh)");
 /// RFC 3042.
 pub(super) const LIMITED_TRANSMIT: Param = Param::flag(
     "limited_transmit",
@@ -133,12 +135,12 @@ pub(super) const LIMITED_TRANSMIT: Param = Param::flag(
     "send a new segment on each of the first two duplicate acks (RFC 3042)",
 );
 
-/// Whether earlier episodes cast doubt on duplicate acks.
+/// Whether duplicate acks that an earlier episode may have caused are ignored.
 pub(super) const fn careful(default: bool) -> Param {
     Param::flag(
         "careful",
         default,
-        "ignore duplicate acks that resent data of an earlier episode may have caused (RFC 6582 3.2 \
-         `recover`)",
+        "ignore duplicate acks that retransmissions of an earlier episode may have caused (`recover` of RFC \
+         6582 3.2)",
     )
 }

@@ -1,9 +1,9 @@
-use crate::{Param, Params, Scoreboard, SenderView};
+use crate::{Param, Params, ScoreboardView, SenderView};
 
-use super::course::new_data;
+use super::episode::new_data;
 
-/// Early Retransmit (RFC 5827): so few segments are outstanding that they cannot bring enough duplicate acks,
-/// and nothing new can be sent that would. Then all of them but one are enough.
+/// Early Retransmit (RFC 5827): when too few segments are outstanding to elicit DupThresh duplicate acks, and
+/// no new data can be sent to elicit more, duplicate acks for all of them but one are enough.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum EarlyRetransmit {
     Off,
@@ -21,14 +21,14 @@ impl EarlyRetransmit {
         }
     }
 
-    /// True when everything outstanding but one segment has left the network, as duplicate acks count it or,
-    /// with SACK, as SACKs report it.
-    pub fn is_due(self, b: &dyn Scoreboard, v: &SenderView) -> bool {
+    /// True when everything outstanding but one segment has left the network, as counted by duplicate acks
+    /// or, with SACK, as reported by SACKs.
+    pub fn is_due(self, b: &dyn ScoreboardView, v: &SenderView) -> bool {
         if self == Self::Off {
             return false;
         }
         // Conditions 2.b and 3.b: where new data is ready and there is room for it, Limited Transmit (RFC
-        // 3042) brings the duplicate acks that are wanting.
+        // 3042) elicits the missing duplicate acks.
         let ready = v.unsent >= u64::from(v.smss) || !v.holds_small;
         if ready && new_data(v).is_some() {
             return false;
@@ -49,13 +49,13 @@ impl EarlyRetransmit {
             }
             ((v.data_outstanding().div_ceil(smss) as u32).saturating_sub(1), v.dup_acks)
         };
-        // A single segment brings no duplicate acks.
+        // A single segment elicits no duplicate acks.
         missing > 0 && left >= missing
     }
 }
 
 /// The outstanding segments and those of them that are SACKed; `None` when there are none, or too many.
-fn count(b: &dyn Scoreboard, v: &SenderView) -> Option<(u32, u32)> {
+fn count(b: &dyn ScoreboardView, v: &SenderView) -> Option<(u32, u32)> {
     let (mut at, mut segments, mut sacked) = (v.snd_una, 0, 0);
     while at < v.snd_nxt {
         let s = b.segment(at)?;
@@ -69,7 +69,8 @@ fn count(b: &dyn Scoreboard, v: &SenderView) -> Option<(u32, u32)> {
     (segments > 0).then_some((segments, sacked))
 }
 
-/// So many outstanding bring enough duplicate acks by themselves (RFC 5827 §3: "less than four").
+/// With this many segments outstanding, the others elicit enough duplicate acks (RFC 5827 §3: "less than
+/// four").
 const MOST: u32 = 4;
 
 /// RFC 5827.
@@ -77,6 +78,7 @@ pub(super) const EARLY_RETRANSMIT: Param = Param::choice(
     "early_retransmit",
     "off",
     &["off", "segments", "bytes"],
-    "when fewer than four segments are outstanding and nothing new can be sent, duplicate acks for all but \
-     one of them mean a loss (RFC 5827): never, by counting segments (3.2), or by counting bytes (3.1)",
+    "Early Retransmit (RFC 5827): when fewer than four segments are outstanding and no new data can be sent, \
+     duplicate acks for all but one of them indicate a loss: `off`, counting `segments` (3.2), or counting \
+     `bytes` (3.1)",
 );

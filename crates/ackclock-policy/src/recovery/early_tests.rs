@@ -20,7 +20,7 @@ fn duplicates(s: &mut Sender) -> Option<u32> {
 
 #[test]
 fn all_but_one_duplicates_are_enough_for_few_segments() {
-    // RFC 5827 §3.2: ER_thresh = oseg - 1; §3.1: ceiling(ownd / SMSS) - 1. A single segment brings no
+    // RFC 5827 §3.2: ER_thresh = oseg - 1; §3.1: ceiling(ownd / SMSS) - 1. A single segment elicits no
     // duplicates.
     for name in ["tahoe", "reno", "newreno", "sack", "fack", "rack"] {
         for by in ["segments", "bytes"] {
@@ -45,7 +45,7 @@ fn small_segments_count_as_segments_or_as_bytes() {
         s.v.smss = 1500;
         assert_eq!(duplicates(&mut s), Some(thresh), "{by}");
     }
-    // Five of them are less than four segments' worth, which byte counting cannot tell (§3.1).
+    // Five of them are less than four segments' worth, which byte counting cannot distinguish (§3.1).
     for (by, thresh) in [("segments", 3), ("bytes", 3)] {
         let mut s = sender("newreno", by, false, 5);
         s.v.smss = 1500;
@@ -82,8 +82,8 @@ fn with_sack_everything_but_one_segment_is_sacked() {
 
 #[test]
 fn new_data_takes_precedence() {
-    // Conditions 2.b and 3.b: with something to send and room for it, Limited Transmit brings more duplicates
-    // (RFC 3042).
+    // Conditions 2.b and 3.b: with something to send and room for it, Limited Transmit elicits more
+    // duplicates (RFC 3042).
     for (unsent, rwnd, thresh) in [(1000, 1 << 20, 3), (1000, 3000, 2), (0, 1 << 20, 2)] {
         let mut s = sender("newreno", "segments", false, 3);
         (s.v.unsent, s.v.rwnd) = (unsent, rwnd);
@@ -95,7 +95,7 @@ fn new_data_takes_precedence() {
         (s.v.unsent, s.v.holds_small) = (700, holds_small);
         assert_eq!(duplicates(&mut s), Some(thresh), "held {holds_small}");
     }
-    // The segment that Limited Transmit sends is the fourth: from then on three duplicates are wanted.
+    // The segment that Limited Transmit sends is the fourth: from then on three duplicates are required.
     let mut s = sender("newreno", "segments", false, 3);
     s.v.unsent = 1000;
     let (una, next) = (s.v.snd_una, s.v.snd_nxt);
@@ -107,8 +107,9 @@ fn new_data_takes_precedence() {
 }
 
 #[test]
-fn resent_data_of_an_earlier_episode_does_not_count() {
-    // RFC 6582 §3.2: after a timeout, duplicates may come from what was resent needlessly.
+fn retransmissions_of_an_earlier_episode_do_not_count() {
+    // RFC 6582 §3.2: after a timeout, duplicate acks may be elicited by retransmissions of data that had
+    // arrived.
     let mut s = sender("newreno", "segments", false, 3);
     s.expire();
     let point = s.v.recovery_point;

@@ -1,9 +1,9 @@
-//! FACK and rate-halving, by tables and by hand.
+//! FACK and rate-halving.
 
 use ackclock_units::{Rng, SeqNumber, SeqRange};
 
 use crate::harness::Sender;
-use crate::{LossRecovery, Phase, Registry, Scoreboard};
+use crate::{LossRecovery, Phase, Registry, ScoreboardView};
 
 /// A sender with `n` segments outstanding, numbers chosen so that they wrap.
 fn sender(n: u32, params: &[(&str, &str)]) -> Sender {
@@ -27,8 +27,8 @@ fn one(s: &Sender, i: u32) -> SeqRange {
     SeqRange::new(s.seq(i), s.seq(i + 1))
 }
 
-/// Segments from `from` on arrive, but for those `lost`; what each SACK released, numbered from the first
-/// outstanding one.
+/// Segments from `from` on arrive, but for those `lost`; returns what was sent on each SACK, numbered from
+/// the first outstanding segment.
 fn arrive(s: &mut Sender, from: u32, to: u32, lost: &[u32]) -> Vec<Vec<u32>> {
     let una = s.v.snd_una;
     let sacks: Vec<u32> = (from..to).filter(|i| !lost.contains(i)).collect();
@@ -42,7 +42,7 @@ fn arrive(s: &mut Sender, from: u32, to: u32, lost: &[u32]) -> Vec<Vec<u32>> {
         .collect()
 }
 
-/// What is in the network by FACK's definition (M-A7); what a timeout has taken for lost is not.
+/// What is in the network by FACK's definition (M-A7); what a timeout has marked lost is not.
 fn awnd(s: &Sender) -> u64 {
     let fack = s.board.sacked().last().map_or(s.v.snd_una, |r| r.end);
     let flies = |seg: &&crate::SentSegment| {
@@ -75,14 +75,14 @@ fn without_rounding_half_a_segment_is_left() {
 }
 
 #[test]
-fn a_segment_leaves_for_every_two_acks_and_a_new_one_before_the_first_retransmission() {
+fn a_segment_is_sent_for_every_two_acks_and_new_data_before_the_first_retransmission() {
     let mut s = sender(20, HALVING);
     let sent = arrive(&mut s, 1, 20, &[]);
     let want: Vec<Vec<u32>> = (1..20)
         .map(|n| if n % 2 == 1 { vec![] } else { vec![[20, 0, 21, 22, 23, 24, 25, 26, 27][n / 2 - 1]] })
         .collect();
     assert_eq!(sent, want);
-    // The window is what the acks have left of it at every moment of the round trip, and stays from then on.
+    // The window falls with each ack of the round trip, and stays from then on.
     let half = s.v.window;
     assert_eq!((half.cwnd, half.ssthresh), (9000, 9000));
     assert_eq!(arrive(&mut s, 20, 21, &[]), [[28]], "one for one");
@@ -93,7 +93,7 @@ fn a_segment_leaves_for_every_two_acks_and_a_new_one_before_the_first_retransmis
 }
 
 #[test]
-fn nothing_lost_nothing_halved() {
+fn without_a_loss_nothing_is_halved() {
     // Reordering below the threshold.
     let mut s = sender(20, HALVING);
     let before = s.v.window;
@@ -102,7 +102,7 @@ fn nothing_lost_nothing_halved() {
     let to = s.seq(3);
     assert_eq!(s.ack(to, &[]), Phase::Open);
     assert_eq!(s.v.window, before);
-    // What was held back may go now.
+    // What was held back may be sent now.
     s.send();
     assert_eq!(s.v.flight_size, before.cwnd.min(s.v.flight_size));
 }
@@ -124,8 +124,8 @@ fn reordering_that_goes_on_halves_once_per_hole() {
 }
 
 #[test]
-fn the_forward_most_sack_opens_recovery() {
-    // M-A7: segments 0, 1 and 2 are missing, and one SACK four segments ahead tells.
+fn the_forward_most_sack_begins_recovery() {
+    // M-A7: segments 0, 1 and 2 are missing, and one SACK four segments ahead shows it.
     let mut s = sender(10, FACK);
     let una = s.v.snd_una;
     let block = one(&s, 2);
@@ -134,7 +134,7 @@ fn the_forward_most_sack_opens_recovery() {
     let block = one(&s, 3);
     assert_eq!(s.ack(una, &[block]), Phase::Recovery);
     assert_eq!(s.marked, [SeqRange::new(una, una + 3000)], "everything below it");
-    // With a threshold for each hole none is resent yet.
+    // With a threshold for each hole none is retransmitted yet.
     let mut s = sender(10, &[]);
     let block = one(&s, 3);
     assert_eq!(s.ack(una, &[block]), Phase::Recovery);
@@ -142,13 +142,13 @@ fn the_forward_most_sack_opens_recovery() {
 }
 
 #[test]
-fn holes_count_as_gone_before_they_are_resent() {
+fn holes_have_left_the_network_before_they_are_retransmitted() {
     // 0 and 2 are missing. SACKs of 1 and 3 to 5: 2 has three above it with the last of them.
     let mut s = sender(10, &[("limited_transmit", "false")]);
     let una = s.v.snd_una;
     arrive(&mut s, 1, 5, &[2]);
     assert_eq!((s.v.phase, s.v.window.cwnd), (Phase::Recovery, 5000));
-    assert_eq!(s.board.next_lost(una), None, "0 was resent, 2 is not eligible");
+    assert_eq!(s.board.next_lost(una), None, "0 was retransmitted, 2 is not eligible");
     // FACK: 5 to 9 and the retransmission of 0; `pipe` would count 2 as well.
     assert_eq!((awnd(&s), s.v.pipe), (6000, 7000));
     let sent = arrive(&mut s, 5, 10, &[]);
@@ -157,21 +157,21 @@ fn holes_count_as_gone_before_they_are_resent() {
 }
 
 #[test]
-fn a_lost_retransmission_is_resent_after_three_segments_sent_later() {
-    for (rule, resent) in [("ignore", false), ("resend", true), ("reduce", true)] {
+fn a_lost_retransmission_is_retransmitted_after_three_segments_sent_later() {
+    for (rule, retransmitted) in [("ignore", false), ("resend", true), ("reduce", true)] {
         for adjustment in ["halve", "rate-halving"] {
             let mut s = sender(10, &[("lost_retransmissions", rule), ("adjustment", adjustment)]);
             let una = s.v.snd_una;
             arrive(&mut s, 1, 10, &[]);
             let (high, cwnd) = (s.v.snd_nxt.bytes_since(una) / 1000, s.v.window.cwnd);
             assert_eq!(s.board.segment(una).expect("outstanding").transmissions, 2);
-            // What was sent before the retransmission tells nothing.
+            // Segments sent before the retransmission do not count.
             let then = if adjustment == "halve" { 12 } else { 11 };
             let early = arrive(&mut s, 10, then + 2, &[]);
             assert!(!early.concat().contains(&0), "{rule}, {adjustment}: {early:?}");
             assert_eq!(s.v.window.cwnd, cwnd);
             let later = arrive(&mut s, then + 2, high.max(then + 3) + 3, &[]);
-            assert_eq!(later.concat().contains(&0), resent, "{rule}, {adjustment}: {later:?}");
+            assert_eq!(later.concat().contains(&0), retransmitted, "{rule}, {adjustment}: {later:?}");
             assert_eq!(s.v.window.cwnd < cwnd, rule == "reduce", "RFC 5681 §4.3: {rule}, {adjustment}");
         }
     }
@@ -179,7 +179,7 @@ fn a_lost_retransmission_is_resent_after_three_segments_sent_later() {
 
 #[test]
 fn the_smallest_window_that_recovers_is_three() {
-    // M-A8: the second duplicate releases a new segment, whose ack is the third.
+    // M-A8: on the second duplicate a new segment is sent, which elicits the third.
     for n in [2, 3] {
         let mut s = sender(n, HALVING);
         let mut arrived = 1;
@@ -213,7 +213,7 @@ fn superfluous_acks_leave_no_more_than_half() {
 
 #[test]
 fn lost_acks_do_not_count_as_lost_segments() {
-    // Every other ack is missing; the next one tells of two segments.
+    // Every other ack is missing; the next one reports two segments.
     let mut s = sender(20, UNBOUNDED);
     let una = s.v.snd_una;
     for i in (1..20).step_by(2) {
@@ -243,12 +243,12 @@ fn a_timeout_ends_the_round_trip() {
     assert_eq!((s.v.phase, s.v.window.cwnd), (Phase::Loss, 1000));
     let to = s.seq(8);
     assert_eq!(s.ack(to, &[]), Phase::Loss);
-    assert_eq!(s.v.window.cwnd, 1000, "what was left of the halving does not come back");
+    assert_eq!(s.v.window.cwnd, 1000, "rate-halving does not continue");
 }
 
 #[test]
 fn any_losses_of_a_window_bring_it_to_half_of_the_rest() {
-    // Whatever the recovery, when a hole is resent, and what becomes of lost retransmissions.
+    // With every recovery, threshold for holes and rule for lost retransmissions.
     let mut rng = Rng::stream(1, "halving", 0);
     for case in 0..2000 {
         let name = ["fack", "sack"][case % 2];
@@ -322,8 +322,8 @@ fn no_more_is_in_the_network_than_the_window_allows() {
             let allowed = s.v.window.cwnd;
             let sent = s.send().len() as u64 * 1000;
             let left = if name == "fack" { awnd(&s) } else { s.v.pipe };
-            // The first retransmission of an episode goes out whatever the window says, where that is halved
-            // at once.
+            // The first retransmission of an episode is sent whatever the window allows, if that is halved at
+            // once.
             let beyond = sent > 0 && left > allowed;
             let excused = params[0].1 == "halve" && s.v.phase == Phase::Recovery && sent == 1000 && !spent;
             assert!(
@@ -337,12 +337,15 @@ fn no_more_is_in_the_network_than_the_window_allows() {
 }
 
 #[test]
-fn a_timeout_taken_back_leaves_what_was_resent_before_it() {
+fn an_undone_timeout_keeps_what_was_retransmitted_before_it() {
     for (name, params) in [("sack", &[][..]), ("fack", &[]), ("fack", HALVING), ("sack", HALVING)] {
         let mut s = of(name, 20, params);
         let una = s.v.snd_una;
-        let resent = arrive(&mut s, 1, 12, &[5]).concat();
-        assert!(resent.contains(&0) && s.v.phase == Phase::Recovery, "{name} {params:?}: {resent:?}");
+        let retransmitted = arrive(&mut s, 1, 12, &[5]).concat();
+        assert!(
+            retransmitted.contains(&0) && s.v.phase == Phase::Recovery,
+            "{name} {params:?}: {retransmitted:?}"
+        );
         let (board, v) = (s.board.clone(), s.v);
         s.expire();
         s.recovery.on_retransmit(one(&s, 0), &s.v);

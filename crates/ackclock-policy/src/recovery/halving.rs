@@ -2,14 +2,14 @@ use ackclock_units::{Bytes, SeqNumber};
 
 use crate::{AckInfo, Param, Params, SenderView, Window};
 
-/// Rate-halving (M-A8): for one round trip from the first SACK on, a segment leaves for every two acks. It
-/// begins before it is known whether anything is lost, and is called off when nothing is.
+/// Rate-halving (M-A8): for one round trip from the first SACK on, one segment is sent for every two acks. It
+/// begins before a loss is certain, and stops if nothing was lost.
 #[derive(Debug)]
 pub(super) struct Halving {
     bounds: bool,
     whole_segs: bool,
     active: bool,
-    /// Room for it, taken when it is needed for the first time.
+    /// Allocated when rate-halving begins for the first time.
     round: Option<Box<Round>>,
 }
 
@@ -22,14 +22,14 @@ struct Round {
     end: SeqNumber,
     /// Window at its beginning.
     cwnd: Bytes,
-    /// What the window had room for at its beginning: not a matter of halving.
+    /// Room in the window at its beginning, which is not halved.
     room: Bytes,
-    /// Bytes that acks stand for, and those of the round trip itself.
+    /// Bytes counted for acks, in all and during the round trip itself.
     acked: Bytes,
     acked_in_time: Bytes,
-    resent: Bytes,
-    /// A loss is certain, and the window is held.
-    declared: bool,
+    retransmitted: Bytes,
+    /// A loss was detected, and the window is held.
+    detected: bool,
     over: bool,
 }
 
@@ -37,14 +37,24 @@ impl Round {
     fn new(v: &SenderView) -> Self {
         let (una, end, cwnd) = (v.snd_una, v.snd_nxt, v.window.cwnd);
         let room = cwnd.saturating_sub(v.flight_size);
-        Self { una, end, cwnd, room, acked: 0, acked_in_time: 0, resent: 0, declared: false, over: false }
+        Self {
+            una,
+            end,
+            cwnd,
+            room,
+            acked: 0,
+            acked_in_time: 0,
+            retransmitted: 0,
+            detected: false,
+            over: false,
+        }
     }
 
     fn sent(&self, v: &SenderView) -> Bytes {
-        self.resent + u64::from(v.snd_nxt.bytes_since(self.end))
+        self.retransmitted + u64::from(v.snd_nxt.bytes_since(self.end))
     }
 
-    /// What the acks so far release and was not sent yet.
+    /// Bytes that the acks so far allow and that were not sent yet.
     fn credit(&self, v: &SenderView) -> Bytes {
         (self.room + self.acked / 2).saturating_sub(self.sent(v))
     }
@@ -75,13 +85,13 @@ impl Halving {
         place
     }
 
-    /// An ack came while something is SACKed up to `fack` and nothing is known to be lost.
+    /// An ack arrived while data up to `fack` is SACKed and nothing is known to be lost.
     pub fn suspect(&mut self, a: &AckInfo, fack: SeqNumber, v: &SenderView) {
-        // When the hole that began it was filled, the segments had only changed places. Another one begins
-        // another round.
+        // When the hole that began the round was filled, the segments were only reordered. Another hole
+        // begins another round.
         let same = self.round().is_some_and(|r| r.una == v.snd_una);
         let round = if same { self.round.as_deref_mut() } else { Some(self.begin(Round::new(v))) };
-        // What the same ack acknowledges in order has made room already.
+        // Data that the same ack acknowledges cumulatively has already made room.
         let least = if a.newly_acked > 0 { 0 } else { u64::from(v.smss) };
         if let Some(r) = round {
             r.count(a.newly_sacked.max(least), fack);
@@ -89,20 +99,20 @@ impl Halving {
     }
 
     /// A segment is lost.
-    pub fn declare(&mut self, v: &SenderView) {
+    pub fn loss_detected(&mut self, v: &SenderView) {
         if let Some(r) = self.round() {
-            r.declared = true;
+            r.detected = true;
             r.room = r.room.min(r.sent(v));
         }
     }
 
-    /// Loss in a second window of data: another round, from the window as it is.
-    pub fn again(&mut self, v: &SenderView) {
-        self.begin(Round { declared: true, room: 0, ..Round::new(v) });
+    /// Loss in a second window of data: another round, starting from the present window.
+    pub fn restart(&mut self, v: &SenderView) {
+        self.begin(Round { detected: true, room: 0, ..Round::new(v) });
     }
 
-    /// An ack came during recovery. Where acks get lost, one stands for all the segments that it is the first
-    /// to report.
+    /// An ack arrived during recovery. If acks were lost, it counts for all segments that it is the first to
+    /// report.
     pub fn count(&mut self, a: &AckInfo, fack: SeqNumber, v: &SenderView) {
         if let Some(r) = self.round()
             && (a.has_sack || a.is_dup || a.newly_acked > 0)
@@ -111,14 +121,14 @@ impl Halving {
         }
     }
 
-    /// So much was sent again.
-    pub fn resent(&mut self, bytes: u32) {
+    /// `bytes` were retransmitted.
+    pub fn on_retransmit(&mut self, bytes: u32) {
         if let Some(r) = self.round() {
-            r.resent += u64::from(bytes);
+            r.retransmitted += u64::from(bytes);
         }
     }
 
-    /// It ends here, whatever it has come to.
+    /// Stops rate-halving, wherever the window is.
     pub fn stop(&mut self) {
         self.active = false;
     }
@@ -128,17 +138,17 @@ impl Halving {
         self.round().map(|r| r.credit(v).min(v.window.cwnd.saturating_sub(in_flight)))
     }
 
-    /// The window as far as it has come down, once a loss is certain. `repaired`: the episode is over. `None`
-    /// when there is nothing to set.
+    /// The window reached so far, once a loss is certain. `repaired`: the episode is over. `None` when the
+    /// window does not change.
     pub fn window(&mut self, in_flight: Bytes, repaired: bool, v: &SenderView) -> Option<Window> {
-        let r = *self.round().filter(|r| r.declared)?;
+        let r = *self.round().filter(|r| r.detected)?;
         let smss = u64::from(v.smss);
         if !r.over && !repaired {
             let cwnd = (in_flight + r.credit(v)).min(r.cwnd).max(smss);
             return Some(Window { cwnd, ..v.window });
         }
         self.active = false;
-        // Equation (15): of what was sent, the lost segments brought no acks.
+        // Equation (15): lost segments elicited no acks.
         let mut cwnd = (r.acked_in_time + r.room) / 2;
         if self.whole_segs {
             cwnd -= cwnd % smss;
@@ -151,23 +161,23 @@ impl Halving {
     }
 }
 
-/// How the window comes down.
+/// How the window is reduced.
 pub(super) const ADJUSTMENT: Param = Param::choice(
     "adjustment",
     "halve",
     &["halve", "rate-halving"],
-    "how the window comes down: at once as the window's rule says, or during one round trip by a segment for \
-     every two acks, to half of what was acknowledged in it (M-A8)",
+    "how the window is reduced: `halve`, at once by the window's own rule; `rate-halving`, during one round \
+     trip in which one segment is sent for every two acks, to half of what was acknowledged in it (M-A8)",
 );
-/// Guards on where rate-halving ends.
+/// Bounds on the window after rate-halving.
 pub(super) const BOUNDS: Param = Param::flag(
     "bounds",
     true,
-    "rate-halving ends between 2 segments and half of the window that it began with (M-A11)",
+    "keep the window after rate-halving between 2 segments and half of the window that it began with (M-A11)",
 );
 /// Rounding.
 pub(super) const WHOLE_SEGS: Param = Param::flag(
     "whole_segs",
     true,
-    "rate-halving ends at a whole number of segments, rounded down (M-E15, M-X11)",
+    "round the window after rate-halving down to whole segments (M-E15, M-X11)",
 );

@@ -2,9 +2,9 @@ use ackclock_units::{SeqNumber, SeqRange};
 
 use crate::SenderView;
 
-/// Up to where segments are lost: the greatest sequence number below which IsLost() holds for everything
-/// un-SACKed (RFC 6675 §4), since `dup_thresh` discontiguous ranges or more than `dup_thresh - 1` segments'
-/// bytes of data were SACKed above. `None` when nothing is lost.
+/// The greatest sequence number below which IsLost() holds for everything un-SACKed (RFC 6675 §4):
+/// `dup_thresh` discontiguous ranges or more bytes of data than `dup_thresh - 1` segments have are SACKed
+/// above. `None` when nothing is lost.
 pub(super) fn lost_below(sacked: &[SeqRange], dup_thresh: u32, v: &SenderView) -> Option<SeqNumber> {
     let enough_bytes = u64::from(dup_thresh - 1) * u64::from(v.smss);
     let (mut ranges, mut bytes) = (0, 0);
@@ -35,12 +35,12 @@ pub(super) fn sacked_above(sacked: &[SeqRange], dup_thresh: u32, v: &SenderView)
     None
 }
 
-/// The bytes of data in a SACKed range: a FIN is none.
+/// The bytes of data in a SACKed range, without a FIN.
 fn data(range: &SeqRange, v: &SenderView) -> u32 {
     range.end.min(v.data_end).bytes_since(range.start)
 }
 
-/// Bytes from `from` up to the forward-most SACKed byte that no SACK has reported.
+/// Bytes between `from` and the forward-most SACKed byte that are not SACKed.
 pub(super) fn unreported(sacked: &[SeqRange], from: SeqNumber) -> u32 {
     let Some(fack) = sacked.last().map(|range| range.end).filter(|fack| *fack > from) else { return 0 };
     let above = sacked.iter().rev().take_while(|range| range.end > from);
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn three_later_segments_make_a_hole_a_loss() {
+    fn a_hole_with_three_segments_sacked_above_is_lost() {
         for (sacked, lost, above) in [
             (&[][..], None, None),
             (&[(1, 3)], None, None),
@@ -79,7 +79,7 @@ mod tests {
         ] {
             let sacked = ranges(sacked);
             assert_eq!(lost_below(&sacked, 3, &sent(20, 1000)), lost.map(seq), "{sacked:?}");
-            // The number itself may lie one byte short of a whole segment further on.
+            // The number itself may lie up to a byte short of another whole segment.
             let got = sacked_above(&sacked, 3, &sent(20, 1000));
             assert_eq!(got.map(|at| at.bytes_since(seq(0)) / 1000), above, "{sacked:?}");
         }
@@ -88,8 +88,8 @@ mod tests {
     }
 
     #[test]
-    fn a_fin_is_no_byte() {
-        // Two segments and a FIN are no more than two segments (RFC 6675 §4, IsLost()).
+    fn a_fin_does_not_count_as_data() {
+        // Two segments and a FIN count as two segments (RFC 6675 §4, IsLost()).
         let two_and_a_fin = [SeqRange::new(seq(1), seq(3) + 1)];
         assert_eq!(lost_below(&two_and_a_fin, 3, &sent(3, 1000)), None);
         assert_eq!(sacked_above(&two_and_a_fin, 3, &sent(3, 1000)), None);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_sack_reports_below_the_forward_most() {
+    fn bytes_not_sacked_below_the_forward_most_sack() {
         let sacked = ranges(&[(1, 3), (5, 6)]);
         for (from, bytes) in [(0, 3000), (1, 2000), (2, 2000), (3, 2000), (4, 1000), (5, 0), (6, 0), (7, 0)] {
             assert_eq!(unreported(&sacked, seq(from)), bytes, "from {from}");

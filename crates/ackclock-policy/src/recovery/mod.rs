@@ -1,24 +1,24 @@
-//! Which segments are taken for lost, and what is sent next while repairing.
+//! Which segments are lost, and what is sent next while losses are repaired.
 
 mod counting;
-mod course;
-mod cut;
 mod duplicates;
 mod early;
+mod episode;
 mod fack;
 mod halving;
 mod holes;
+mod lost_retransmissions;
 mod newreno;
 mod rack;
 mod reno;
-mod resent;
 mod sack;
+mod sack_repair;
 mod tahoe;
 mod timeout_only;
 
 use crate::{Entry, LossRecovery};
 
-/// The built-in ones.
+/// The built-in recoveries.
 pub(crate) const ENTRIES: &[&Entry<dyn LossRecovery>] = &[
     &timeout_only::ENTRY,
     &tahoe::ENTRY,

@@ -1,13 +1,13 @@
 use ackclock_units::SeqRange;
 
 use super::counting::{AckRule, Counting};
-use super::course::{calm, mark_first, settled};
 use super::duplicates::{DUP_THRESH, Duplicates, LIMITED_TRANSMIT, careful};
 use super::early::EARLY_RETRANSMIT;
-use crate::{AckInfo, Entry, LossRecovery, Params, Phase, Scoreboard, SenderView};
+use super::episode::{is_over, mark_first, phase_outside_repair};
+use crate::{AckInfo, Entry, LossRecovery, Params, Phase, ScoreboardView, SenderView};
 
-/// Fast recovery that ends only when everything outstanding at its beginning is acknowledged, a hole per
-/// round trip.
+/// Fast recovery that ends when everything outstanding at its beginning is acknowledged, and repairs one hole
+/// per round trip.
 #[derive(Debug)]
 pub(super) struct NewReno;
 
@@ -25,28 +25,28 @@ impl AckRule for NewReno {
         &mut self,
         duplicates: &mut Duplicates,
         a: &AckInfo,
-        b: &dyn Scoreboard,
+        b: &dyn ScoreboardView,
         v: &SenderView,
         lost: &mut Vec<SeqRange>,
     ) -> Phase {
         match v.phase {
-            Phase::Loss if !settled(v) => Phase::Loss,
-            Phase::Recovery if !settled(v) => {
-                // RFC 6582 §3.2 step 3: a partial ack names the next hole, which is resent whatever the
-                // window says.
+            Phase::Loss if !is_over(v) => Phase::Loss,
+            Phase::Recovery if !is_over(v) => {
+                // RFC 6582 §3.2 step 3: a partial ack shows the next hole, which is retransmitted whatever
+                // the window allows.
                 if a.newly_acked > 0 {
                     mark_first(b, v, lost);
-                    duplicates.owe();
+                    duplicates.force_next();
                 }
                 Phase::Recovery
             }
-            Phase::Recovery => calm(v),
+            Phase::Recovery => phase_outside_repair(v),
             _ if duplicates.are_enough(b, v) => {
                 duplicates.begin(v);
                 mark_first(b, v, lost);
                 Phase::Recovery
             }
-            _ => calm(v),
+            _ => phase_outside_repair(v),
         }
     }
 }
@@ -55,7 +55,7 @@ impl AckRule for NewReno {
 pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
     name: "newreno",
     about: "Fast recovery that lasts until everything outstanding at its beginning is acknowledged; each \
-            partial ack resends the next hole.",
+            partial ack retransmits the next hole.",
     source: "M-A5; RFC 6582",
     params: &[DUP_THRESH, LIMITED_TRANSMIT, EARLY_RETRANSMIT, careful(true)],
     build: |p| Box::new(NewReno::counting(p, p.flag("careful"))),

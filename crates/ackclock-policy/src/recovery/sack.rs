@@ -1,39 +1,42 @@
 use ackclock_units::{Bytes, SeqNumber, SeqRange};
 
 use super::counting::Counting;
-use super::course::{calm, mark_first, new_data, settled};
-use super::cut::Cut;
 use super::duplicates::{DUP_THRESH, LIMITED_TRANSMIT};
 use super::early::EARLY_RETRANSMIT;
+use super::episode::{is_over, mark_first, new_data, phase_outside_repair};
 use super::halving::{ADJUSTMENT, BOUNDS, WHOLE_SEGS};
 use super::holes::lost_below;
+use super::lost_retransmissions::lost_retransmissions;
 use super::newreno::NewReno;
-use super::resent::lost_retransmissions;
-use crate::{AckInfo, Adjustment, Entry, LossRecovery, Phase, Policy, Probe, Scoreboard, SenderView};
+use super::sack_repair::SackRepair;
+use crate::{
+    AckInfo, Adjustment, Entry, LossRecovery, Phase, Policy, PrivateState, ScoreboardView, SenderView,
+};
 
-/// RFC 6675. Marks on the scoreboard say what IsLost() would: each byte is marked at most once on the way up,
-/// so an ack costs the few SACKed ranges at the top and whatever is newly lost, not the whole scoreboard.
+/// RFC 6675. The lost marks on the scoreboard are the results of IsLost(). Each byte is marked at most once,
+/// so that the cost of an ack is that of the few highest SACKed ranges and the newly lost segments, not of
+/// the whole scoreboard.
 #[derive(Debug)]
 struct Sack {
     /// Also counts duplicates where there is SACK.
     without_sack: Counting<NewReno>,
-    cut: Cut,
-    /// False until the first ack told where the sequence numbers are.
-    following: bool,
+    repair: SackRepair,
+    /// False until the first ack initialized the sequence numbers.
+    initialized: bool,
     /// Everything un-SACKed below it is marked lost; never behind `snd_una`.
     marked_to: SeqNumber,
-    /// Everything un-SACKed below it was marked or resent before a timeout.
-    seen_before: SeqNumber,
-    /// Everything un-SACKed below it was resent in this episode (HighRxt); never behind `snd_una`.
+    /// Everything un-SACKed below it was marked or retransmitted before a timeout.
+    marked_before_rto: SeqNumber,
+    /// Everything un-SACKed below it was retransmitted in this episode (HighRxt); never behind `snd_una`.
     high_rxt: SeqNumber,
     /// No rescue retransmission before more than this is acknowledged (RescueRxt), while `rescue_waits`: the
-    /// first retransmission of this episode, or all of it once the rescue is spent.
+    /// first retransmission of this episode, or all of it once the rescue was used.
     rescue_rxt: SeqNumber,
     rescue_waits: bool,
     advice: Advice,
 }
 
-/// What `next_seg` answered last.
+/// What `next_seg` returned last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Advice {
     Retransmission,
@@ -42,20 +45,20 @@ enum Advice {
 }
 
 impl Sack {
-    fn follow(&mut self, v: &SenderView) {
-        let held = |kept: SeqNumber| if self.following { kept.max(v.snd_una) } else { v.snd_una };
+    fn update(&mut self, v: &SenderView) {
+        let held = |kept: SeqNumber| if self.initialized { kept.max(v.snd_una) } else { v.snd_una };
         (self.marked_to, self.high_rxt) = (held(self.marked_to), held(self.high_rxt));
-        self.following = true;
+        self.initialized = true;
     }
 
-    /// Marks what has become lost; true when that is the case for the first outstanding byte.
-    fn mark(&mut self, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> bool {
+    /// Marks what is newly lost; returns true when the first outstanding byte is lost.
+    fn mark(&mut self, b: &dyn ScoreboardView, v: &SenderView, lost: &mut Vec<SeqRange>) -> bool {
         let Some(boundary) = lost_below(b.sacked(), self.without_sack.duplicates.dup_thresh(), v)
             .filter(|seq| *seq <= v.snd_nxt)
         else {
             return false;
         };
-        // What was resent before it was known to be lost (rule 3) is not marked again.
+        // What was retransmitted before it was known to be lost (rule 3) is not marked again.
         let from = self.marked_to.max(self.high_rxt);
         if boundary > from {
             lost.push(SeqRange::new(from, boundary));
@@ -69,10 +72,10 @@ impl Sack {
         Some(range)
     }
 
-    /// The highest outstanding un-SACKed segment, if it was not resent in this episode yet and the rescue is
-    /// not spent (RFC 6675 §4 NextSeg rule 4, which leaves open that the segment may have been resent; the
-    /// tail of the window is what it is for).
-    fn rescue(&self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
+    /// The highest outstanding un-SACKed segment, unless it was already retransmitted in this episode or the
+    /// rescue was used (RFC 6675 §4 NextSeg rule 4, which does not say whether the segment may have been
+    /// retransmitted; it is meant for the tail of the window).
+    fn rescue(&self, b: &dyn ScoreboardView, v: &SenderView) -> Option<SeqRange> {
         if self.rescue_waits && v.snd_una <= self.rescue_rxt {
             return None;
         }
@@ -89,48 +92,54 @@ impl Policy for Sack {
         ENTRY.name
     }
 
-    fn probe(&self, probe: &mut Probe) {
-        probe.number("high_rxt", f64::from(self.high_rxt.0));
-        probe.number("marked_to", f64::from(self.marked_to.0));
+    fn private_state(&self, state: &mut PrivateState) {
+        state.number("high_rxt", f64::from(self.high_rxt.0));
+        state.number("marked_to", f64::from(self.marked_to.0));
     }
 }
 
 impl LossRecovery for Sack {
-    fn on_ack(&mut self, a: &AckInfo, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> Phase {
+    fn on_ack(
+        &mut self,
+        a: &AckInfo,
+        b: &dyn ScoreboardView,
+        v: &SenderView,
+        lost: &mut Vec<SeqRange>,
+    ) -> Phase {
         if !v.sack {
             return self.without_sack.on_ack(a, b, v, lost);
         }
-        self.follow(v);
+        self.update(v);
         let sacked = b.sacked();
         let fack = sacked.last().map_or(v.snd_una, |range| range.end);
         match v.phase {
             // RFC 6675 §5.1: no other episode before the timeout's is over.
-            Phase::Loss if !settled(v) => {
-                self.cut.find(self.without_sack.duplicates.dup_thresh(), b, v, lost);
+            Phase::Loss if !is_over(v) => {
+                self.repair.find(self.without_sack.duplicates.dup_thresh(), b, v, lost);
                 return Phase::Loss;
             }
-            Phase::Recovery if !settled(v) => {
-                self.cut.count(a, fack, v);
+            Phase::Recovery if !is_over(v) => {
+                self.repair.count(a, fack, v);
                 self.mark(b, v, lost);
-                self.cut.find(self.without_sack.duplicates.dup_thresh(), b, v, lost);
+                self.repair.find(self.without_sack.duplicates.dup_thresh(), b, v, lost);
                 return Phase::Recovery;
             }
             // Step A. The next ack may open another episode.
             Phase::Recovery => {
-                self.cut.count(a, fack, v);
-                self.cut.close();
-                return if sacked.is_empty() { calm(v) } else { Phase::Disorder };
+                self.repair.count(a, fack, v);
+                self.repair.close();
+                return if sacked.is_empty() { phase_outside_repair(v) } else { Phase::Disorder };
             }
-            Phase::Loss => self.cut.close(),
+            Phase::Loss => self.repair.close(),
             _ => {}
         }
         if sacked.is_empty() && v.dup_acks == 0 {
-            self.cut.stop();
+            self.repair.stop();
         } else {
-            self.cut.suspect(a, fack, v);
+            self.repair.suspect(a, fack, v);
         }
         if !a.has_sack && v.dup_acks == 0 {
-            return calm(v);
+            return phase_outside_repair(v);
         }
         self.high_rxt = v.snd_una;
         // §5: step 2, or step 1 without enough bytes SACKed.
@@ -146,38 +155,39 @@ impl LossRecovery for Sack {
             let first = b.segment(v.snd_una);
             (self.rescue_rxt, self.rescue_waits) =
                 (first.map_or(v.snd_una, |first| first.range.end), first.is_some());
-            self.cut.open(v);
-            if !self.cut.is_gradual() {
+            self.repair.open(v);
+            if !self.repair.is_gradual() {
                 self.without_sack.duplicates.begin(v);
             }
             return Phase::Recovery;
         }
-        match calm(v) {
+        match phase_outside_repair(v) {
             Phase::Open if !b.sacked().is_empty() => Phase::Disorder,
             phase => phase,
         }
     }
 
     fn adjust(&mut self, v: &SenderView) -> Adjustment {
-        self.cut.adjust(v.pipe, v)
+        self.repair.adjust(v.pipe, v)
     }
 
-    fn on_rto(&mut self, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
+    fn on_rto(&mut self, b: &dyn ScoreboardView, v: &SenderView, lost: &mut Vec<SeqRange>) {
         self.without_sack.on_rto(b, v, lost);
-        self.cut.restart(v);
+        self.repair.restart(v);
         if v.expiries <= 1 {
-            self.seen_before = if self.following { self.marked_to.max(self.high_rxt) } else { v.snd_una };
+            self.marked_before_rto =
+                if self.initialized { self.marked_to.max(self.high_rxt) } else { v.snd_una };
         }
-        (self.following, self.marked_to, self.high_rxt, self.rescue_waits) =
+        (self.initialized, self.marked_to, self.high_rxt, self.rescue_waits) =
             (true, v.snd_nxt, v.snd_una, false);
     }
 
-    fn next_seg(&mut self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
+    fn next_seg(&mut self, b: &dyn ScoreboardView, v: &SenderView) -> Option<SeqRange> {
         if !v.sack {
             return self.without_sack.next_seg(b, v);
         }
-        self.follow(v);
-        // Rule 1. What was resent carries no mark any more, so HighRxt need not be asked.
+        self.update(v);
+        // Rule 1. Retransmitted segments are not marked any more, so that HighRxt need not be compared.
         if let Some(range) = b.next_lost(v.snd_una) {
             return self.advise(Advice::Retransmission, range);
         }
@@ -199,7 +209,7 @@ impl LossRecovery for Sack {
 
     fn on_retransmit(&mut self, sent: SeqRange, v: &SenderView) {
         self.without_sack.on_retransmit(sent, v);
-        self.cut.note(sent, v);
+        self.repair.note(sent, v);
         match self.advice {
             Advice::NewData => {}
             Advice::Retransmission => self.high_rxt = self.high_rxt.max(sent.end),
@@ -212,10 +222,10 @@ impl LossRecovery for Sack {
         if !v.sack {
             return self.without_sack.quota(v);
         }
-        if let Some(halved) = self.cut.quota(v.pipe, v) {
+        if let Some(halved) = self.repair.quota(v.pipe, v) {
             return halved;
         }
-        // §5 step 3: in Disorder `pipe` alone limits, when Limited Transmit is on.
+        // §5 step 3: in Disorder only `pipe` limits, when Limited Transmit is on.
         if v.phase == Phase::Disorder && self.without_sack.duplicates.limited_transmit() {
             return v.room();
         }
@@ -224,9 +234,9 @@ impl LossRecovery for Sack {
 
     fn on_undo(&mut self, v: &SenderView) {
         self.without_sack.on_undo(v);
-        self.cut.restart(v);
-        // The marks from before the timeout are back, and what was resent then is on its way.
-        let seen = self.seen_before.max(v.snd_una);
+        self.repair.restart(v);
+        // The marks from before the timeout are restored, and what was retransmitted then is in flight.
+        let seen = self.marked_before_rto.max(v.snd_una);
         (self.marked_to, self.high_rxt) = (seen, seen);
     }
 }
@@ -234,8 +244,8 @@ impl LossRecovery for Sack {
 /// SACK-based recovery.
 pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
     name: "sack",
-    about: "SACK-based recovery (RFC 6675): resends holes with three segments SACKed above them, as the \
-            estimate of what is in the network allows; `newreno` without SACK.",
+    about: "SACK-based recovery (RFC 6675): retransmits holes with three segments SACKed above them, as the \
+            pipe estimate allows; acts as `newreno` without SACK.",
     source: "M-A6, M-A8, M-A10, M-A11; RFC 6675",
     params: &[
         DUP_THRESH,
@@ -249,10 +259,10 @@ pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
     build: |p| {
         Box::new(Sack {
             without_sack: NewReno::counting(p, true),
-            cut: Cut::new(p),
-            following: false,
+            repair: SackRepair::new(p),
+            initialized: false,
             marked_to: SeqNumber(0),
-            seen_before: SeqNumber(0),
+            marked_before_rto: SeqNumber(0),
             high_rxt: SeqNumber(0),
             rescue_rxt: SeqNumber(0),
             rescue_waits: false,

@@ -1,12 +1,12 @@
 use ackclock_units::SeqRange;
 
 use super::counting::{AckRule, Counting};
-use super::course::{calm, mark_first, settled};
 use super::duplicates::{DUP_THRESH, Duplicates, LIMITED_TRANSMIT, careful};
 use super::early::EARLY_RETRANSMIT;
-use crate::{AckInfo, Entry, LossRecovery, Param, Phase, Scoreboard, SenderView};
+use super::episode::{is_over, mark_first, phase_outside_repair};
+use crate::{AckInfo, Entry, LossRecovery, Param, Phase, ScoreboardView, SenderView};
 
-/// The third duplicate ack has the effect of a timeout, without the wait.
+/// The third duplicate ack acts as a timeout.
 #[derive(Debug)]
 struct Tahoe {
     go_back_n: bool,
@@ -19,20 +19,20 @@ impl AckRule for Tahoe {
         &mut self,
         duplicates: &mut Duplicates,
         a: &AckInfo,
-        b: &dyn Scoreboard,
+        b: &dyn ScoreboardView,
         v: &SenderView,
         lost: &mut Vec<SeqRange>,
     ) -> Phase {
-        if v.phase == Phase::Loss && !settled(v) {
-            // What was marked is sent as slow start allows. Without go-back-N, an ack that falls short names
-            // the next hole.
+        if v.phase == Phase::Loss && !is_over(v) {
+            // Marked segments are sent as slow start allows. Without go-back-N, a partial ack shows the next
+            // hole.
             if !self.go_back_n && a.newly_acked > 0 {
                 mark_first(b, v, lost);
             }
             return Phase::Loss;
         }
         if !duplicates.are_enough(b, v) {
-            return calm(v);
+            return phase_outside_repair(v);
         }
         duplicates.begin(v);
         if self.go_back_n {
@@ -47,15 +47,15 @@ impl AckRule for Tahoe {
 /// Fast retransmit without fast recovery.
 pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
     name: "tahoe",
-    about: "The third duplicate ack resends at once and restarts from the loss window (fast retransmit \
-            without fast recovery).",
+    about: "Fast retransmit without fast recovery: the third duplicate ack retransmits and restarts from the \
+            loss window.",
     source: "M-A3, J-A14",
     params: &[
         DUP_THRESH,
         LIMITED_TRANSMIT,
         EARLY_RETRANSMIT,
         careful(true),
-        Param::flag("go_back_n", true, "resend everything outstanding rather than one hole per ack"),
+        Param::flag("go_back_n", true, "retransmit everything outstanding, rather than one hole per ack"),
     ],
     build: |p| {
         Box::new(Counting {

@@ -16,7 +16,7 @@ fn segs(s: &Sender, from: u32, to: u32) -> SeqRange {
     SeqRange::new(s.seq(from), s.seq(to))
 }
 
-/// Duplicate acks, all told what each of them made it send.
+/// Sends `n` duplicate acks; returns what was sent on each.
 fn dups(s: &mut Sender, n: u32) -> Vec<Vec<SeqNumber>> {
     let una = s.v.snd_una;
     (0..n)
@@ -43,7 +43,7 @@ fn limited_transmit_sends_two_new_segments() {
 }
 
 #[test]
-fn the_third_duplicate_resends_the_first_segment() {
+fn the_third_duplicate_retransmits_the_first_segment() {
     for (name, phase, marked) in [
         ("tahoe", Phase::Loss, 10),
         ("reno", Phase::Recovery, 1),
@@ -74,7 +74,7 @@ fn further_duplicates_clock_out_new_data() {
 }
 
 #[test]
-fn a_partial_ack_ends_renos_recovery_and_names_newrenos_next_hole() {
+fn a_partial_ack_ends_renos_recovery_and_retransmits_newrenos_next_hole() {
     let mut reno = sender("reno", false, &[]);
     dups(&mut reno, 3);
     let to = reno.seq(4);
@@ -88,9 +88,9 @@ fn a_partial_ack_ends_renos_recovery_and_names_newrenos_next_hole() {
 }
 
 #[test]
-fn careful_newreno_does_not_take_its_own_resent_data_for_a_loss() {
-    // RFC 6582 §3.2: after a timeout everything is resent; duplicate acks for what had arrived must not open
-    // a recovery at the recover point.
+fn careful_newreno_infers_no_loss_from_its_own_retransmissions() {
+    // RFC 6582 §3.2: after a timeout everything is retransmitted; duplicate acks for what had arrived must
+    // not begin a recovery at the recover point.
     for (careful, phase) in [("true", Phase::Disorder), ("false", Phase::Recovery)] {
         let mut s = sender("newreno", false, &[("careful", careful)]);
         s.expire();
@@ -100,7 +100,7 @@ fn careful_newreno_does_not_take_its_own_resent_data_for_a_loss() {
         s.send();
         dups(&mut s, 3);
         assert_eq!(s.v.phase, phase, "careful {careful}");
-        // An ack beyond it makes duplicates count again.
+        // After an ack beyond it duplicates count again.
         let to = s.seq(1);
         s.ack(to, &[]);
         dups(&mut s, 3);
@@ -127,7 +127,7 @@ fn the_recover_point_is_forgotten_before_it_wraps() {
 }
 
 #[test]
-fn only_the_timer_ends_timeout_onlys_wait() {
+fn timeout_only_retransmits_on_the_timer_only() {
     let mut s = sender("timeout-only", false, &[]);
     assert!(dups(&mut s, 9).concat().is_empty());
     assert_eq!(s.v.phase, Phase::Open);
@@ -142,8 +142,8 @@ fn only_the_timer_ends_timeout_onlys_wait() {
 // RFC 6675
 
 #[test]
-fn three_discontiguous_ranges_mean_a_loss() {
-    // One byte more than two segments would do as well, so the ranges are small.
+fn three_discontiguous_ranges_indicate_a_loss() {
+    // One byte more than two segments is enough too, so the ranges are small.
     let mut s = sender("sack", true, &[]);
     s.v.smss = 10_000;
     let una = s.v.snd_una;
@@ -156,7 +156,7 @@ fn three_discontiguous_ranges_mean_a_loss() {
 }
 
 #[test]
-fn more_than_two_segments_sacked_mean_a_loss() {
+fn more_than_two_segments_sacked_indicate_a_loss() {
     let mut s = sender("sack", true, &[]);
     let una = s.v.snd_una;
     let (two, three) = (segs(&s, 1, 3), segs(&s, 1, 4));
@@ -166,14 +166,14 @@ fn more_than_two_segments_sacked_mean_a_loss() {
 }
 
 #[test]
-fn an_ack_that_moves_on_and_shows_a_loss_opens_recovery_too() {
+fn an_ack_of_new_data_that_shows_a_loss_begins_recovery_too() {
     let mut s = sender("sack", true, &[]);
     let (to, block) = (s.seq(2), segs(&s, 3, 7));
     assert_eq!(s.ack(to, &[block]), Phase::Recovery);
 }
 
 #[test]
-fn holes_are_resent_in_order_as_pipe_allows() {
+fn holes_are_retransmitted_in_order_as_pipe_allows() {
     let mut s = sender("sack", true, &[]);
     s.v.unsent = 0;
     let una = s.v.snd_una;
@@ -183,8 +183,8 @@ fn holes_are_resent_in_order_as_pipe_allows() {
         s.ack(una, &[block]);
     }
     assert_eq!(s.v.phase, Phase::Recovery);
-    // Window 5; pipe: 2 (not yet lost), 4 and 6..10 are in the network, 0 is lost. The first goes whatever
-    // pipe says.
+    // Window 5; pipe: 2 (not yet lost), 4 and 6..10 are in the network, 0 is lost. The first is sent whatever
+    // pipe is.
     assert_eq!(s.send(), [una]);
     let block = segs(&s, 5, 7);
     s.ack(una, &[block]);
@@ -236,7 +236,7 @@ fn the_tail_is_rescued_once() {
 }
 
 #[test]
-fn a_hole_resent_is_not_rescued() {
+fn a_retransmitted_hole_is_not_rescued() {
     let mut s = sender("sack", true, &[]);
     s.v.unsent = 0;
     let una = s.v.snd_una;
@@ -248,7 +248,7 @@ fn a_hole_resent_is_not_rescued() {
 }
 
 #[test]
-fn after_a_timeout_no_recovery_opens_before_it_is_over() {
+fn after_a_timeout_no_recovery_begins_before_it_is_over() {
     // RFC 6675 §5.1
     let mut s = sender("sack", true, &[]);
     let una = s.v.snd_una;
@@ -260,7 +260,7 @@ fn after_a_timeout_no_recovery_opens_before_it_is_over() {
 }
 
 #[test]
-fn an_episode_after_an_episode_marks_afresh() {
+fn every_episode_marks_its_own_losses() {
     let mut s = sender("sack", true, &[]);
     for _ in 0..5 {
         let una = s.v.snd_una;

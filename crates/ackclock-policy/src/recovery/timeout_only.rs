@@ -1,9 +1,9 @@
 use ackclock_units::{Bytes, SeqRange};
 
-use super::course::{lost_or_new, settled};
-use crate::{AckInfo, Entry, LossRecovery, Phase, Policy, Scoreboard, SenderView};
+use super::episode::{is_over, lost_or_new};
+use crate::{AckInfo, Entry, LossRecovery, Phase, Policy, ScoreboardView, SenderView};
 
-/// Nothing but the timer tells a loss; after it, everything outstanding is sent again.
+/// Losses are detected by the timer only; everything outstanding is then retransmitted.
 #[derive(Debug)]
 struct TimeoutOnly;
 
@@ -17,31 +17,31 @@ impl LossRecovery for TimeoutOnly {
     fn on_ack(
         &mut self,
         _a: &AckInfo,
-        _b: &dyn Scoreboard,
+        _b: &dyn ScoreboardView,
         v: &SenderView,
         _lost: &mut Vec<SeqRange>,
     ) -> Phase {
         match v.phase {
-            Phase::Loss | Phase::Cwr if !settled(v) => v.phase,
+            Phase::Loss | Phase::Cwr if !is_over(v) => v.phase,
             _ => Phase::Open,
         }
     }
 
-    fn next_seg(&mut self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
+    fn next_seg(&mut self, b: &dyn ScoreboardView, v: &SenderView) -> Option<SeqRange> {
         lost_or_new(b, v)
     }
 
     fn quota(&mut self, v: &SenderView) -> Bytes {
-        // Outside a repair a duplicate ack sends nothing: the window is counted from `snd_una`.
+        // Outside a repair a duplicate ack allows nothing: the window is counted from `snd_una`.
         if v.phase == Phase::Loss { v.room() } else { v.window.cwnd.saturating_sub(v.flight_size) }
     }
 }
 
-/// The sender of before fast retransmit.
+/// A sender from before fast retransmit.
 pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
     name: "timeout-only",
-    about: "Only the timer tells a loss; everything outstanding is then sent again from the first \
-            unacknowledged byte (go-back-N).",
+    about: "Detects losses by the retransmission timer only, and then retransmits everything outstanding \
+            from the first unacknowledged byte (go-back-N).",
     source: "J-A16",
     params: &[],
     build: |_| Box::new(TimeoutOnly),

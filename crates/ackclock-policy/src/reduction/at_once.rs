@@ -2,7 +2,7 @@ use ackclock_units::Bytes;
 
 use crate::{AckInfo, Entry, Policy, Reduction, SenderView};
 
-/// The window falls at once, and the loss recovery says how much leaves within it.
+/// The window is reduced at once, and the loss recovery decides how much is sent within it.
 #[derive(Debug)]
 struct AtOnce;
 
@@ -21,15 +21,16 @@ impl Reduction for AtOnce {
 
     fn on_sent(&mut self, _bytes: u32) {}
 
-    fn is_plain(&self) -> bool {
+    fn is_default(&self) -> bool {
         true
     }
 }
 
-/// The reduction that a loss recovery brings with it.
+/// The reduction of the loss recovery itself.
 pub(crate) const ENTRY: Entry<dyn Reduction> = Entry {
     name: "at-once",
-    about: "The window falls at once; what leaves while the loss is repaired is what the loss recovery lets go.",
+    about: "The window is reduced at once; the loss recovery alone decides what is sent while the loss is \
+            repaired.",
     source: "RFC 5681 3.2, RFC 6675 5",
     params: &[],
     build: |_| Box::new(AtOnce),

@@ -1,8 +1,8 @@
-//! How much leaves while a loss is repaired.
+//! How much is sent while a loss is repaired.
 
 mod at_once;
 
 use crate::{Entry, Reduction};
 
-/// The built-in ones.
+/// The built-in reductions.
 pub(crate) const ENTRIES: &[&Entry<dyn Reduction>] = &[&at_once::ENTRY];

@@ -30,7 +30,7 @@ impl Default for Distribution {
 }
 
 impl Distribution {
-    /// Takes a value, which must not be negative. What lies outside the buckets counts in the nearest.
+    /// Adds a value, which must not be negative. Values outside the buckets count in the nearest one.
     #[inline]
     pub fn add(&mut self, x: f64) {
         self.count += 1;
@@ -44,12 +44,12 @@ impl Distribution {
         self.buckets[place.min(last)] += 1;
     }
 
-    /// How many there were.
+    /// Number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their mean; `None` when there were none, as below.
+    /// Their mean; `None` without values.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum / self.count as f64)
     }
@@ -64,7 +64,7 @@ impl Distribution {
         (self.count > 0).then_some(self.max)
     }
 
-    /// The value that a part `q` of them does not exceed; 0 gives the smallest, 1 the largest.
+    /// The `q`-quantile: 0 gives the smallest value, 1 the largest.
     pub fn quantile(&self, q: f64) -> Option<f64> {
         if self.count == 0 {
             return None;

@@ -1,7 +1,7 @@
-//! Any retransmission timer over any series of round-trip times: what the Eifel paper left as future work.
+//! Retransmission timers over series of round-trip times, which the Eifel paper left as future work.
 //!
 //! A [`Replay`] takes a series in chunks and keeps sums, histograms and an outline for one timer in bounded
-//! memory. [`rows`] gives every row of a series that fits in memory, with the timer's private numbers.
+//! memory. [`rows`] returns every row of a series that fits in memory, with the timer's private state.
 
 mod distribution;
 mod outline;
@@ -18,13 +18,13 @@ pub use rows::{Rows, Steps, rows, steps};
 use crate::{RttEstimator, RttSample, Window};
 
 /// A piece of a series, a row per acknowledgment. Columns other than `time` and `rtt` may be empty: then
-/// their default holds for every row.
+/// every row has their default.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Chunk<'a> {
     /// When the ack arrived.
     pub time: &'a [Instant],
-    /// The round-trip time; zero where the row brings no valid sample (Karn's rule). In a row marked lost,
-    /// the time since the segment was first sent.
+    /// The round-trip time; zero where the row has no valid sample (Karn's rule). In a row marked lost, the
+    /// time since the segment was first sent.
     pub rtt: &'a [Duration],
     /// In flight when the ack arrived, bytes; by default one segment.
     pub flight_size: &'a [Bytes],
@@ -34,15 +34,15 @@ pub struct Chunk<'a> {
     pub ssthresh: &'a [Bytes],
     /// Samples per outstanding segment ([`RttSample::sampling_rate`]); by default 1.
     pub sampling_rate: &'a [f64],
-    /// True where the row's segment was lost: the row is no sample, and what the loss would have cost is
-    /// summed apart. By default nowhere.
+    /// True where the row's segment was lost: the row is no sample, and the cost of the loss is summed apart.
+    /// By default false everywhere.
     pub lost: &'a [bool],
     /// Largest segment, bytes.
     pub smss: u32,
 }
 
 impl Chunk<'_> {
-    /// Refuses columns of different lengths.
+    /// Returns an error for columns of different lengths.
     fn check(&self) -> Result<(), ReplayError> {
         let rows = self.time.len();
         let columns = [
@@ -101,13 +101,13 @@ impl fmt::Display for ReplayError {
 
 impl std::error::Error for ReplayError {}
 
-/// What a loss of each segment would cost: the time from sending it to sending it again.
+/// The cost of a loss of each segment: the time from its transmission to its retransmission.
 #[derive(Clone, Debug, Default)]
 pub struct Cost {
-    /// With a countdown that takes the age of the oldest outstanding segment off (E-E13): the timeout, or the
-    /// age where that is more. Seconds.
+    /// With a timer that subtracts the age of the oldest outstanding segment (E-E13): the timeout, or the age
+    /// if that is longer. Seconds.
     pub precise: Distribution,
-    /// With one that restarts in full at every ack: timeout and age (E-A4, fault 3). Seconds.
+    /// With a timer that restarts in full at every ack: timeout plus age (E-A4, fault 3). Seconds.
     pub restart: Distribution,
 }
 
@@ -119,15 +119,15 @@ impl Cost {
     }
 }
 
-/// One timer's way through a series.
+/// One timer run over a series.
 #[derive(Debug)]
 pub struct Replay<E: RttEstimator + ?Sized = dyn RttEstimator> {
     /// Valid samples so far.
     pub samples: u64,
     /// Rows without a valid sample, lost ones included.
     pub skipped: u64,
-    /// Timeouts that would have been spurious: RTO(i-1) < RTT(i). The estimator was told of each before the
-    /// sample (E-A7).
+    /// Timeouts that would have been spurious: RTO(i-1) < RTT(i). The estimator was notified of each before
+    /// the sample (E-A7).
     pub spurious: u64,
     /// RTO(i-1) / RTT(i).
     pub ratio: Distribution,
@@ -135,9 +135,9 @@ pub struct Replay<E: RttEstimator + ?Sized = dyn RttEstimator> {
     pub rto: Distribution,
     /// Smallest RTO(i-1) - RTT(i), ns; [`i64::MAX`] before the second sample.
     pub least_margin: i64,
-    /// Of a loss at any row.
+    /// Cost of a loss at any row.
     pub cost: Cost,
-    /// Of the losses that the series marks.
+    /// Cost of the losses that the series marks.
     pub marked: Cost,
     /// Timeout and round-trip time over the series, for a plot.
     pub outline: Outline,
@@ -169,7 +169,7 @@ impl<E: RttEstimator + ?Sized> Replay<E> {
         &self.estimator
     }
 
-    /// Takes the next rows of the series.
+    /// Processes the next rows of the series.
     pub fn feed(&mut self, chunk: &Chunk<'_>) -> Result<(), ReplayError> {
         chunk.check()?;
         for i in 0..chunk.time.len() {
@@ -181,8 +181,8 @@ impl<E: RttEstimator + ?Sized> Replay<E> {
     #[inline]
     fn row(&mut self, s: RttSample, lost: bool) {
         if let Some((at, rto)) = self.last {
-            // The segment that this row is about was the oldest outstanding at the ack before it, if it had
-            // been sent by then.
+            // The segment of this row was the oldest outstanding one at the ack before it, if it had been
+            // sent by then.
             let age = if s.rtt.is_zero() { Duration::ZERO } else { at.since(s.now.saturating_sub(s.rtt)) };
             let cost = if lost { &mut self.marked } else { &mut self.cost };
             cost.add(rto.as_secs_f64(), age.as_secs_f64());

@@ -3,7 +3,7 @@ use ackclock_units::{Duration, Instant};
 /// Consecutive samples drawn as one point with its range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stretch {
-    /// When the first of them came.
+    /// When the first of them arrived.
     pub time: Instant,
     /// How many.
     pub samples: u64,
@@ -41,7 +41,7 @@ pub struct Outline {
 }
 
 impl Outline {
-    /// At most `most` stretches (one less where that is odd); 0 for none.
+    /// An outline of at most `most` stretches (one less if that is odd); 0 for none.
     pub fn new(most: usize) -> Self {
         Self { most: most & !1, stride: 1, stretches: Vec::new() }
     }
@@ -63,7 +63,8 @@ impl Outline {
         }
     }
 
-    /// All are full, and an even number: joined in pairs, they are half as many of twice the length.
+    /// Joins the stretches in pairs, which halves their number and doubles their length. All are full, and
+    /// their number is even.
     fn halve(&mut self) {
         for i in 0..self.most / 2 {
             self.stretches[i] = self.stretches[2 * i].join(self.stretches[2 * i + 1]);

@@ -1,9 +1,10 @@
 use ackclock_units::Duration;
 
 use super::{Chunk, ReplayError};
-use crate::{Probe, RttEstimator};
+use crate::{PrivateState, RttEstimator};
 
-/// What a timer makes of each row of a series. Times in seconds; not-a-number before the first sample.
+/// The estimates of a timer after each row of a series. Times in seconds; not-a-number before the first
+/// sample.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     /// Smoothed round-trip time after the row.
@@ -14,16 +15,16 @@ pub struct Rows {
     pub rto: Vec<f64>,
     /// RTO(i-1) < RTT(i): the timer would have expired before this ack.
     pub spurious: Vec<bool>,
-    /// The timer's private numbers ([`crate::Policy::probe`]) after the row, such as gain and flight.
+    /// The timer's private state ([`crate::Policy::private_state`]) after the row, such as gain and flight.
     pub private: Vec<(&'static str, Vec<f64>)>,
 }
 
 /// Runs `estimator` over `chunk` and keeps every row. Rows without a valid sample repeat the values before
-/// them. The estimator is told of a spurious timeout before the sample that shows it (E-A7).
+/// them. The estimator is notified of a spurious timeout before the sample that shows it (E-A7).
 pub fn rows(estimator: &mut dyn RttEstimator, chunk: &Chunk<'_>) -> Result<Rows, ReplayError> {
     chunk.check()?;
     let mut rows = Rows::default();
-    let mut probe = Probe::default();
+    let mut state = PrivateState::default();
     let mut last: Option<Duration> = None;
     for i in 0..chunk.time.len() {
         let s = chunk.sample(i);
@@ -41,18 +42,17 @@ pub fn rows(estimator: &mut dyn RttEstimator, chunk: &Chunk<'_>) -> Result<Rows,
         rows.rttvar.push(rtt.map_or(f64::NAN, |r| r.rttvar.as_secs_f64()));
         rows.rto.push(last.map_or(f64::NAN, Duration::as_secs_f64));
         rows.spurious.push(spurious);
-        probe.0.clear();
-        estimator.probe(&mut probe);
-        rows.keep(&probe, i);
+        state.0.clear();
+        estimator.private_state(&mut state);
+        rows.keep(&state, i);
     }
     Ok(rows)
 }
 
 impl Rows {
-    /// Appends what the probe showed at row `i`; a number that was not shown before, or is not now, is
-    /// missing there.
-    fn keep(&mut self, probe: &Probe, i: usize) {
-        for &(name, value) in &probe.0 {
+    /// Appends the private state at row `i`; a number that is absent in some row is NaN there.
+    fn keep(&mut self, state: &PrivateState, i: usize) {
+        for &(name, value) in &state.0 {
             let column = match self.private.iter().position(|(n, _)| *n == name) {
                 Some(c) => c,
                 None => {
@@ -68,7 +68,7 @@ impl Rows {
     }
 }
 
-/// One sample each from given estimates: what the timers that `make` makes have after it. Seconds.
+/// The estimates after one sample each, from given estimates before it. Seconds.
 #[derive(Clone, Debug, Default)]
 pub struct Steps {
     /// Smoothed round-trip times.
@@ -79,8 +79,8 @@ pub struct Steps {
     pub rto: Vec<f64>,
 }
 
-/// Lets a timer of its own take each row of `chunk`, from the estimates `srtt` and `rttvar` before it. A row
-/// without a valid sample leaves them as they are.
+/// Runs a new timer of `make` on each row of `chunk`, from the estimates `srtt` and `rttvar` before it. A row
+/// without a valid sample keeps them.
 pub fn steps(
     make: impl Fn() -> Box<dyn RttEstimator>,
     srtt: &[Duration],
@@ -96,7 +96,7 @@ pub fn steps(
     let mut steps = Steps::default();
     for i in 0..chunk.time.len() {
         let mut estimator = make();
-        estimator.recall(srtt[i], rttvar[i]);
+        estimator.set_estimates(srtt[i], rttvar[i]);
         let s = chunk.sample(i);
         if !s.rtt.is_zero() {
             estimator.on_sample(s);

@@ -60,7 +60,7 @@ fn a_replay_counts_what_the_row_model_counts() {
         let before = replay.spurious;
         replay.feed(&series.part(30 * 610, 40 * 610)).expect("equal columns");
         assert_eq!(replay.spurious - before, 10 * per_cycle, "{name}");
-        // Of the first cycle too, in which Eifel's deviation is still that of the first sample.
+        // In the first cycle too, where Eifel's deviation is still that of the first sample.
         assert!(
             (replay.least_margin as f64 / 1e9 / margin - 1.0).abs() < 0.01,
             "{name}: {}",
@@ -71,7 +71,7 @@ fn a_replay_counts_what_the_row_model_counts() {
 }
 
 #[test]
-fn chunks_make_no_difference() {
+fn the_size_of_chunks_makes_no_difference() {
     let series = Sawtooth::new(26, 8);
     let of = |size: usize| {
         let mut replay = Replay::new(timer("eifel-agg", EXACT), 64);
@@ -116,7 +116,7 @@ fn a_loss_costs_the_age_as_well_where_every_ack_restarts() {
     let mut replay = Replay::new(timer("rfc793", &[]), 0);
     replay.feed(&chunk).expect("equal columns");
     assert_eq!((replay.samples, replay.skipped), (9, 1));
-    // After a loss the last sample lies two seconds back: the segment behind it was not under way then.
+    // After a loss the last sample is two seconds old: the next segment had not been sent then.
     assert_eq!((replay.cost.restart.max(), replay.cost.precise.mean()), (Some(5.0), Some(4.0)));
     assert_eq!(
         (replay.marked.restart.mean(), replay.marked.precise.mean(), replay.marked.restart.count()),
@@ -160,7 +160,7 @@ fn columns_must_be_equally_long() {
 }
 
 #[test]
-fn wild_series_do_no_harm() {
+fn arbitrary_series_give_finite_timeouts() {
     let mut rng = ackclock_units::Rng::stream(3, "series", 0);
     let (time, rtt): (Vec<_>, Vec<_>) = (0..5000)
         .map(|_| {

@@ -2,7 +2,7 @@ use ackclock_units::Bytes;
 
 use crate::{AckInfo, Entry, Growth, Policy, SenderView, SlowStart};
 
-/// Slow start until the threshold or a loss: what every sender has that was given no other rule.
+/// Slow start until the threshold or a loss, the default of every sender.
 #[derive(Clone, Copy, Debug)]
 pub struct ClassicSlowStart;
 
@@ -15,10 +15,10 @@ impl Policy for ClassicSlowStart {
 impl SlowStart for ClassicSlowStart {
     #[inline]
     fn on_ack(&mut self, _a: &AckInfo, most: Bytes, _v: &SenderView) -> Growth {
-        Growth { bytes: most, leave: false }
+        Growth { bytes: most, exit: false }
     }
 
-    fn is_plain(&self) -> bool {
+    fn is_default(&self) -> bool {
         true
     }
 }
@@ -26,8 +26,8 @@ impl SlowStart for ClassicSlowStart {
 /// The standard.
 pub(crate) const ENTRY: Entry<dyn SlowStart> = Entry {
     name: "classic",
-    about: "Grows by what is acknowledged, a segment per ack or as the window's byte counting says, until the \
-            threshold or a loss.",
+    about: "Grows by what is acknowledged, up to one segment per ack or as the window's byte counting \
+            allows, until the threshold or a loss.",
     source: "RFC 5681 3.1; J-A2",
     params: &[],
     build: |_| Box::new(ClassicSlowStart),

@@ -6,5 +6,5 @@ pub use classic::ClassicSlowStart;
 
 use crate::{Entry, SlowStart};
 
-/// The built-in ones.
+/// The built-in slow starts.
 pub(crate) const ENTRIES: &[&Entry<dyn SlowStart>] = &[&classic::ENTRY];

@@ -2,13 +2,12 @@ use ackclock_units::{Duration, Instant, mostly};
 
 use crate::Param;
 
-/// The clock behind a timer: fine, or one that ticks regardless at whole multiples of its period (E-A5).
+/// The clock of a timer: fine, or free-running with ticks at whole multiples of its period (E-A5).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heartbeat(pub Duration);
 
 impl Heartbeat {
-    /// The time from `then` to `now` in whole ticks, as a counter of ticks shows it; exact without a
-    /// heartbeat.
+    /// The time from `then` to `now` as a counter of ticks measures it; exact without a heartbeat.
     pub fn ticked(self, then: Instant, now: Instant) -> Duration {
         let period = self.0.as_nanos();
         if period == 0 {
@@ -17,9 +16,9 @@ impl Heartbeat {
         self.0 * (now.as_nanos() / period - then.as_nanos().min(now.as_nanos()) / period)
     }
 
-    /// When a countdown of `left` that starts at `now` ends. On a heartbeat the countdown is a whole number
-    /// of ticks, rounded up; every tick takes one off, the next one too, so that `n` ticks last between
-    /// `n - 1` and `n` periods, as BSD counted.
+    /// When a timer of length `left` that is started at `now` expires. On a heartbeat the length is rounded
+    /// up to whole ticks. The very next tick counts, so that `n` ticks last between `n - 1` and `n` periods,
+    /// as in BSD.
     pub fn after(self, now: Instant, left: Duration) -> Instant {
         let period = self.0.as_nanos();
         if mostly(period == 0) {
@@ -30,7 +29,7 @@ impl Heartbeat {
     }
 }
 
-/// The parameter of every countdown.
+/// The parameter of every timer.
 pub(super) const HEARTBEAT: Param = Param::duration(
     "heartbeat",
     Duration::ZERO,
@@ -43,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ticks_are_counted_where_they_fall() {
+    fn ticks_are_counted_when_they_occur() {
         let (clock, at) =
             (Heartbeat(Duration::from_millis(500)), |ms| Instant::ZERO + Duration::from_millis(ms));
         assert_eq!(clock.ticked(at(499), at(500)), Duration::from_millis(500));
@@ -53,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heartbeat_takes_a_tick_off_at_once() {
+    fn the_next_tick_of_a_heartbeat_counts() {
         let (clock, ms) = (Heartbeat(Duration::from_millis(500)), Duration::from_millis);
         let at = |now, left| clock.after(Instant::ZERO + ms(now), ms(left)).since(Instant::ZERO);
         assert_eq!(at(0, 1000), ms(1000), "two ticks from a tick on: all of them");

@@ -1,4 +1,4 @@
-//! The countdown: when the retransmission timer is started, restarted and stopped.
+//! When the retransmission timer is started, restarted and stopped.
 
 mod heartbeat;
 mod precise;
@@ -8,5 +8,5 @@ pub(crate) use heartbeat::Heartbeat;
 
 use crate::{Entry, RetransmissionTimer};
 
-/// The built-in ones.
+/// The built-in timers.
 pub(crate) const ENTRIES: &[&Entry<dyn RetransmissionTimer>] = &[&restart_on_ack::ENTRY, &precise::ENTRY];

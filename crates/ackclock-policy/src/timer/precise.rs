@@ -4,8 +4,8 @@ use super::Heartbeat;
 use super::heartbeat::HEARTBEAT;
 use crate::{Entry, Param, Policy, RetransmissionTimer, TimerAction, TimerEvent, TimerView};
 
-/// Subtracts from the timeout the time for which the oldest outstanding segment has been under way. `TICKS`:
-/// which it counts in ticks of the clock too.
+/// Subtracts from the timeout the age of the oldest outstanding segment. `TICKS`: the age, too, is counted in
+/// ticks of the clock.
 #[derive(Debug)]
 struct Precise<const TICKS: bool> {
     clock: Heartbeat,
@@ -13,9 +13,10 @@ struct Precise<const TICKS: bool> {
 
 impl<const TICKS: bool> Precise<TICKS> {
     fn arm(&self, timeout: Duration, v: &TimerView) -> TimerAction {
-        // What was sent before an expiry or a probe is taken for lost or asked after: its age says nothing.
+        // The age of a segment sent before an expiry or a probe does not count: it is marked lost or has been
+        // probed for.
         let counted_from = v.oldest_sent_at.unwrap_or(v.now).max(v.restarted_at);
-        // A timeout that has passed already fires at once (E-E13, derived); on a heartbeat, at the next tick.
+        // A timeout in the past expires at once (E-E13, derived); on a heartbeat, at the next tick.
         let age = if TICKS { self.clock.ticked(counted_from, v.now) } else { v.now.since(counted_from) };
         TimerAction::Arm(self.clock.after(v.now, timeout - age))
     }
@@ -31,7 +32,7 @@ impl<const TICKS: bool> RetransmissionTimer for Precise<TICKS> {
     fn on(&self, e: TimerEvent, timeout: Duration, v: &TimerView) -> TimerAction {
         match e {
             TimerEvent::Sent { retransmission: false } if v.deadline.is_some() => TimerAction::Keep,
-            // A retransmission of the oldest segment makes it young again.
+            // A retransmission of the oldest segment resets its age.
             TimerEvent::Sent { .. } | TimerEvent::Acked => self.arm(timeout, v),
             TimerEvent::Expired | TimerEvent::Probed => TimerAction::Arm(self.clock.after(v.now, timeout)),
             TimerEvent::AllAcked => TimerAction::Disarm,
@@ -39,18 +40,19 @@ impl<const TICKS: bool> RetransmissionTimer for Precise<TICKS> {
     }
 }
 
-/// Eifel's countdown.
+/// Eifel's timer.
 pub(crate) const ENTRY: Entry<dyn RetransmissionTimer> = Entry {
     name: "precise",
-    about: "Counts the timeout from when the oldest outstanding segment was sent, so that an ack does not \
-            prolong it.",
+    about: "Runs the timeout from the transmission of the oldest outstanding segment, so that an ack does \
+            not extend it.",
     source: "E-E13, E-A4 (3), E-A5",
     params: &[
         HEARTBEAT,
         Param::flag(
             "whole_ticks",
             false,
-            "the age, too, is counted in ticks of the heartbeat, as a host knows it that notes ticks alone",
+            "count the age of the segment, too, in ticks of the heartbeat, as a host does that records times \
+             in ticks",
         ),
     ],
     build: |p| {
@@ -95,7 +97,7 @@ mod tests {
         // After an expiry, what was sent before it does not make the timer fire again and again.
         assert_eq!(t.on(TimerEvent::Expired, rto * 2, &v(7000, 5000, 0)), TimerAction::Arm(at(9000)));
         assert_eq!(t.on(TimerEvent::Acked, rto, &v(7500, 5001, 7000)), TimerAction::Arm(at(8000)));
-        // RFC 8985 §7.3: with a probe it begins anew.
+        // RFC 8985 §7.3: the timer restarts with a probe.
         assert_eq!(t.on(TimerEvent::Probed, rto, &v(7800, 5001, 7000)), TimerAction::Arm(at(8800)));
         assert_eq!(t.on(TimerEvent::AllAcked, rto, &v(7800, 5001, 7000)), TimerAction::Disarm);
     }

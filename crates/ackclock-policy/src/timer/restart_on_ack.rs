@@ -4,7 +4,7 @@ use super::Heartbeat;
 use super::heartbeat::HEARTBEAT;
 use crate::{Entry, Param, Phase, Policy, RetransmissionTimer, TimerAction, TimerEvent, TimerView};
 
-/// Restarts with the full timeout at every ack of new data, whatever the age of what is then the oldest
+/// Restarts with the full timeout at every ack of new data, whatever the age of the oldest outstanding
 /// segment.
 #[derive(Debug)]
 struct RestartOnAck {
@@ -22,8 +22,7 @@ impl Policy for RestartOnAck {
 impl RetransmissionTimer for RestartOnAck {
     fn on(&self, e: TimerEvent, timeout: Duration, v: &TimerView) -> TimerAction {
         match e {
-            // 4.4BSD-Lite stopped the timer before a fast retransmission, and sending it started the timer
-            // anew.
+            // 4.4BSD-Lite stopped the timer before a fast retransmit, whose transmission started it again.
             TimerEvent::Sent { retransmission: true }
                 if self.fast_retransmit && v.phase == Phase::Recovery =>
             {
@@ -42,18 +41,18 @@ impl RetransmissionTimer for RestartOnAck {
     }
 }
 
-/// The standard countdown.
+/// The standard timer.
 pub(crate) const ENTRY: Entry<dyn RetransmissionTimer> = Entry {
     name: "restart-on-ack",
-    about: "Restarts the full timeout at every ack of new data (the standard); with a heartbeat, in ticks of \
-            a coarse clock.",
+    about: "Restarts with the full timeout at every ack of new data (the standard); with a heartbeat, in \
+            ticks of a coarse clock.",
     source: "RFC 6298 5; E-A1, E-A5",
     params: &[
         HEARTBEAT,
         Param::flag(
             "fast_retransmit",
             false,
-            "a fast retransmission restarts it too, as in 4.4BSD-Lite; the standard lets it run on",
+            "restart at a fast retransmit too, as in 4.4BSD-Lite; the standard does not",
         ),
     ],
     build: |p| {
@@ -89,13 +88,13 @@ mod tests {
     }
 
     #[test]
-    fn a_fast_retransmission_restarts_it_where_that_is_asked_for() {
+    fn a_fast_retransmit_restarts_it_if_configured() {
         let (now, rto) = (Instant::from_nanos(5_000), Duration::from_secs(1));
         let again = TimerEvent::Sent { retransmission: true };
         for (flag, phase, action) in [
             (false, Phase::Recovery, TimerAction::Keep),
             (true, Phase::Recovery, TimerAction::Arm(now + rto)),
-            // After a timeout, what is sent again follows the timer that the expiry started.
+            // After a timeout, retransmissions do not restart the timer that the expiry started.
             (true, Phase::Loss, TimerAction::Keep),
         ] {
             let mut p = crate::Params::defaults(ENTRY.params);

@@ -1,7 +1,10 @@
 use super::response::{ADAPT_TIMER, RESPONSE, Response};
-use crate::{AckInfo, Entry, Policy, Scoreboard, SenderView, SpuriousTimeout, Timeout, Verdict, Window};
+use crate::{
+    AckInfo, Entry, Policy, ScoreboardView, SenderView, SpuriousTimeout, SuspectTimeout, TimeoutVerdict,
+    Window,
+};
 
-/// The timestamp of the first ack of new data after a timeout tells which transmission it answers.
+/// The timestamp of the first ack of new data after a timeout shows which transmission elicited it.
 #[derive(Debug)]
 struct Eifel {
     response: Response,
@@ -19,23 +22,29 @@ impl SpuriousTimeout for Eifel {
         v.timestamps
     }
 
-    fn on_ack(&mut self, a: &AckInfo, t: &Timeout, _b: &dyn Scoreboard, _v: &SenderView) -> Verdict {
-        // RFC 3522 §3.2, step 3: the first acceptable ack decides. Acks that acknowledge nothing new may
-        // still be of the time before.
+    fn on_ack(
+        &mut self,
+        a: &AckInfo,
+        t: &SuspectTimeout,
+        _b: &dyn ScoreboardView,
+        _v: &SenderView,
+    ) -> TimeoutVerdict {
+        // RFC 3522 §3.2, step 3: the first acceptable ack decides. Acks that acknowledge nothing new may have
+        // been sent before the timeout.
         if a.newly_acked == 0 {
-            return Verdict::Unknown;
+            return TimeoutVerdict::Unknown;
         }
-        // Step 5: when every ack of a window was lost, what arrived twice is answered with the old timestamp
-        // too. A receiver that reports duplicates (DSACK) says so; of one that never did, an ack of
-        // everything outstanding proves nothing (§3.3).
+        // Step 5: when every ack of a window was lost, a segment that arrives twice elicits an ack with the
+        // old timestamp too. A receiver with DSACK then reports the duplicate; from one that has never sent a
+        // DSACK, an ack of everything outstanding proves nothing (§3.3).
         if a.dsack.is_some() || (a.ack >= t.recover && !t.dsack_seen) {
-            return Verdict::Genuine;
+            return TimeoutVerdict::Genuine;
         }
         // Step 4.
-        if t.answers_original == Some(true) { Verdict::Spurious } else { Verdict::Genuine }
+        if t.acks_original == Some(true) { TimeoutVerdict::Spurious } else { TimeoutVerdict::Genuine }
     }
 
-    fn resume(&mut self, a: &AckInfo, t: &Timeout, v: &SenderView) -> Window {
+    fn resume(&mut self, a: &AckInfo, t: &SuspectTimeout, v: &SenderView) -> Window {
         self.response.window(a, t, v)
     }
 
@@ -47,8 +56,8 @@ impl SpuriousTimeout for Eifel {
 /// The Eifel algorithm.
 pub(crate) const ENTRY: Entry<dyn SpuriousTimeout> = Entry {
     name: "eifel",
-    about: "Eifel detection by timestamps, which the connection must offer: the first ack after a timeout \
-            shows whether the original had arrived.",
+    about: "Eifel detection by timestamps, which the connection must offer: the first ack of new data after \
+            a timeout shows whether the original segment elicited it.",
     source: "E-A8; RFC 3522, RFC 4015",
     params: &[RESPONSE, ADAPT_TIMER],
     build: |p| Box::new(Eifel { response: Response::new(p), adapt_timer: p.flag("adapt_timer") }),

@@ -1,9 +1,11 @@
 use super::response::{ADAPT_TIMER, RESPONSE, Response};
 use crate::{
-    AckInfo, Entry, Param, Phase, Policy, Scoreboard, SenderView, SpuriousTimeout, Timeout, Verdict, Window,
+    AckInfo, Entry, Param, Phase, Policy, ScoreboardView, SenderView, SpuriousTimeout, SuspectTimeout,
+    TimeoutVerdict, Window,
 };
 
-/// The first ack after a timeout is answered with new data instead of old; the second then tells.
+/// New data is sent on the first ack after a timeout, and the second ack shows whether the timeout was
+/// spurious.
 #[derive(Debug)]
 struct FRto {
     response: Response,
@@ -15,41 +17,41 @@ struct FRto {
 
 impl FRto {
     /// Step 2: the retransmission is acknowledged.
-    fn first(&mut self, a: &AckInfo, t: &Timeout, sack: bool, v: &SenderView) -> Verdict {
+    fn first(&mut self, a: &AckInfo, t: &SuspectTimeout, sack: bool, v: &SenderView) -> TimeoutVerdict {
         if a.newly_acked == 0 {
-            // RFC 5682 §2.1 step 2a; §3.1 step 2 waits for the retransmission's ack, whatever SACKs come
+            // RFC 5682 §2.1 step 2a; §3.1 step 2 waits for the ack of the retransmission, whatever is SACKed
             // before.
-            return if a.is_dup && !sack { Verdict::Genuine } else { Verdict::Unknown };
+            return if a.is_dup && !sack { TimeoutVerdict::Genuine } else { TimeoutVerdict::Unknown };
         }
-        // Everything is acknowledged, by whichever transmission.
+        // Everything is acknowledged, which does not distinguish the transmissions.
         if a.ack >= t.recover {
-            return Verdict::Genuine;
+            return TimeoutVerdict::Genuine;
         }
-        if a.ack < t.resent_to {
-            return if sack { Verdict::Unknown } else { Verdict::Genuine };
+        if a.ack < t.retransmitted_to {
+            return if sack { TimeoutVerdict::Unknown } else { TimeoutVerdict::Genuine };
         }
         // Step 2b needs a new segment, and room for it at the receiver.
         let segment = u64::from(v.smss);
         if v.unsent < segment || v.flight_size + segment > v.rwnd {
-            return Verdict::Genuine;
+            return TimeoutVerdict::Genuine;
         }
         self.sent_new = true;
-        Verdict::SendNew { segments: 2 }
+        TimeoutVerdict::SendNew { segments: 2 }
     }
 
-    /// Step 3: the next ack comes from what had been sent before the timeout, if that is still on its way.
-    fn second(a: &AckInfo, t: &Timeout, sack: bool, b: &dyn Scoreboard) -> Verdict {
+    /// Step 3: the next ack was elicited by data sent before the timeout, if that was still on its way.
+    fn second(a: &AckInfo, t: &SuspectTimeout, sack: bool, b: &dyn ScoreboardView) -> TimeoutVerdict {
         // §3.1 step 3a: new data arrived while something older is missing.
         let beyond = a.ack > t.recover || b.sacked().last().is_some_and(|range| range.end > t.recover);
         if sack && beyond {
-            return Verdict::Genuine;
+            return TimeoutVerdict::Genuine;
         }
         match a.newly_acked > 0 || (sack && a.newly_sacked > 0) {
-            // §2.1 step 3b, §3.1 step 3b: data that was not resent.
-            true => Verdict::Spurious,
+            // §2.1 step 3b, §3.1 step 3b: data that was not retransmitted.
+            true => TimeoutVerdict::Spurious,
             // §2.1 step 3a. A DSACK alone reports the retransmission, not a hole.
-            false if a.is_dup || (sack && a.dsack.is_none()) => Verdict::Genuine,
-            false => Verdict::Unknown,
+            false if a.is_dup || (sack && a.dsack.is_none()) => TimeoutVerdict::Genuine,
+            false => TimeoutVerdict::Unknown,
         }
     }
 }
@@ -63,17 +65,23 @@ impl Policy for FRto {
 impl SpuriousTimeout for FRto {
     fn on_rto(&mut self, v: &SenderView) -> bool {
         self.sent_new = false;
-        // §2.1 step 1: not while the repair of an earlier timeout goes on, whose retransmissions would be
-        // mistaken for originals.
+        // §2.1 step 1: not during the repair of an earlier timeout, whose retransmissions could be mistaken
+        // for originals.
         v.expiries == 0 && v.phase != Phase::Loss
     }
 
-    fn on_ack(&mut self, a: &AckInfo, t: &Timeout, b: &dyn Scoreboard, v: &SenderView) -> Verdict {
+    fn on_ack(
+        &mut self,
+        a: &AckInfo,
+        t: &SuspectTimeout,
+        b: &dyn ScoreboardView,
+        v: &SenderView,
+    ) -> TimeoutVerdict {
         let sack = v.sack && self.sack_enhanced;
         if self.sent_new { Self::second(a, t, sack, b) } else { self.first(a, t, sack, v) }
     }
 
-    fn resume(&mut self, a: &AckInfo, t: &Timeout, v: &SenderView) -> Window {
+    fn resume(&mut self, a: &AckInfo, t: &SuspectTimeout, v: &SenderView) -> Window {
         self.response.window(a, t, v)
     }
 
@@ -85,8 +93,8 @@ impl SpuriousTimeout for FRto {
 /// Forward RTO-recovery.
 pub(crate) const ENTRY: Entry<dyn SpuriousTimeout> = Entry {
     name: "f-rto",
-    about: "F-RTO: after a timeout, answers the first ack with two new segments; if the next one \
-            acknowledges what was not resent, nothing was lost.",
+    about: "F-RTO: after a timeout, sends two new segments on the first ack; if the next ack acknowledges \
+            data that was not retransmitted, the timeout was spurious.",
     source: "RFC 5682 2.1 and 3.1",
     params: &[
         RESPONSE,
@@ -94,7 +102,7 @@ pub(crate) const ENTRY: Entry<dyn SpuriousTimeout> = Entry {
         Param::flag(
             "sack_enhanced",
             true,
-            "use SACKs where there are some (3.1) rather than the basic algorithm (2.1)",
+            "use the SACK-enhanced algorithm (3.1) on connections with SACK, rather than the basic one (2.1)",
         ),
     ],
     build: |p| {

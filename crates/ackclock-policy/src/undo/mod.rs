@@ -1,4 +1,4 @@
-//! Whether a timeout was spurious, and what the sender does about it.
+//! Detection of spurious timeouts, and the sender's response to them.
 
 mod eifel;
 mod f_rto;
@@ -7,7 +7,7 @@ mod response;
 
 use crate::{Entry, SpuriousTimeout};
 
-/// The built-in ones.
+/// The built-in undos.
 pub(crate) const ENTRIES: &[&Entry<dyn SpuriousTimeout>] = &[&none::ENTRY, &eifel::ENTRY, &f_rto::ENTRY];
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
-use crate::{AckInfo, Entry, Policy, Scoreboard, SenderView, SpuriousTimeout, Timeout, Verdict, Window};
+use crate::{
+    AckInfo, Entry, Policy, ScoreboardView, SenderView, SpuriousTimeout, SuspectTimeout, TimeoutVerdict,
+    Window,
+};
 
-/// Every timeout is a loss.
+/// No detection: every timeout counts as a loss.
 #[derive(Debug)]
 struct Never;
 
@@ -15,11 +18,17 @@ impl SpuriousTimeout for Never {
         false
     }
 
-    fn on_ack(&mut self, _a: &AckInfo, _t: &Timeout, _b: &dyn Scoreboard, _v: &SenderView) -> Verdict {
-        Verdict::Genuine
+    fn on_ack(
+        &mut self,
+        _a: &AckInfo,
+        _t: &SuspectTimeout,
+        _b: &dyn ScoreboardView,
+        _v: &SenderView,
+    ) -> TimeoutVerdict {
+        TimeoutVerdict::Genuine
     }
 
-    fn resume(&mut self, _a: &AckInfo, _t: &Timeout, v: &SenderView) -> Window {
+    fn resume(&mut self, _a: &AckInfo, _t: &SuspectTimeout, v: &SenderView) -> Window {
         v.window
     }
 }
@@ -27,7 +36,7 @@ impl SpuriousTimeout for Never {
 /// No undo.
 pub(crate) const ENTRY: Entry<dyn SpuriousTimeout> = Entry {
     name: "none",
-    about: "Takes every timeout for a loss and repairs it to the end.",
+    about: "No detection: treats every timeout as a loss.",
     source: "RFC 5681 3.1",
     params: &[],
     build: |_| Box::new(Never),

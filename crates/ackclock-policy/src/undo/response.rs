@@ -1,6 +1,6 @@
-use crate::{AckInfo, Param, Params, SenderView, Timeout, Window};
+use crate::{AckInfo, Param, Params, SenderView, SuspectTimeout, Window};
 
-/// With what window a sender goes on after a spurious timeout.
+/// The window with which a sender continues after a spurious timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Response {
     /// The one from before (E-A8).
@@ -15,14 +15,14 @@ impl Response {
         if p.choice("response") == "restore" { Self::Restore } else { Self::Rfc4015 }
     }
 
-    pub fn window(self, a: &AckInfo, t: &Timeout, v: &SenderView) -> Window {
+    pub fn window(self, a: &AckInfo, t: &SuspectTimeout, v: &SenderView) -> Window {
         match self {
             Self::Restore => t.window,
-            // RFC 4015 §3.4, step 9: congestion that the receiver echoes is no less real for the timeout
-            // having been spurious.
+            // RFC 4015 §3.4, step 9: congestion that the receiver echoes counts although the timeout was
+            // spurious.
             Self::Rfc4015 if a.ece => v.window,
-            // Step 9: what is outstanding, and with it no more than an initial window at once; `pipe_prev`
-            // (step 0) for the threshold.
+            // Step 9: what is outstanding plus at most an initial window; the threshold is `pipe_prev` (step
+            // 0).
             Self::Rfc4015 => Window {
                 cwnd: v.flight_size + a.newly_acked.min(v.initial_window),
                 ssthresh: t.flight_size.max(t.window.ssthresh),
@@ -36,13 +36,13 @@ pub(super) const RESPONSE: Param = Param::choice(
     "response",
     "restore",
     &["restore", "rfc4015"],
-    "`restore`: the window from before the timeout (E-A8); `rfc4015`: what is outstanding, growing back to \
-     it without a burst",
+    "window after a spurious timeout: `restore`, that from before the timeout (E-A8); `rfc4015`, what is \
+     outstanding, growing back without a burst",
 );
 /// Whether the timer is adapted.
 pub(super) const ADAPT_TIMER: Param = Param::flag(
     "adapt_timer",
     false,
-    "the first sample of new data then sets the estimates, no lower than before the timeout and with half of \
-     it for deviation (RFC 4015 3.6)",
+    "after a spurious timeout, reset the estimates by the first sample of new data: no lower than before the \
+     timeout, and the deviation at least half of the sample (RFC 4015 3.6)",
 );

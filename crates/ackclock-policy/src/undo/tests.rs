@@ -1,7 +1,9 @@
 use ackclock_units::{SeqNumber, SeqRange};
 
 use crate::harness::{ReferenceScoreboard, ack, view};
-use crate::{AckInfo, Chosen, Phase, Registry, SenderView, SpuriousTimeout, Timeout, Verdict, Window};
+use crate::{
+    AckInfo, Chosen, Phase, Registry, SenderView, SpuriousTimeout, SuspectTimeout, TimeoutVerdict, Window,
+};
 
 fn built(name: &str, sets: &[(&str, &str)]) -> Box<dyn SpuriousTimeout> {
     let mut chosen: Chosen<dyn SpuriousTimeout> = Registry::builtin().choose(name).expect(name);
@@ -9,14 +11,14 @@ fn built(name: &str, sets: &[(&str, &str)]) -> Box<dyn SpuriousTimeout> {
     chosen.build()
 }
 
-/// Ten segments of 1000 bytes from 1 on were outstanding, the first of which was resent.
-fn timeout() -> Timeout {
-    Timeout {
+/// Ten segments of 1000 bytes from 1 on were outstanding, the first of which was retransmitted.
+fn timeout() -> SuspectTimeout {
+    SuspectTimeout {
         window: Window { cwnd: 10_000, ssthresh: 8000 },
         flight_size: 10_000,
         recover: SeqNumber(10_001),
-        resent_to: SeqNumber(1001),
-        answers_original: None,
+        retransmitted_to: SeqNumber(1001),
+        acks_original: None,
         dsack_seen: false,
     }
 }
@@ -37,23 +39,28 @@ fn segments() -> ReferenceScoreboard {
     ReferenceScoreboard::of(SeqNumber(1), 20, 1000)
 }
 
-const SEND_NEW: Verdict = Verdict::SendNew { segments: 2 };
+const SEND_NEW: TimeoutVerdict = TimeoutVerdict::SendNew { segments: 2 };
 
 #[test]
 fn timestamps_decide_for_eifel_at_the_first_ack_of_new_data() {
     let mut e = built("eifel", &[]);
-    assert!(!e.on_rto(&view()), "no timestamps, nothing to tell by");
+    assert!(!e.on_rto(&view()), "without timestamps there is no detection");
     assert!(e.on_rto(&SenderView { timestamps: true, ..view() }));
     let (t, b) = (timeout(), segments());
     assert_eq!(
         e.on_ack(&ack(1, 0), &t, &b, &now(1)),
-        Verdict::Unknown,
+        TimeoutVerdict::Unknown,
         "not acceptable in the sense of RFC 3522"
     );
-    for (answers_original, verdict) in
-        [(Some(true), Verdict::Spurious), (Some(false), Verdict::Genuine), (None, Verdict::Genuine)]
-    {
-        assert_eq!(e.on_ack(&ack(1001, 1000), &Timeout { answers_original, ..t }, &b, &now(1001)), verdict);
+    for (acks_original, verdict) in [
+        (Some(true), TimeoutVerdict::Spurious),
+        (Some(false), TimeoutVerdict::Genuine),
+        (None, TimeoutVerdict::Genuine),
+    ] {
+        assert_eq!(
+            e.on_ack(&ack(1001, 1000), &SuspectTimeout { acks_original, ..t }, &b, &now(1001)),
+            verdict
+        );
     }
 }
 
@@ -62,16 +69,16 @@ fn an_ack_of_everything_proves_nothing_to_eifel_unless_duplicates_are_reported()
     // RFC 3522 §3.2, step 5, and §3.3: every ack was lost, and the retransmission arrived as a duplicate.
     let b = segments();
     let verdict = |a: AckInfo, dsack_seen| {
-        let t = Timeout { answers_original: Some(true), dsack_seen, ..timeout() };
+        let t = SuspectTimeout { acks_original: Some(true), dsack_seen, ..timeout() };
         built("eifel", &[]).on_ack(&a, &t, &b, &now(10_001))
     };
-    assert_eq!(verdict(ack(10_001, 10_000), false), Verdict::Genuine);
-    assert_eq!(verdict(ack(10_001, 10_000), true), Verdict::Spurious);
-    assert_eq!(verdict(ack(9001, 9000), false), Verdict::Spurious, "part of it");
+    assert_eq!(verdict(ack(10_001, 10_000), false), TimeoutVerdict::Genuine);
+    assert_eq!(verdict(ack(10_001, 10_000), true), TimeoutVerdict::Spurious);
+    assert_eq!(verdict(ack(9001, 9000), false), TimeoutVerdict::Spurious, "part of it");
     let dsack = Some(SeqRange::new(SeqNumber(1), SeqNumber(1001)));
     assert_eq!(
         verdict(AckInfo { dsack, ..ack(9001, 9000) }, true),
-        Verdict::Genuine,
+        TimeoutVerdict::Genuine,
         "the duplicate is reported"
     );
 }
@@ -86,11 +93,15 @@ fn basic_f_rto_takes_two_acks() {
             .map(|(to, newly)| f.on_ack(&ack(*to, *newly), &timeout(), &b, &now(*to)))
             .collect::<Vec<_>>()
     };
-    assert_eq!(after(&[(1001, 1000), (2001, 1000)]), [SEND_NEW, Verdict::Spurious], "RFC 5682 2.1 step 3b");
-    assert_eq!(after(&[(1001, 1000), (1001, 0)]), [SEND_NEW, Verdict::Genuine], "3a: a duplicate ack");
-    assert_eq!(after(&[(1, 0)]), [Verdict::Genuine], "2a: a duplicate ack");
-    assert_eq!(after(&[(501, 500)]), [Verdict::Genuine], "2a: not all of the retransmission");
-    assert_eq!(after(&[(10_001, 10_000)]), [Verdict::Genuine], "2a: everything");
+    assert_eq!(
+        after(&[(1001, 1000), (2001, 1000)]),
+        [SEND_NEW, TimeoutVerdict::Spurious],
+        "RFC 5682 2.1 step 3b"
+    );
+    assert_eq!(after(&[(1001, 1000), (1001, 0)]), [SEND_NEW, TimeoutVerdict::Genuine], "3a: a duplicate ack");
+    assert_eq!(after(&[(1, 0)]), [TimeoutVerdict::Genuine], "2a: a duplicate ack");
+    assert_eq!(after(&[(501, 500)]), [TimeoutVerdict::Genuine], "2a: not all of the retransmission");
+    assert_eq!(after(&[(10_001, 10_000)]), [TimeoutVerdict::Genuine], "2a: everything");
 }
 
 #[test]
@@ -101,18 +112,22 @@ fn f_rto_with_sack_looks_at_what_arrived() {
     let sacked = |una, newly_sacked| AckInfo { newly_sacked, is_dup: true, has_sack: true, ..ack(una, 0) };
     assert!(f.on_rto(&view()));
     b.sack(SeqRange::new(SeqNumber(2001), SeqNumber(3001)));
-    assert_eq!(f.on_ack(&sacked(1, 1000), &timeout(), &b, &v(1)), Verdict::Unknown, "3.1 step 2 waits");
+    assert_eq!(
+        f.on_ack(&sacked(1, 1000), &timeout(), &b, &v(1)),
+        TimeoutVerdict::Unknown,
+        "3.1 step 2 waits"
+    );
     assert_eq!(f.on_ack(&ack(1001, 1000), &timeout(), &b, &v(1001)), SEND_NEW);
     assert_eq!(
         f.on_ack(&sacked(1001, 1000), &timeout(), &b, &v(1001)),
-        Verdict::Spurious,
+        TimeoutVerdict::Spurious,
         "step 3b: an original arrived after the timeout"
     );
     // The new data arrives before anything older does.
     assert!(f.on_rto(&view()));
     assert_eq!(f.on_ack(&ack(1001, 1000), &timeout(), &b, &v(1001)), SEND_NEW);
     b.sack(SeqRange::new(SeqNumber(10_001), SeqNumber(11_001)));
-    assert_eq!(f.on_ack(&sacked(1001, 1000), &timeout(), &b, &v(1001)), Verdict::Genuine, "step 3a");
+    assert_eq!(f.on_ack(&sacked(1001, 1000), &timeout(), &b, &v(1001)), TimeoutVerdict::Genuine, "step 3a");
 }
 
 #[test]
@@ -125,12 +140,12 @@ fn f_rto_needs_something_to_send_and_a_fresh_timeout() {
     let b = segments();
     for v in [SenderView { unsent: 999, ..now(1001) }, SenderView { rwnd: 9_999, ..now(1001) }] {
         assert!(f.on_rto(&view()));
-        assert_eq!(f.on_ack(&ack(1001, 1000), &timeout(), &b, &v), Verdict::Genuine);
+        assert_eq!(f.on_ack(&ack(1001, 1000), &timeout(), &b, &v), TimeoutVerdict::Genuine);
     }
 }
 
 #[test]
-fn the_window_comes_back() {
+fn the_window_is_restored() {
     for name in ["eifel", "f-rto"] {
         let (t, v) = (timeout(), SenderView { initial_window: 4000, ..now(2001) });
         assert_eq!(built(name, &[]).resume(&ack(2001, 1000), &t, &v), t.window, "E-A8");
@@ -146,7 +161,7 @@ fn the_window_comes_back() {
         assert_eq!(
             careful.resume(&AckInfo { ece: true, ..ack(2001, 1000) }, &t, &v),
             v.window,
-            "congestion all the same"
+            "the echoed congestion counts"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! What an application can ask of its connection, and when it wants to be woken.
+//! What an application can do with its connection, and when it is to be woken.
 
 use ackclock_units::{Bytes, Instant};
 
@@ -14,12 +14,12 @@ pub trait AppIo {
     fn write(&mut self, n: Bytes) -> Bytes;
     /// Bytes written that the peer has not acknowledged.
     fn unacked(&self) -> Bytes;
-    /// True when the peer has told that the bytes from `from` up to `to` of all that was written have
-    /// arrived, in order or (by SACK) not.
+    /// True when the peer has acknowledged or SACKed the bytes from `from` up to `to` of all that was
+    /// written.
     fn has_arrived(&self, from: Bytes, to: Bytes) -> bool;
-    /// Bytes that would leave at once if they were written now, as far as the congestion window and the
-    /// receiver's go: what was written and waits, or is to be sent again, comes first. Nagle's algorithm may
-    /// still hold back what makes no full segment.
+    /// Bytes that the congestion window and the receiver's window would let leave at once if they were
+    /// written now. Unsent data and pending retransmissions come first. Nagle's algorithm may still hold back
+    /// less than a full segment.
     fn room(&mut self) -> Bytes;
     /// True when the peer has closed its side and everything was read.
     fn at_end(&self) -> bool;
@@ -34,13 +34,13 @@ pub trait AppIo {
     fn record_response(&mut self, _since: Instant) {}
 }
 
-/// When an application wants to be woken.
+/// When an application is to be woken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wake {
     /// When there is something to read, or the peer has closed.
     Readable,
-    /// When the peer has closed and everything was read; what arrives until then is read at once, without a
-    /// call.
+    /// When the peer has closed and everything was read. Data that arrives until then is read at once,
+    /// without waking the application.
     Ended,
     /// When there is room to write.
     Writable,
@@ -48,13 +48,12 @@ pub enum Wake {
     Flushed,
     /// At this moment.
     At(Instant),
-    /// When more of what was written is acknowledged, or may have arrived out of order
-    /// ([`AppIo::has_arrived`]), or at this moment, whichever comes first.
+    /// When more of what was written is acknowledged, or may have been SACKed ([`AppIo::has_arrived`]), or at
+    /// this moment, whichever comes first.
     AckedOrAt(Instant),
-    /// When anything has happened that may have changed [`AppIo::room`] (a segment arrived, a timer of the
-    /// connection expired), or at this moment. For an application that has more to send than the windows let
-    /// go: as data that waits in the send buffer would, it counts as held back by the congestion window,
-    /// which may then grow (RFC 7661).
+    /// When [`AppIo::room`] may have changed (a segment arrived, a timer of the connection expired), or at
+    /// this moment. For an application with more to send than the windows allow: the connection then counts
+    /// as limited by its congestion window, which may grow (RFC 7661), as if data waited in the send buffer.
     RoomOrAt(Instant),
     /// Not again.
     Done,

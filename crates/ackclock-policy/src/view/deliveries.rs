@@ -1,4 +1,4 @@
-//! What an ack tells of transmissions, for recoveries that go by time (RFC 8985).
+//! Which transmissions an ack reports as delivered, for time-based loss recovery (RFC 8985).
 
 use ackclock_units::{Instant, SeqNumber};
 
@@ -7,13 +7,13 @@ use ackclock_units::{Instant, SeqNumber};
 pub struct Transmission {
     /// When.
     pub xmit_ts: Instant,
-    /// Where the segment ends.
+    /// End of the segment.
     pub end_seq: SeqNumber,
 }
 
 impl Transmission {
-    /// True when this one came after `other`; of those sent at one moment, the higher number came later (RFC
-    /// 8985 §6.2, RACK_sent_after()).
+    /// True when this one was sent after `other`; of those sent at one moment, the higher number counts as
+    /// later (RFC 8985 §6.2, RACK_sent_after()).
     pub fn is_after(self, other: Self) -> bool {
         (self.xmit_ts, self.end_seq) > (other.xmit_ts, other.end_seq)
     }
@@ -22,14 +22,14 @@ impl Transmission {
 /// The transmissions of the segments that an ack was the first to report, cumulatively or by SACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Deliveries {
-    /// The last one of those sent once.
+    /// The latest of those sent once.
     pub sent_once: Option<Transmission>,
-    /// The last one of those sent more than once, by their last transmission. Which of its transmissions
+    /// The latest of those sent more than once, by their last transmission. Which of the transmissions
     /// arrived is not known.
-    pub resent: Option<Transmission>,
-    /// Where the lowest of those sent once ends.
+    pub retransmitted: Option<Transmission>,
+    /// End of the lowest of those sent once.
     pub lowest_sent_once: Option<SeqNumber>,
-    /// By its timestamp, the ack answers nothing that was sent after this moment.
+    /// By its timestamp echo, the ack was elicited by nothing sent after this moment.
     pub echoed: Option<Instant>,
     /// The ack had no payload and repeated number and window of the one before (RFC 5681 §2), whether or not
     /// anything is outstanding.
@@ -37,9 +37,9 @@ pub struct Deliveries {
 }
 
 impl Deliveries {
-    /// Takes in a segment by its last transmission.
+    /// Adds a delivered segment by its last transmission.
     pub fn add(&mut self, last: Transmission, sent_once: bool) {
-        let latest = if sent_once { &mut self.sent_once } else { &mut self.resent };
+        let latest = if sent_once { &mut self.sent_once } else { &mut self.retransmitted };
         if latest.is_none_or(|t| last.is_after(t)) {
             *latest = Some(last);
         }

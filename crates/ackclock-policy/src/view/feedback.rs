@@ -1,4 +1,4 @@
-//! What a congestion window is told, and what it returns.
+//! The inputs of a congestion window, and what it returns.
 
 use ackclock_units::{Bytes, Duration, Instant, Rate};
 
@@ -12,7 +12,7 @@ pub enum Congestion {
     Loss,
     /// The retransmission timer expired, or Tahoe's duplicate-ack threshold was reached: the window falls to
     /// the loss window. `repeated` is true for the second and later expiries without progress, when
-    /// `ssthresh` must be left alone (RFC 5681 §3.1).
+    /// `ssthresh` must stay as it is (RFC 5681 §3.1).
     Rto {
         /// True when the same data had timed out before.
         repeated: bool,
@@ -23,43 +23,43 @@ pub enum Congestion {
 
 /// How an episode ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Settled {
+pub enum EpisodeEnd {
     /// Everything outstanding at its beginning was acknowledged.
-    Done,
-    /// It was spurious: nothing had been lost.
+    Completed,
+    /// It was spurious: nothing had been lost, and the window was restored.
     Spurious,
 }
 
-/// What happened to a sender, as its congestion window is told.
+/// What happened to a sender, as reported to its congestion window.
 #[derive(Debug)]
 pub enum Feedback<'a> {
-    /// An acknowledgment. By default only those on which a window may grow ([`AckInfo::may_grow`]); in every
-    /// phase, and those that acknowledge nothing new, where [`Needs::every_ack`] asks for them. With the
-    /// connection's rule of slow start, for windows below their threshold to ask.
+    /// An acknowledgment. By default only one on which the window may grow ([`AckInfo::may_grow`]); with
+    /// [`Needs::every_ack`] any ack in any phase, also one that acknowledges nothing new. The connection's
+    /// slow start comes with it, for windows below their threshold.
     Ack(&'a AckInfo, &'a mut dyn SlowStart),
-    /// A congestion signal; once per episode (the engine tests "already reduced"). The view is from the
-    /// moment of detection.
+    /// A congestion signal, once per episode (the engine checks whether the window was already reduced). The
+    /// view is from the moment of detection.
     Congestion(Congestion),
-    /// An episode ended. After a spurious one the view holds the restored window.
-    Settled(Settled),
-    /// Data was sent: so many bytes of payload. Only where [`Needs::sends`] asks for it.
+    /// An episode ended. After a spurious one the view has the restored window.
+    EpisodeEnded(EpisodeEnd),
+    /// Data was sent. Only with [`Needs::sends`].
     Sent {
         /// Bytes of payload.
         bytes: u32,
         /// True when they had been sent before.
         retransmission: bool,
     },
-    /// New data is about to be sent after an idle period of this length, which exceeded the timeout (J-A12,
-    /// RFC 5681 §4.1).
+    /// New data is about to be sent after an idle period of this length, longer than the timeout (J-A12, RFC
+    /// 5681 §4.1).
     Idle(Duration),
 }
 
-/// What a congestion window returns: how much may be in the network, and how fast it leaves.
+/// What a congestion window returns: how much may be in the network, and how fast it is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Control {
     /// Window and threshold. The engine keeps it at one segment at least.
     pub window: Window,
-    /// At what rate segments leave; `None` sends as soon as the window allows.
+    /// Pacing; with `None` segments are sent as soon as the window allows.
     pub pacing: Option<Pacing>,
 }
 
@@ -70,48 +70,47 @@ impl From<Window> for Control {
     }
 }
 
-/// What slow start makes of an ack.
+/// How slow start responds to an ack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Growth {
     /// Bytes by which the window grows.
     pub bytes: Bytes,
     /// Slow start is over: the threshold becomes the window that has grown.
-    pub leave: bool,
+    pub exit: bool,
 }
 
 impl Growth {
-    /// The window in force, grown by this.
-    pub fn of(self, v: &SenderView) -> Window {
+    /// The window in force after this growth.
+    pub fn applied_to(self, v: &SenderView) -> Window {
         let cwnd = v.window.cwnd.saturating_add(self.bytes);
-        Window { cwnd, ssthresh: if self.leave { cwnd } else { v.window.ssthresh } }
+        Window { cwnd, ssthresh: if self.exit { cwnd } else { v.window.ssthresh } }
     }
 }
 
-/// A pacing rate. The engine spaces what it sends by it, retransmissions included.
+/// A pacing rate. The engine spaces all segments by it, retransmissions included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pacing {
-    /// Payload, bits per second. The engine sends a segment a second at least.
+    /// Payload, bits per second. The engine sends at least one segment a second.
     pub rate: Rate,
-    /// Bytes that leave back to back, a segment at least: one departure is a quantum, and the next one
-    /// follows when the rate has paid for it.
+    /// Bytes sent back to back, at least one segment. The next quantum leaves when the rate allows it.
     pub quantum: u32,
 }
 
-/// To which laws a congestion window holds itself.
+/// Which laws a congestion window keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Family {
-    /// Acks widen it and never narrow it, congestion and idling narrow it and never widen it, and in slow
-    /// start it grows by what is acknowledged at most.
+    /// Acks never shrink the window, congestion signals and idling never grow it, and in slow start it grows
+    /// by at most what is acknowledged.
     LossBased,
-    /// It follows a model of the path or marks on packets, which may narrow it at any ack.
+    /// The window follows a model of the path or marks on packets, and may shrink on any ack.
     ModelBased,
 }
 
-/// What must be measured or reported for a congestion window. Nothing is kept or called that is not asked
-/// for.
+/// What must be measured or reported for a congestion window. What no policy needs is neither measured nor
+/// reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Needs {
-    /// Every acknowledgment, in every phase, rather than those alone on which a window may grow.
+    /// Every acknowledgment, in every phase, rather than only those on which the window may grow.
     pub every_ack: bool,
     /// [`AckInfo::rate`].
     pub rate_samples: bool,
@@ -119,41 +118,41 @@ pub struct Needs {
     pub sends: bool,
 }
 
-/// A sample of the delivery rate, made for each ack that reports delivered data (draft-ietf-ccwg-bbr §4.1).
+/// A sample of the delivery rate, taken for each ack that reports delivered data (draft-ietf-ccwg-bbr §4.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RateSample {
     /// Bytes delivered in the interval.
     pub delivered: Bytes,
-    /// Its length: the longer of the time that the newest delivered packet's flight took to send and the
-    /// time that its acks took to arrive.
+    /// Length of the interval: the longer of the time in which the flight of the newest delivered packet was
+    /// sent, and the time in which it was acknowledged.
     pub interval: Duration,
-    /// All bytes delivered by the connection when that packet was sent: data sent after it belongs to the
-    /// next round trip.
+    /// All bytes delivered by the connection when that packet was sent; data sent later belongs to the next
+    /// round trip.
     pub prior_delivered: Bytes,
     /// All bytes delivered by the connection.
     pub total_delivered: Bytes,
-    /// The application, and not the network, limited what was in flight when that packet was sent.
+    /// The application, not the network, limited the data in flight when that packet was sent.
     pub app_limited: bool,
     /// Bytes marked lost since that packet was sent.
     pub lost: Bytes,
-    /// Bytes in the network when that packet had been sent, it included.
+    /// Bytes in the network when that packet had been sent, including it.
     pub prior_in_flight: Bytes,
     /// When that packet was sent.
     pub sent_at: Instant,
 }
 
 impl RateSample {
-    /// Bytes per time, bits per second. Never reliable over less than the smallest round-trip time, of which
-    /// the engine makes no sample.
+    /// The delivery rate, bits per second. The engine takes no sample over an interval shorter than the
+    /// smallest round-trip time, which would not be reliable.
     pub fn rate(&self) -> Rate {
         Rate::from_transfer(self.delivered, self.interval)
     }
 }
 
 impl SenderView {
-    /// The window for loss-free feedback of which a rule takes no notice: the one in force, or after idling
-    /// the restart window `min(iw, cwnd)` (RFC 5681 §4.1).
-    pub fn window_after(&self, f: &Feedback<'_>) -> Window {
+    /// The window for feedback without a loss that a policy ignores: the window in force, or after idling the
+    /// restart window `min(iw, cwnd)` (RFC 5681 §4.1).
+    pub fn default_window(&self, f: &Feedback<'_>) -> Window {
         match f {
             Feedback::Idle(_) => Window { cwnd: self.window.cwnd.min(self.initial_window), ..self.window },
             _ => self.window,

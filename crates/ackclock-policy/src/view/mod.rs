@@ -1,4 +1,4 @@
-//! What the policies of a connection are told and what they answer. All `Copy`; the views may gain fields.
+//! Inputs and decisions of a connection's policies. All are `Copy`; the views may gain fields.
 
 mod app_io;
 mod deliveries;
@@ -10,7 +10,9 @@ use ackclock_units::{Bytes, Duration, Instant, SeqNumber, SeqRange};
 
 pub use self::app_io::{AppIo, Wake};
 pub use self::deliveries::{Deliveries, Transmission};
-pub use self::feedback::{Congestion, Control, Family, Feedback, Growth, Needs, Pacing, RateSample, Settled};
+pub use self::feedback::{
+    Congestion, Control, EpisodeEnd, Family, Feedback, Growth, Needs, Pacing, RateSample,
+};
 pub use self::queued::{Admit, Backlog, Dequeued, PacketId, Queued};
 
 /// Congestion window and slow-start threshold, bytes.
@@ -25,48 +27,58 @@ pub struct Window {
 /// Where a sender is in its loss repair (Linux's and ns-3's names).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Phase {
-    /// Nothing is suspicious.
+    /// No sign of loss or congestion.
     #[default]
     Open,
-    /// Duplicate or SACK-bearing acks came, fewer than would mean a loss.
+    /// Duplicate acks or SACKs arrived, too few to infer a loss.
     Disorder,
-    /// The window was reduced on an ECN signal; nothing is missing.
+    /// The window was reduced on an ECN echo; nothing is known to be lost.
     Cwr,
     /// A loss was inferred from acks and is being repaired.
     Recovery,
-    /// The retransmission timer expired (or Tahoe collapsed) and what was outstanding is being resent.
+    /// The retransmission timer expired (or Tahoe restarted from the loss window), and what was outstanding
+    /// is being retransmitted.
     Loss,
 }
 
-/// What a loss recovery does to the window beyond the reduction that opens an episode.
+/// What a loss recovery does to the window beyond the reduction that begins an episode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Adjustment {
     /// Nothing.
     Keep,
-    /// Something of a second window of data was lost within the episode: the window's rule reduces it again,
-    /// and the self-clock is not what it was.
+    /// Data of a second window was lost within the episode: the window is reduced again, and the episode no
+    /// longer counts as clock-preserving.
     Reduce,
-    /// This one, which the recovery's own way of reducing (rate-halving) has come to.
-    To(Window),
-    /// A loss was repaired before it was known to be one: the window's rule reduces it as for any loss, and
+    /// Sets the window that the recovery's own reduction (rate-halving) has arrived at.
+    SetWindow(Window),
+    /// A tail loss probe repaired a loss before it was detected: the window is reduced as for any loss, and
     /// the episode is over (RFC 8985 §7.4.2).
-    Repaired {
+    RepairedByProbe {
         /// Sent and not cumulatively acknowledged when the repair was sent, bytes.
         flight_size: Bytes,
     },
 }
 
-/// What a sender's policies may know. Sizes in bytes.
+/// What a loss recovery does at its deadline.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DeadlineAction {
+    /// The phase from now on.
+    pub phase: Phase,
+    /// A segment to send now whatever the window allows, to elicit an ack: an outstanding range, or one that
+    /// starts at `snd_nxt`. The retransmission timer restarts with it.
+    pub probe: Option<SeqRange>,
+}
+
+/// The state of a sender that its policies may read. Sizes in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct SenderView {
-    /// The present moment.
+    /// Now.
     pub now: Instant,
     /// Oldest unacknowledged sequence number.
     pub snd_una: SeqNumber,
     /// Next new sequence number.
     pub snd_nxt: SeqNumber,
-    /// End of the data that was sent: `snd_nxt`, or the sequence number of a FIN that was sent, which is no
-    /// byte of data.
+    /// End of the data that was sent: `snd_nxt`, or the sequence number of a FIN once that was sent.
     pub data_end: SeqNumber,
     /// Window in force. With [`Feedback::Congestion`], the one before the reduction.
     pub window: Window,
@@ -82,8 +94,8 @@ pub struct SenderView {
     pub smss: u32,
     /// Written by the application and not yet sent.
     pub unsent: Bytes,
-    /// Less than a segment of it waits until everything outstanding is acknowledged: Nagle's algorithm (RFC
-    /// 9293 §3.7.4), or the application wants it so.
+    /// Less than a full segment of it is held back until everything outstanding is acknowledged, by Nagle's
+    /// algorithm (RFC 9293 §3.7.4) or at the application's request.
     pub holds_small: bool,
     /// Phase before this event.
     pub phase: Phase,
@@ -97,7 +109,7 @@ pub struct SenderView {
     pub rto_deadline: Option<Instant>,
     /// When the oldest outstanding segment was last sent.
     pub oldest_sent_at: Option<Instant>,
-    /// Round-trip times, as the estimator has them.
+    /// Round-trip times of the estimator.
     pub rtt: Option<Rtt>,
     /// True when SACK was negotiated.
     pub sack: bool,
@@ -111,14 +123,14 @@ impl SenderView {
         u64::from(self.data_end.bytes_since(self.snd_una))
     }
 
-    /// Bytes that the congestion window has room for: `cwnd` less what is in the network. The engine binds
-    /// new data by the receiver's window too.
+    /// Bytes that the congestion window has room for: `cwnd` less `pipe`. The engine limits new data by the
+    /// receiver's window too.
     pub fn room(&self) -> Bytes {
         self.window.cwnd.saturating_sub(self.pipe)
     }
 }
 
-/// What one ack told.
+/// What one ack reports.
 #[derive(Clone, Copy, Debug)]
 pub struct AckInfo {
     /// Cumulative acknowledgment number.
@@ -142,58 +154,60 @@ pub struct AckInfo {
     pub rtt: Option<Duration>,
     /// ECN echo was set; with accurate feedback (RFC 9768), it reports marks that no ack before did.
     pub ece: bool,
-    /// Bytes that the receiver reports as marked (CE) with this ack. Without accurate feedback an echo stands
-    /// for all that the ack newly acknowledges (RFC 8257 §3.3).
+    /// Bytes that the receiver reports as marked (CE) with this ack. Without accurate feedback an echo counts
+    /// for all bytes that the ack newly acknowledges (RFC 8257 §3.3).
     pub ce_bytes: Bytes,
-    /// The window may grow on it: it acknowledges new data in a phase in which the window is not held for a
-    /// repair (RFC 5681 §3.2, RFC 6675 §5), carries no ECN echo (RFC 3168 §6.1.2), and has not just taken a
-    /// timeout back. Known once the loss recovery has been asked: false until then.
+    /// The window may grow on this ack: it acknowledges new data in a phase in which the window is not held
+    /// for a repair (RFC 5681 §3.2, RFC 6675 §5), carries no ECN echo (RFC 3168 §6.1.2), and did not undo a
+    /// timeout. Set after the loss recovery was called; false until then.
     pub may_grow: bool,
-    /// At least half of the congestion window was in use lately: the window has been tried, and growth is
-    /// justified (the validated phase, RFC 7661 §4.3).
+    /// At least half of the congestion window was in use recently, so that growth is justified (the validated
+    /// phase, RFC 7661 §4.3).
     pub validated: bool,
-    /// The transmissions of what it was the first to report; always there for a loss recovery that [goes by
-    /// time](crate::LossRecovery::goes_by_time), and for no other.
+    /// The transmissions that it is the first ack to report; present exactly for a
+    /// [time-based](crate::LossRecovery::is_time_based) loss recovery.
     pub deliveries: Option<Deliveries>,
-    /// Bytes that were marked lost on it. Known once the loss recovery has been asked: 0 until then.
+    /// Bytes that were marked lost on this ack. Set after the loss recovery was called; 0 until then.
     pub newly_lost: Bytes,
-    /// The delivery rate, where a congestion window [asks](Needs::rate_samples) for it and a reliable sample
-    /// could be made.
+    /// The delivery rate, where a congestion window [needs](Needs::rate_samples) it and a reliable sample
+    /// could be taken.
     pub rate: Option<RateSample>,
 }
 
-/// A timeout about which it is not yet known whether it was spurious.
+/// A timeout of which it is not yet known whether it was spurious.
 #[derive(Clone, Copy, Debug)]
-pub struct Timeout {
+pub struct SuspectTimeout {
     /// Window before its reduction.
     pub window: Window,
     /// Sent and not cumulatively acknowledged when the timer expired.
     pub flight_size: Bytes,
-    /// `snd_nxt` when the timer expired: what lies below had been sent by then.
+    /// `snd_nxt` when the timer expired: everything below had been sent by then.
     pub recover: SeqNumber,
-    /// End of what was resent since.
-    pub resent_to: SeqNumber,
-    /// What the present ack's timestamp tells, if it is the first of new data since: true when it answers a
-    /// segment sent before the first retransmission (RFC 3522 §3.2). `None` without timestamps.
-    pub answers_original: Option<bool>,
-    /// The receiver has reported a duplicate (RFC 2883) at some time: it would again (RFC 3522 §3.2, step 5).
+    /// End of what was retransmitted since.
+    pub retransmitted_to: SeqNumber,
+    /// Set on the first ack of new data after the timeout: true when its timestamp shows that it was elicited
+    /// by a segment sent before the first retransmission (RFC 3522 §3.2). `None` on other acks and without
+    /// timestamps.
+    pub acks_original: Option<bool>,
+    /// The receiver has sent a DSACK (RFC 2883) before, and so would report a duplicate again (RFC 3522 §3.2,
+    /// step 5).
     pub dsack_seen: bool,
 }
 
-/// What an ack told about a timeout.
+/// What an ack shows about a timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verdict {
-    /// Nothing yet: go on repairing.
+pub enum TimeoutVerdict {
+    /// Nothing yet: continue to repair.
     Unknown,
-    /// Nothing yet: send so many new segments now, whatever the congestion window says, and resend nothing
+    /// Nothing yet: send new segments now, whatever the congestion window allows, and retransmit nothing
     /// until there is a verdict.
     SendNew {
-        /// How many.
+        /// Number of new segments.
         segments: u32,
     },
-    /// Something was lost: go on repairing.
+    /// Something was lost: continue to repair.
     Genuine,
-    /// Nothing was lost.
+    /// The timeout was spurious: nothing was lost.
     Spurious,
 }
 
@@ -210,35 +224,35 @@ pub struct Rtt {
     pub min_rtt: Duration,
 }
 
-/// One valid round-trip time sample, with what scaled estimators want to know.
+/// One valid round-trip time sample, with the state that scaled estimators need.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RttSample {
     /// When the ack arrived.
     pub now: Instant,
     /// The sample.
     pub rtt: Duration,
-    /// Bytes in flight when the ack arrived, before it was taken off.
+    /// Bytes in flight when the ack arrived, before it was processed.
     pub flight_size: Bytes,
     /// Window in force.
     pub window: Window,
     /// Largest segment sent.
     pub smss: u32,
     /// Samples per outstanding segment: 1 where every segment is timed and acked, 1/2 with delayed acks,
-    /// 1/load where one per round trip is.
+    /// 1/load where one segment per round trip is timed.
     pub sampling_rate: f64,
 }
 
-/// How new data leaves.
+/// How new data is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frame {
     /// Largest payload of the segment, bytes: at least one, and no more than `smss`. A segment of this size
-    /// counts as a full one.
+    /// counts as full.
     pub most: u32,
-    /// How often it is sent, back to back: at least once.
+    /// Copies sent back to back, at least one.
     pub copies: u32,
 }
 
-/// What the retransmission timer is told.
+/// An event of the retransmission timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimerEvent {
     /// A segment was sent (`retransmission` or new); the timer may or may not be running.
@@ -250,22 +264,22 @@ pub enum TimerEvent {
     Acked,
     /// Everything outstanding was acknowledged.
     AllAcked,
-    /// The timer expired; the timeout given is already the backed-off one.
+    /// The timer expired; the timeout is already backed off.
     Expired,
-    /// A probe goes out in its stead, and it begins anew (RFC 8985 §7.3).
+    /// A tail loss probe is sent, with which the timer restarts (RFC 8985 §7.3).
     Probed,
 }
 
-/// What a retransmission timer may know.
+/// The state that a retransmission timer may read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TimerView {
-    /// The present moment.
+    /// Now.
     pub now: Instant,
     /// When the running timer expires.
     pub deadline: Option<Instant>,
     /// When the oldest outstanding segment was last sent.
     pub oldest_sent_at: Option<Instant>,
-    /// When the timer last expired, or began anew with a probe.
+    /// When the timer last expired or was restarted with a probe.
     pub restarted_at: Instant,
     /// Phase of the loss repair.
     pub phase: Phase,
@@ -276,13 +290,13 @@ pub struct TimerView {
 pub enum TimerAction {
     /// Leave it as it is.
     Keep,
-    /// Let it expire at this moment (at once when it lies in the past).
+    /// Let it expire at this moment (at once if that is in the past).
     Arm(Instant),
     /// Stop it.
     Disarm,
 }
 
-/// An expiry of the retransmission timer of data, as things stood just before it.
+/// An expiry of the retransmission timer, with the state just before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Expiry {
     /// Expiries in a row before this one, without progress.
@@ -302,7 +316,7 @@ pub struct SentSegment {
     pub range: SeqRange,
     /// When it was last sent.
     pub xmit_ts: Instant,
-    /// Transmissions so far; the engine counts up to four.
+    /// Transmissions so far; the engine counts no further than four.
     pub transmissions: u32,
     /// SACKed.
     pub sacked: bool,
@@ -319,7 +333,7 @@ impl SentSegment {
 
 /// A data segment that arrived in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Arrival {
+pub struct ArrivedSegment {
     /// When it arrived.
     pub now: Instant,
     /// Its payload, bytes.
@@ -354,9 +368,9 @@ pub enum AckAction {
     Now,
     /// No later than this moment.
     By(Instant),
-    /// Not for this segment's sake.
+    /// Not because of this segment.
     Hold,
-    /// At once, and not as an honest receiver would.
+    /// At once, with acks that an honest receiver would not send.
     Forge(Forgery),
 }
 
@@ -365,7 +379,7 @@ pub enum AckAction {
 pub struct Forgery {
     /// Acks for what has arrived, each of which acknowledges a part of it.
     pub parts: u16,
-    /// Duplicate acks besides.
+    /// Additional duplicate acks.
     pub repeats: u16,
     /// Bytes acknowledged beyond what has arrived.
     pub ahead: u32,
@@ -376,12 +390,12 @@ impl Forgery {
     pub const NONE: Self = Self { parts: 1, repeats: 0, ahead: 0 };
 }
 
-/// Collects a policy's private numbers for a trace.
+/// Private state of a policy for a trace: named numbers.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Probe(pub Vec<(&'static str, f64)>);
+pub struct PrivateState(pub Vec<(&'static str, f64)>);
 
-impl Probe {
-    /// Adds one named number.
+impl PrivateState {
+    /// Adds a named number.
     pub fn number(&mut self, name: &'static str, value: f64) {
         self.0.push((name, value));
     }

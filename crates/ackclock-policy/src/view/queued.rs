@@ -1,8 +1,8 @@
-//! What a queue is told and what it answers.
+//! Inputs and decisions of a queue.
 
 use ackclock_units::{Bytes, Ecn, Instant};
 
-/// A packet's number, unique among those alive.
+/// A packet's number, unique among the packets in a simulation at one time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct PacketId(pub u32);
 
@@ -11,8 +11,8 @@ pub struct PacketId(pub u32);
 pub struct Queued {
     /// Which packet.
     pub id: PacketId,
-    /// Which flow it belongs to: a small number that all packets have which one end of a connection sends to
-    /// the other. No other flow under way has it.
+    /// Its flow: a small number shared by all packets that one end of a connection sends to the other, and by
+    /// no other active flow.
     pub flow: u32,
     /// Its size on the wire, headers included.
     pub bytes: u32,
@@ -27,8 +27,8 @@ pub struct Queued {
 pub struct Dequeued {
     /// Which one.
     pub packet: Queued,
-    /// Congestion Experienced is set on it now. Only for a packet that is ECN-capable and was not marked as
-    /// it arrived.
+    /// Congestion Experienced is set as it leaves. Only for an ECN-capable packet that was not marked on
+    /// arrival.
     pub marked: bool,
 }
 
@@ -48,10 +48,10 @@ pub enum Admit {
     Mark,
     /// Drops it.
     Drop {
-        /// An active queue does so although there was room.
+        /// An active queue management drop: there was room.
         early: bool,
     },
-    /// Drops that queued packet instead, and queues this one.
+    /// Drops that packet from the queue, and queues this one.
     PushOut(PacketId),
 }
 

@@ -3,11 +3,11 @@ use ackclock_units::{Bytes, Instant};
 use super::growth::{Remainder, counted};
 use super::initial::{INITIAL_SEGS, INITIAL_WINDOW, InitialWindow};
 use crate::{
-    AckInfo, Congestion, CongestionControl, Control, Entry, Feedback, Param, Phase, Policy, Probe,
-    SenderView, Settled, SlowStart, Window,
+    AckInfo, Congestion, CongestionControl, Control, Entry, EpisodeEnd, Feedback, Param, Phase, Policy,
+    PrivateState, SenderView, SlowStart, Window,
 };
 
-/// A window that follows a cubic curve through the place where the last loss happened.
+/// A window that follows a cubic curve through its size at the last loss.
 #[derive(Debug)]
 struct Cubic {
     c: f64,
@@ -27,18 +27,18 @@ struct Cubic {
 /// Sizes in segments, times in seconds, as in RFC 9438 §4.1.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Curve {
-    /// Window at the last reduction, lowered by fast convergence; 0 when there was none.
+    /// Window at the last reduction, lowered by fast convergence; 0 before the first one.
     w_max: f64,
     /// Window just before the last reduction.
     cwnd_prior: f64,
     /// Time from the beginning of the epoch to the plateau.
     k: f64,
-    /// Plateau of this epoch: `w_max`, or the window at its beginning when there was no reduction on acks.
+    /// Plateau of this epoch: `w_max`, or the window at its beginning if there was no reduction by an ack.
     plateau: f64,
-    /// What Reno would have.
+    /// The window that Reno would have.
     w_est: f64,
-    /// Beginning of this congestion-avoidance stage, shifted by the time that the application did not fill
-    /// the window; `None` before it.
+    /// Beginning of this congestion-avoidance stage, shifted by the time in which the application did not
+    /// fill the window; `None` before it.
     epoch_start: Option<Instant>,
 }
 
@@ -65,7 +65,7 @@ impl Cubic {
         curve.epoch_start = Some(now);
         curve.w_est = cwnd;
         // After a timeout, or after slow start ended without a loss, the stage begins on the plateau (§4.8,
-        // §4.10); it does too when the window has grown beyond W_max already.
+        // §4.10); also when the window has already grown beyond W_max.
         (curve.k, curve.plateau) = if curve.w_max > cwnd {
             (plateau_after(self.c, curve.w_max, cwnd), curve.w_max)
         } else {
@@ -81,8 +81,8 @@ impl Cubic {
         let curve = &mut self.curve;
         let t = v.now.since(curve.epoch_start.unwrap_or(v.now)).as_secs_f64();
         let rtt = v.rtt.map_or(0.0, |r| r.srtt.as_secs_f64());
-        // §4.3: Reno's window on average; once it has reached the window of before the reduction it grows
-        // like Reno's.
+        // §4.3: Reno's average window; once it has reached the window before the reduction, it grows as
+        // Reno's does.
         let alpha_cubic = if curve.w_est >= curve.cwnd_prior {
             1.0
         } else {
@@ -92,8 +92,7 @@ impl Cubic {
         if self.reno_friendly && w_cubic(self.c, t, curve.k, curve.plateau) < curve.w_est {
             return (curve.w_est - cwnd).max(0.0);
         }
-        // §4.2, §4.4, §4.5: towards where the curve will be a round trip from now, by at most half the window
-        // in it.
+        // §4.2, §4.4, §4.5: towards the curve one round trip from now, by at most half of the window in it.
         let target = w_cubic(self.c, t + rtt, curve.k, curve.plateau).clamp(cwnd, 1.5 * cwnd);
         (target - cwnd) / cwnd * if self.byte_counting { acked } else { 1.0 }
     }
@@ -101,7 +100,7 @@ impl Cubic {
     fn grown(&mut self, a: &AckInfo, slow_start: &mut dyn SlowStart, v: &SenderView) -> Window {
         let since_last = v.now.since(std::mem::replace(&mut self.last_ack_at, v.now));
         if self.validate && !a.validated {
-            // Time in which the application was the limit does not count (§4.2, §5.8).
+            // Time in which the application limited the sender does not count (§4.2, §5.8).
             self.curve.epoch_start = self.curve.epoch_start.map(|t| (t + since_last).min(v.now));
             return v.window;
         }
@@ -109,7 +108,7 @@ impl Cubic {
         if cwnd < v.window.ssthresh {
             let limit_segs = if self.byte_counting && v.phase != Phase::Loss { 2 } else { 1 };
             let most = counted(a.newly_acked, v.smss, limit_segs);
-            return slow_start.on_ack(a, most, v).of(v);
+            return slow_start.on_ack(a, most, v).applied_to(v);
         }
         let smss = f64::from(v.smss);
         let segs = self.avoidance(a.newly_acked as f64 / smss, self.remainder.with(cwnd) / smss, v);
@@ -120,8 +119,8 @@ impl Cubic {
         match c {
             Congestion::Rto { repeated } => {
                 let ssthresh = if repeated { v.window.ssthresh } else { self.reduce(v) };
-                // §4.8: the stage after a timeout begins with K = 0 where slow start ends, whatever W_max
-                // was.
+                // §4.8: the stage after a timeout begins with K = 0 where slow start ends, regardless of
+                // W_max.
                 self.curve = Curve { w_max: 0.0, epoch_start: None, ..self.curve };
                 Window { cwnd: u64::from(v.smss), ssthresh }
             }
@@ -140,8 +139,8 @@ impl Cubic {
         let lowered = self.fast_convergence && cwnd < self.curve.w_max;
         let w_max = if lowered { cwnd * (1.0 + self.beta_cubic) / 2.0 } else { cwnd };
         self.curve = Curve { w_max, cwnd_prior: cwnd, ..Curve::NEW };
-        // What Limited Transmit sent beyond the window does not count (RFC 5681 §3.2), nor does a window that
-        // was not used.
+        // Neither data that Limited Transmit sent beyond the window counts (RFC 5681 §3.2), nor an unused
+        // part of the window.
         let in_use = v.flight_size.min(v.window.cwnd) as f64;
         ((in_use * self.beta_cubic) as u64).max(2 * u64::from(v.smss))
     }
@@ -152,10 +151,10 @@ impl Policy for Cubic {
         ENTRY.name
     }
 
-    fn probe(&self, probe: &mut Probe) {
-        probe.number("w_max", self.curve.w_max);
-        probe.number("k", self.curve.k);
-        probe.number("w_est", self.curve.w_est);
+    fn private_state(&self, state: &mut PrivateState) {
+        state.number("w_max", self.curve.w_max);
+        state.number("k", self.curve.k);
+        state.number("w_est", self.curve.w_est);
     }
 }
 
@@ -170,11 +169,11 @@ impl CongestionControl for Cubic {
             Feedback::Congestion(c) => self.cut(c, v),
             f => {
                 match f {
-                    Feedback::Settled(Settled::Spurious) => self.curve = self.undo,
+                    Feedback::EpisodeEnded(EpisodeEnd::Spurious) => self.curve = self.undo,
                     Feedback::Idle(_) => self.curve.epoch_start = None,
                     _ => {}
                 }
-                v.window_after(&f)
+                v.default_window(&f)
             }
         };
         window.into()
@@ -184,19 +183,19 @@ impl CongestionControl for Cubic {
 /// CUBIC.
 pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
     name: "cubic",
-    about: "CUBIC: after a loss the window follows a cubic curve of time through its former size, and is \
+    about: "CUBIC: after a loss the window follows a cubic function of time through its former size, and is \
             never below Reno's.",
     source: "RFC 9438",
     params: &[
         Param::ratio("c", 0.4, 0.001..=100.0, "C, steepness of the curve, segments per cubic second (4.1)"),
-        Param::ratio("beta_cubic", 0.7, 0.1..=1.0, "part of the window that is left after a loss (4.6)"),
+        Param::ratio("beta_cubic", 0.7, 0.1..=1.0, "fraction of the window left after a loss (4.6)"),
         Param::flag(
             "fast_convergence",
             true,
-            "give way when the window was still below its former maximum (4.7)",
+            "release bandwidth by lowering W_max when the window was still below its former maximum (4.7)",
         ),
-        Param::flag("reno_friendly", true, "never below what Reno would have (4.3)"),
-        Param::flag("byte_counting", true, "count acknowledged segments rather than acks"),
+        Param::flag("reno_friendly", true, "keep the window at least as large as Reno's (4.3)"),
+        Param::flag("byte_counting", true, "grow by acknowledged segments rather than by acks"),
         Param::flag("validate", true, "grow only while at least half of the window is in use (RFC 7661 4.3)"),
         INITIAL_WINDOW,
         INITIAL_SEGS,

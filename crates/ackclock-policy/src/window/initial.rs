@@ -26,8 +26,8 @@ impl InitialWindow {
         }
     }
 
-    /// In bytes. After a lost SYN the engine cuts it to one segment, whatever the rule (RFC 5681 §3.1, RFC
-    /// 6928 §2).
+    /// In bytes. After a lost SYN the engine reduces it to one segment in any case (RFC 5681 §3.1, RFC 6928
+    /// §2).
     pub fn bytes(self, v: &SenderView) -> Bytes {
         let smss = u64::from(v.smss);
         match self {

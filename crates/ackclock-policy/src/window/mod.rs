@@ -8,9 +8,11 @@ mod reno;
 
 use crate::{CongestionControl, Entry};
 
-/// The built-in ones.
+/// The built-in windows.
 pub(crate) const ENTRIES: &[&Entry<dyn CongestionControl>] =
     &[&receiver_only::ENTRY, &reno::ENTRY, &cubic::ENTRY];
 
+#[cfg(test)]
+mod cubic_tests;
 #[cfg(test)]
 mod tests;

@@ -20,7 +20,7 @@ impl CongestionControl for ReceiverOnly {
     fn on(&mut self, f: Feedback<'_>, v: &SenderView) -> Control {
         match f {
             Feedback::Ack(..) | Feedback::Congestion(_) => OPEN.into(),
-            f => v.window_after(&f).into(),
+            f => v.default_window(&f).into(),
         }
     }
 }
@@ -28,7 +28,7 @@ impl CongestionControl for ReceiverOnly {
 /// Larger than any advertised window, and far from overflow.
 const OPEN: Window = Window { cwnd: 1 << 40, ssthresh: Bytes::MAX };
 
-/// The TCP of before 1988.
+/// TCP before 1988.
 pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
     name: "receiver-only",
     about: "No congestion window: sends whatever the receiver's window allows, as TCP did before 1988.",

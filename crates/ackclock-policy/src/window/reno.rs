@@ -5,22 +5,22 @@ use ackclock_units::Bytes;
 use super::growth::{Remainder, counted};
 use super::initial::{INITIAL_SEGS, INITIAL_WINDOW, InitialWindow};
 use crate::{
-    AckInfo, Congestion, CongestionControl, Control, Entry, Feedback, Param, Params, Phase, Policy, Probe,
-    SenderView, Settled, SlowStart, Window,
+    AckInfo, Congestion, CongestionControl, Control, Entry, EpisodeEnd, Feedback, Param, Params, Phase,
+    Policy, PrivateState, SenderView, SlowStart, Window,
 };
 
 /// Slow start and congestion avoidance with AIMD parameters.
 #[derive(Debug)]
 struct Reno {
     rules: Arc<Rules>,
-    /// The episode that runs is a loss that acks told of.
+    /// The current episode is a loss inferred from acks.
     repairing: bool,
     remainder: Remainder,
     /// Bytes acknowledged towards the next increase, with byte counting (RFC 3465 §2.1).
     bytes_acked: Bytes,
 }
 
-/// What the parameters say.
+/// The parameters.
 #[derive(Debug)]
 struct Rules {
     phases: Phases,
@@ -42,7 +42,7 @@ struct Rules {
     at_ssthresh: bool,
 }
 
-/// Which of the two algorithms run: each is one without the other (J-A9, J-X6).
+/// Which of the two algorithms run: both, or one without the other (J-A9, J-X6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phases {
     Both,
@@ -100,12 +100,12 @@ impl Reno {
     }
 
     fn grown(&mut self, a: &AckInfo, slow_start: &mut dyn SlowStart, v: &SenderView) -> Window {
-        // A window that is not in use has not been tried (RFC 7661 §4.3, non-validated phase).
+        // A window that is not in use is not validated (RFC 7661 §4.3, non-validated phase).
         if self.rules.validate && !a.validated {
             return v.window;
         }
         let slow = match self.rules.phases {
-            // RFC 5681 §3.1: where the two are equal, either will do.
+            // RFC 5681 §3.1: where the two are equal, either algorithm may run.
             Phases::Both => {
                 v.window.cwnd < v.window.ssthresh
                     || self.rules.at_ssthresh && v.window.cwnd == v.window.ssthresh
@@ -117,7 +117,7 @@ impl Reno {
             let limit =
                 if v.phase == Phase::Loss { self.rules.limit_segs.min(1) } else { self.rules.limit_segs };
             let most = counted(a.newly_acked, v.smss, u64::from(limit.max(1)));
-            return slow_start.on_ack(a, most, v).of(v);
+            return slow_start.on_ack(a, most, v).applied_to(v);
         }
         Window { cwnd: v.window.cwnd.saturating_add(self.avoidance(a, v)), ..v.window }
     }
@@ -129,10 +129,10 @@ impl Reno {
         self.repairing = c == Congestion::Loss;
         let loss_window = u64::from(self.rules.loss_window_segs) * u64::from(v.smss);
         match (c, self.rules.phases) {
-            // J-A2: once more from the loss window, without a threshold.
+            // J-A2: slow start again from the loss window, without a threshold.
             (_, Phases::SlowStart) => return Window { cwnd: loss_window, ..v.window },
-            // J-A9: on a timeout, half of the window in use, whatever timed out before. The floor is
-            // unstated; one segment is needed to go on.
+            // J-A9: on a timeout, half of the window in use, also on repeated ones. The paper gives no floor;
+            // one segment is needed to continue.
             (_, Phases::Avoidance) => {
                 return Window {
                     cwnd: self.left(v).max(loss_window).min(v.window.cwnd.max(loss_window)),
@@ -152,8 +152,8 @@ impl Reno {
 
     #[cold]
     #[inline(never)]
-    fn settled(&mut self, s: Settled, v: &SenderView) -> Window {
-        let grown = if std::mem::take(&mut self.repairing) && s == Settled::Done {
+    fn episode_ended(&mut self, s: EpisodeEnd, v: &SenderView) -> Window {
+        let grown = if std::mem::take(&mut self.repairing) && s == EpisodeEnd::Completed {
             self.remainder.take(self.rules.repair_segs * f64::from(v.smss))
         } else {
             0
@@ -161,8 +161,8 @@ impl Reno {
         Window { cwnd: v.window.cwnd.saturating_add(grown), ..v.window }
     }
 
-    /// What a reduction leaves of the window in use. What Limited Transmit sent beyond the window does not
-    /// count (RFC 5681 §3.2), nor does a window that was not used.
+    /// The part of the window in use that a reduction leaves. Neither data that Limited Transmit sent beyond
+    /// the window counts (RFC 5681 §3.2), nor an unused part of the window.
     fn left(&self, v: &SenderView) -> Bytes {
         let left = (v.flight_size.min(v.window.cwnd) as f64 * self.rules.decrease) as u64;
         if self.rules.whole_segs_left { left - left % u64::from(v.smss) } else { left }
@@ -179,9 +179,9 @@ impl Policy for Reno {
         ENTRY.name
     }
 
-    fn probe(&self, probe: &mut Probe) {
-        probe.number("remainder", self.remainder.with(0));
-        probe.number("bytes_acked", self.bytes_acked as f64);
+    fn private_state(&self, state: &mut PrivateState) {
+        state.number("remainder", self.remainder.with(0));
+        state.number("bytes_acked", self.bytes_acked as f64);
     }
 }
 
@@ -196,8 +196,8 @@ impl CongestionControl for Reno {
         match f {
             Feedback::Ack(a, slow_start) => self.grown(a, slow_start, v),
             Feedback::Congestion(c) => self.cut(c, v),
-            Feedback::Settled(s) => self.settled(s, v),
-            f => v.window_after(&f),
+            Feedback::EpisodeEnded(s) => self.episode_ended(s, v),
+            f => v.default_window(&f),
         }
         .into()
     }
@@ -206,18 +206,17 @@ impl CongestionControl for Reno {
 /// The standard window.
 pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
     name: "reno",
-    about: "Slow start, then additive increase and multiplicative decrease: one segment a round trip, half \
-            at a loss.",
+    about: "Slow start, then additive increase by one segment a round trip; halves the window at a loss.",
     source: "J-A2, J-A9, J-A10, J-A11, J-A17, M-A1, M-X11; RFC 5681 3.1, RFC 3465",
     params: &[
         Param::choice(
             "phases",
             "both",
             &["both", "slow-start", "avoidance"],
-            "`both` as J-A10 combines them; slow start alone, without a threshold (J-A2); congestion \
-             avoidance alone, at any window (J-A9)",
+            "algorithms: `both` combined as in J-A10; `slow-start` alone, without a threshold (J-A2); \
+             congestion `avoidance` alone, at any window (J-A9)",
         ),
-        Param::ratio("decrease", 0.5, 0.0..=1.0, "d, the part of the window that is left after a loss"),
+        Param::ratio("decrease", 0.5, 0.0..=1.0, "d, fraction of the window left after a loss"),
         Param::ratio(
             "increase_segs",
             1.0,
@@ -228,26 +227,26 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
             "increase_factor",
             1.0,
             1.0..=4.0,
-            "b, by which the window grows per round trip besides (multiplicative increase, J-A17); 1 for \
+            "b, factor by which the window also grows per round trip (multiplicative increase, J-A17); 1 for \
              none",
         ),
         Param::flag(
             "whole_segs",
             false,
-            "a window in whole segments: without `byte_counting`, an increment of less is lost, and never \
-             adds up (J-A11's negative control)",
+            "keep the window in whole segments: without `byte_counting`, increments of less than a segment \
+             are lost (negative control of J-A11)",
         ),
         Param::flag(
             "whole_segs_left",
             false,
-            "a reduction leaves whole segments, rounded down as M-A1 has it (M-X11), rather than bytes",
+            "round the window after a reduction down to whole segments, as in M-A1 (M-X11)",
         ),
         Param::ratio(
             "repair_segs",
             0.0,
             0.0..=1000.0,
-            "segments added for the round trip in which a loss is repaired, at its end; 0 for a window held \
-             meanwhile (RFC 5681 3.2), `increase_segs` for one that is not (M-X11)",
+            "segments added at the end of the round trip in which a loss was repaired; 0 to hold the window \
+             during it (RFC 5681 3.2), `increase_segs` to let it grow (M-X11)",
         ),
         INITIAL_WINDOW,
         INITIAL_SEGS,
@@ -262,9 +261,9 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
         Param::flag(
             "byte_counting",
             true,
-            "congestion avoidance counts bytes acknowledged, which a receiver cannot inflate by dividing its \
-             acks (RFC 5681 3.1, RFC 3465 2.1); else each ack adds its part of a segment (RFC 5681 3.1 eq. \
-             3)",
+            "count acknowledged bytes in congestion avoidance, so that a receiver gains nothing by dividing \
+             its acks (RFC 5681 3.1, RFC 3465 2.1); otherwise each ack adds its part of a segment (RFC 5681 \
+             3.1 eq. 3)",
         ),
         Param::count(
             "limit_segs",
@@ -277,13 +276,13 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
         Param::flag(
             "at_ssthresh",
             false,
-            "slow start goes on where the window equals the threshold, as in 4.4BSD-Lite (RFC 5681 3.1 \
+            "continue slow start when the window equals the threshold, as in 4.4BSD-Lite (RFC 5681 3.1 \
              allows either)",
         ),
         Param::flag(
             "keep_ssthresh",
             false,
-            "a collapse to the loss window leaves the threshold alone (M-A3 as printed; not a standard)",
+            "keep the threshold when the window falls to the loss window (M-A3 as printed; not standard)",
         ),
     ],
     build: |p| {

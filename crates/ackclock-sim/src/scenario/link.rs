@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use ackclock_policy::{Chosen, Kind, Param, ParamError, QueueDiscipline, QueueSize, Registry, Value};
+use ackclock_policy::{Chosen, Param, ParamError, ParamKind, QueueDiscipline, QueueSize, Registry, Value};
 use ackclock_units::{Bytes, Duration, Rate, parse_duration, parse_ratio};
 
 use super::error::{Place, Result, ScenarioError};
@@ -175,7 +175,7 @@ impl LinkContext<'_> {
         fill_rate(&mut queue, rate);
         for param in queue.entry().params {
             let Some(item) = reader.get(param.name) else { continue };
-            let size = if param.kind == Kind::Queue {
+            let size = if param.kind == ParamKind::Queue {
                 self.relative(item, &reader.key(param.name), rate)?
             } else {
                 None
@@ -241,7 +241,7 @@ impl Relative {
 /// # Errors
 /// For what no scenario takes.
 pub fn check_value(param: &Param, text: &str) -> std::result::Result<(), ParamError> {
-    match Relative::read(text).filter(|_| param.kind == Kind::Queue) {
+    match Relative::read(text).filter(|_| param.kind == ParamKind::Queue) {
         Some(Ok(_)) => Ok(()),
         Some(Err(wanted)) => {
             Err(ParamError { param: param.name.to_owned(), met: text.to_owned(), wanted: wanted.to_owned() })
@@ -253,7 +253,7 @@ pub fn check_value(param: &Param, text: &str) -> std::result::Result<(), ParamEr
 
 /// Tells a queue the rate of its link, where it wants to know.
 fn fill_rate(queue: &mut Chosen<dyn QueueDiscipline>, rate: Rate) {
-    if queue.entry().params.iter().any(|p| p.name == "link_rate" && p.kind == Kind::Rate) {
+    if queue.entry().params.iter().any(|p| p.name == "link_rate" && p.kind == ParamKind::Rate) {
         // The range of links lies within that of the parameter.
         let _ = queue.set_value("link_rate", Value::Rate(rate));
     }

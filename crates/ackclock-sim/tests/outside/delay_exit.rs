@@ -15,8 +15,8 @@ impl Policy for DelayExit {
 impl SlowStart for DelayExit {
     fn on_ack(&mut self, a: &AckInfo, most: Bytes, v: &SenderView) -> Growth {
         let least = v.rtt.map(|r| r.min_rtt);
-        let leave = a.rtt.zip(least).is_some_and(|(rtt, least)| rtt > least + least / 2);
-        Growth { bytes: most, leave }
+        let exit = a.rtt.zip(least).is_some_and(|(rtt, least)| rtt > least + least / 2);
+        Growth { bytes: most, exit }
     }
 }
 

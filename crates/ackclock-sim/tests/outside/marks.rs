@@ -49,7 +49,7 @@ impl CongestionControl for Marks {
                 }
                 match a.may_grow && a.validated {
                     true if cwnd < v.window.ssthresh => {
-                        slow_start.on_ack(a, a.newly_acked.min(smss), v).of(v)
+                        slow_start.on_ack(a, a.newly_acked.min(smss), v).applied_to(v)
                     }
                     true => Window { cwnd: cwnd + (smss * smss / cwnd).max(1), ..v.window },
                     false => v.window,
@@ -64,7 +64,7 @@ impl CongestionControl for Marks {
                 let timeout = matches!(c, Congestion::Rto { .. });
                 Window { cwnd: if timeout { smss } else { ssthresh }, ssthresh }
             }
-            f => v.window_after(&f),
+            f => v.default_window(&f),
         };
         window.into()
     }

@@ -37,7 +37,7 @@ impl CongestionControl for Paced {
         let window = match f {
             Feedback::Ack(a, _) if !a.validated => v.window,
             Feedback::Ack(a, slow_start) if cwnd < v.window.ssthresh => {
-                slow_start.on_ack(a, a.newly_acked.min(smss), v).of(v)
+                slow_start.on_ack(a, a.newly_acked.min(smss), v).applied_to(v)
             }
             Feedback::Ack(..) => Window { cwnd: cwnd + (smss * smss / cwnd).max(1), ..v.window },
             Feedback::Congestion(Congestion::Rto { repeated: true }) => Window { cwnd: smss, ..v.window },
@@ -46,7 +46,7 @@ impl CongestionControl for Paced {
                 let timeout = matches!(c, Congestion::Rto { .. });
                 Window { cwnd: if timeout { smss } else { ssthresh }, ssthresh }
             }
-            f => v.window_after(&f),
+            f => v.default_window(&f),
         };
         self.control(window, v)
     }

@@ -1,4 +1,4 @@
-//! What two ends agree on (RFC 9768 §3.1).
+//! The feedback that two ends negotiate (RFC 9768 §3.1).
 
 use ackclock_engine::{EcnFeedback, State};
 use ackclock_testkit::Setup;
@@ -12,7 +12,7 @@ const CODEPOINTS: [(Ecn, &str); 4] =
     [(Ecn::NotEct, "W"), (Ecn::Ect1, "EW"), (Ecn::Ect0, "A"), (Ecn::Ce, "AW")];
 
 #[test]
-fn every_pair_of_ends_agrees_as_the_tables_say() {
+fn every_pair_of_ends_negotiates_by_the_tables() {
     use EcnFeedback::{Accurate, Dctcp, Rfc3168};
     let offers = [None, Some(Rfc3168), Some(Dctcp), Some(Accurate)];
     let with = |offer: Option<EcnFeedback>| {
@@ -57,7 +57,7 @@ fn every_pair_of_ends_agrees_as_the_tables_say() {
 }
 
 #[test]
-fn the_handshake_says_with_which_codepoint_its_packets_arrived() {
+fn the_handshake_reports_the_codepoints_of_its_packets() {
     for (ecn, code) in CODEPOINTS {
         // Server to client: the codepoint of the SYN (table 2); client to server: that of the SYN-ACK (table
         // 3). Either was sent as not capable, so that others are invalid (§3.2.2.3).
@@ -68,13 +68,14 @@ fn the_handshake_says_with_which_codepoint_its_packets_arrived() {
         t.inject(0, seg(&flags(".", code)).seq(1).ack(1));
         t.write(5000);
         let sent = t.expect(0, seg(".EA").ecn(if ecn == Ecn::NotEct { Ecn::Ect0 } else { Ecn::NotEct }));
-        assert_eq!(sent.options.accecn, None, "nothing has changed");
+        assert_eq!(sent.options.accecn, None, "no counter has changed");
         let more = t.take_sent().len();
         assert_eq!(more == 0, ecn == Ecn::Ce, "a marked SYN-ACK leaves a window of one segment");
 
         let mut t = client(code, ecn);
         t.write(5000);
-        // A pure ack comes first, data or not, then the counters: 5, and 6 after a marked SYN-ACK.
+        // A pure ack comes first, with or without data waiting, then the counters: 5, and 6 after a marked
+        // SYN-ACK.
         t.expect(0, seg(&flags(".", code)).len(0).accecn(&[1, 0, 1]));
         let counter = if ecn == Ecn::Ce { ".WA" } else { ".EA" };
         t.expect(0, seg(counter).len(988).accecn(&[1, 0, 1]));
@@ -83,23 +84,23 @@ fn the_handshake_says_with_which_codepoint_its_packets_arrived() {
 }
 
 #[test]
-fn other_answers_are_read_as_the_tables_say() {
+fn other_syn_acks_are_read_by_the_tables() {
     // Reserved: accurate, and the SYN arrived as it was sent (§3.1.3).
     let mut t = client("AE", Ecn::NotEct);
     t.expect(0, seg(".W"));
     t.write(10);
     t.expect(0, seg("P.EA").ecn(Ecn::Ect0));
-    // A server that reflects what it gets is broken (§3.1.2): no ECN.
+    // A server that reflects the flags of the SYN is broken (§3.1.2): no ECN.
     let mut t = client("AWE", Ecn::NotEct);
     t.expect(0, seg("."));
     t.write(10);
     t.expect(0, seg("P.").ecn(Ecn::NotEct));
-    // One that knows RFC 3168 alone.
+    // One that implements RFC 3168 alone.
     let mut t = client("E", Ecn::NotEct);
     t.expect(0, seg("."));
     t.write(10);
     t.expect(0, seg("P.").ecn(Ecn::Ect0));
-    // SYNs of a kind that nobody sends yet ask for counters (§3.1.3).
+    // SYNs with reserved flags ask for counters (§3.1.3).
     for asks in ["E", "W", "A", "AE", "AW"] {
         let mut t = Timeline::new(&setup(EcnFeedback::Accurate));
         t.endpoint.connection.listen();
@@ -109,7 +110,7 @@ fn other_answers_are_read_as_the_tables_say() {
 }
 
 #[test]
-fn syns_that_go_unanswered_ask_twice_and_then_no_more() {
+fn a_syn_asks_for_accurate_feedback_twice_at_most() {
     // §3.1.4.1.
     let mut t = Timeline::new(&setup(EcnFeedback::Accurate));
     t.connect();
@@ -124,8 +125,8 @@ fn syns_that_go_unanswered_ask_twice_and_then_no_more() {
 }
 
 #[test]
-fn syn_acks_that_go_unanswered_lose_the_option_and_then_the_flags() {
-    // §3.2.3.2.2; having sent one without ECN, the server sends nothing capable, and counts all the same
+fn retransmitted_syn_acks_drop_the_option_and_then_the_flags() {
+    // §3.2.3.2.2; after a SYN-ACK without ECN, the server sends nothing ECN-capable, but still counts
     // (§3.1.5).
     let mut t = Timeline::new(&setup(EcnFeedback::Accurate));
     t.endpoint.connection.listen();
@@ -141,7 +142,7 @@ fn syn_acks_that_go_unanswered_lose_the_option_and_then_the_flags() {
 }
 
 #[test]
-fn a_syn_again_is_answered_by_its_own_codepoint_and_may_not_change_its_mind() {
+fn a_second_syn_is_acknowledged_with_its_own_codepoint_and_may_not_change_the_mode() {
     let listening = |syn: &str| {
         let mut t = Timeline::new(&setup(EcnFeedback::Accurate));
         t.endpoint.connection.listen();
@@ -149,11 +150,11 @@ fn a_syn_again_is_answered_by_its_own_codepoint_and_may_not_change_its_mind() {
         t.take_sent();
         t
     };
-    // The latest SYN counts, and it is answered without the option (§3.1.5, §3.2.3.2.2).
+    // The latest SYN counts, and its SYN-ACK is without the option (§3.1.5, §3.2.3.2.2).
     let mut t = listening("EWA");
     t.inject(10, seg("SEWA").mss(1000).ecn(Ecn::Ect0));
     t.expect(10, seg("S.A").no_accecn());
-    // One without ECN is answered as before, and nothing capable is sent from there on (§3.1.5).
+    // One without ECN elicits the same SYN-ACK, and nothing ECN-capable is sent from then on (§3.1.5).
     t.inject(20, seg("S").mss(1000));
     t.expect(20, seg("S.W"));
     t.inject(30, seg(".W").seq(1).ack(1));
@@ -173,7 +174,7 @@ fn a_syn_again_is_answered_by_its_own_codepoint_and_may_not_change_its_mind() {
 }
 
 #[test]
-fn a_syn_ack_again_is_answered_by_its_own_codepoint() {
+fn a_second_syn_ack_is_acknowledged_with_its_own_codepoint() {
     // §3.2.2.1; a mark on it counts, once (§3.2.2.2).
     let mut t = established();
     for at in [10, 20] {

@@ -1,5 +1,5 @@
-//! What receivers report of marks and what senders make of it: DCTCP (RFC 8257 §3.2) and accurate feedback
-//! (RFC 9768), the handshake included.
+//! How receivers report marks, and how senders respond: DCTCP (RFC 8257 §3.2) and accurate feedback (RFC
+//! 9768), the handshake included.
 
 mod handshake;
 
@@ -24,17 +24,17 @@ fn flags(letters: &str, more: &str) -> String {
 }
 
 /// An accurate client whose SYN-ACK has these flags beside `S.`, with segments of 1000 bytes.
-fn client(answer: &str, ecn: Ecn) -> Timeline {
+fn client(reply: &str, ecn: Ecn) -> Timeline {
     let mut t = Timeline::new(&setup(EcnFeedback::Accurate));
     t.connect();
     t.expect(0, seg("SEWA").seq(0).no_accecn());
-    let syn_ack = seg(&flags("S.", answer)).ack(1).mss(1000).sack_permitted(true).accecn(&[1, 0, 1]);
+    let syn_ack = seg(&flags("S.", reply)).ack(1).mss(1000).sack_permitted(true).accecn(&[1, 0, 1]);
     t.inject(0, syn_ack.ecn(ecn));
     t.expect_event(ConnectionEvent::Established);
     t
 }
 
-/// The same, its handshake over: what it sends is capable.
+/// The same after the handshake: it sends ECN-capable packets.
 fn established() -> Timeline {
     let mut t = client("W", Ecn::NotEct);
     t.expect(0, seg(".W").ack(1));
@@ -61,16 +61,17 @@ fn counts(t: &Timeline) -> bool {
 }
 
 #[test]
-fn dctcp_acknowledges_each_change_at_once_and_says_how_text_arrived() {
+fn dctcp_acknowledges_each_change_at_once_with_the_state_before_it() {
     let mut t =
         Timeline::connected(&setup(EcnFeedback::Dctcp), seg("SE.").ack(1).mss(1000).sack_permitted(true));
     let text = |n: u32| seg(".").seq(1 + 1000 * n).len(1000);
     t.inject(10, text(0).ecn(Ecn::Ect0));
-    // Marked after not marked: what waits is acknowledged with the state before, then the new text.
+    // A marked segment after unmarked ones: the delayed ack is sent with the state before, then the new text
+    // is acknowledged.
     t.inject(11, text(1).ecn(Ecn::Ce));
     t.expect(11, seg(".").ack(1001));
     t.expect(11, seg("E.").ack(2001));
-    // While nothing changes, acks are delayed as ever, and each has the present state.
+    // While nothing changes, acks are delayed as usual, and each has the current state.
     t.inject(20, text(2).ecn(Ecn::Ce));
     t.inject(21, text(3).ecn(Ecn::Ce));
     t.expect(21, seg("E.").ack(4001));
@@ -79,7 +80,7 @@ fn dctcp_acknowledges_each_change_at_once_and_says_how_text_arrived() {
     t.inject(31, text(5).ecn(Ecn::Ect0));
     t.expect(31, seg("E.").ack(5001));
     t.expect(31, seg(".").ack(6001));
-    // An ack of the peer's is no text.
+    // An ack of the peer does not count.
     t.inject(40, seg(".").seq(6001).ecn(Ecn::Ce));
     t.inject(50, text(6).ecn(Ecn::Ce));
     t.expect(50, seg("E.").ack(7001));
@@ -104,7 +105,7 @@ fn receivers_count_packets_and_bytes() {
 
 #[test]
 fn marks_on_acks_are_acknowledged_three_at_a_time() {
-    // §3.2.2.5.1: without text that waits, n is 3.
+    // §3.2.2.5.1: without unacknowledged text, n is 3.
     let mut t = server();
     for at in [10, 20] {
         t.inject(at, seg(".EA").seq(1).ack(1).ecn(Ecn::Ce));
@@ -131,7 +132,7 @@ fn acks_of_acks_have_no_blocks_and_resets_have_the_counter() {
 }
 
 #[test]
-fn what_is_not_acceptable_does_not_count() {
+fn unacceptable_segments_do_not_count() {
     let mut t = server();
     t.inject(10, seg(".EA").seq(100_000).len(1000).ecn(Ecn::Ce));
     t.inject(20, seg(".EA").seq(1).len(1000).ecn(Ecn::Ect0));
@@ -170,7 +171,7 @@ fn new_marks_reduce_the_window_once_a_window() {
     assert_eq!(sent.len(), 10);
     assert!(sent.iter().skip(1).all(|(_, s)| s.options.accecn.is_none()));
     let end = |n: usize| sent[n].1.end().0 - ackclock_testkit::timeline::OURS;
-    // No mark yet: the field has its first value, which is no echo.
+    // No mark yet: the field has its initial value, which is no echo.
     t.inject(100, seg(".EA").ack(end(0)));
     assert_eq!(reductions(&t), 0);
     t.inject(101, seg(".AW").ack(end(1)));
@@ -180,7 +181,7 @@ fn new_marks_reduce_the_window_once_a_window() {
         t.inject(102 + i as u64, seg(ace).ack(end(2 + i)));
         assert_eq!(reductions(&t), 1);
     }
-    // CWR says nothing (§3.1.5): all segments have the counter.
+    // CWR has no meaning (§3.1.5): all segments have the counter.
     let more = t.take_sent();
     assert!(!more.is_empty());
     assert!(more.iter().all(|(_, s)| s.flags.0 & 0x1c0 == (Flags::AE | Flags::ECE).0), "{t}");
@@ -190,7 +191,7 @@ fn new_marks_reduce_the_window_once_a_window() {
     t.take_sent();
     t.write(1);
     t.inject(300, seg(".WE").ack(new_end));
-    assert_eq!(reductions(&t), 1, "superseded: it acknowledges nothing new");
+    assert_eq!(reductions(&t), 1, "an old ack, which acknowledges nothing new");
 }
 
 #[test]
@@ -203,7 +204,7 @@ fn a_zeroed_counter_ends_the_use_of_it() {
     t.write(5000);
     t.expect(100, seg(".EA").ecn(Ecn::NotEct));
     t.inject(110, seg(".W").ack(1989));
-    assert_eq!(reductions(&t), 0, "feedback is not answered");
+    assert_eq!(reductions(&t), 0, "the sender does not respond to feedback");
     let mut t = Timeline::new(&setup(EcnFeedback::Accurate));
     t.endpoint.connection.listen();
     t.inject(0, seg("SEWA").mss(1000));
@@ -211,14 +212,14 @@ fn a_zeroed_counter_ends_the_use_of_it() {
     t.inject(0, seg(".").seq(1).ack(1));
     t.write(10);
     t.expect(0, seg("P.EA").ecn(Ecn::NotEct));
-    // It counts for its peer all the same.
+    // It still counts for its peer.
     t.inject(10, seg(".").seq(1).ack(11).len(10).ecn(Ecn::Ce));
     t.expect(10, seg(".AW").ack(11));
 }
 
 #[test]
 fn an_option_whose_packet_is_lost_is_sent_no_more() {
-    // §3.2.3.2.2: the first text tries the path.
+    // §3.2.3.2.2: the first text tests the path.
     let mut t = established();
     t.write(988);
     t.expect(0, seg("P.EA").len(988).accecn(&[1, 0, 1]));
@@ -228,7 +229,7 @@ fn an_option_whose_packet_is_lost_is_sent_no_more() {
     assert_eq!(ack.options.accecn, None);
 }
 
-/// Marked bytes that senders with [`COUNTING`] were told of.
+/// Marked bytes that senders with [`COUNTING`] were notified of.
 static MARKED: AtomicU64 = AtomicU64::new(0);
 
 /// Reno's window, counting.
@@ -275,8 +276,8 @@ static COUNTING: Entry<dyn CongestionControl> = Entry {
 };
 
 #[test]
-fn lost_acks_are_no_marks() {
-    // The field of three bits alone could have gone round (§3.2.2.5.2); the option says that it has not.
+fn lost_acks_do_not_count_as_marks() {
+    // The field of three bits alone could have wrapped (§3.2.2.5.2); the option shows that it has not.
     for timestamps in [false, true] {
         let setup = setup(EcnFeedback::Accurate).with(|c| c.timestamps = timestamps);
         let path = Path::clean(Duration::from_millis(20));
@@ -288,7 +289,7 @@ fn lost_acks_are_no_marks() {
 }
 
 #[test]
-fn senders_learn_of_every_marked_byte_once() {
+fn senders_are_notified_of_every_marked_byte_once() {
     let mut registry = Registry::builtin();
     registry.register(&COUNTING).unwrap();
     let window = registry.choose::<dyn CongestionControl>("counting").unwrap();
@@ -301,18 +302,18 @@ fn senders_learn_of_every_marked_byte_once() {
                 }
                 let setup = setup(feedback)
                     .with(|c| (c.mss, c.timestamps, c.rcv_buf) = (1000, timestamps, 65_535))
-                    .but(|s| s.sender.window = window.clone());
+                    .with_policies(|s| s.sender.window = window.clone());
                 let paths = [Path { mark, ..path }, Path { loss: lost_acks, ..path }];
                 let plans = [Plan::send(400_000), Plan::receive()];
                 let mut pipe = Pipe::new([&setup; 2], plans, paths, 7);
-                let told_before = MARKED.load(Ordering::Relaxed);
+                let notified_before = MARKED.load(Ordering::Relaxed);
                 pipe.transfer(Instant::ZERO + Duration::from_secs(36_000));
-                let told = MARKED.load(Ordering::Relaxed) - told_before;
+                let notified = MARKED.load(Ordering::Relaxed) - notified_before;
                 let what = format!("{feedback:?}, timestamps {timestamps}, {mark}, acks lost {lost_acks}");
-                // All but the first and the last segment are of one size.
+                // All but the first and the last segment have the same size.
                 let size = if timestamps { 988 } else { 1000 };
                 let marked = pipe.fates.marked * size;
-                assert!(marked > 0 && told.abs_diff(marked) <= size, "{told} and {marked}: {what}");
+                assert!(marked > 0 && notified.abs_diff(marked) <= size, "{notified} and {marked}: {what}");
                 assert!(pipe.connection(0).stats().ecn_reductions > 0, "{what}");
             }
         }

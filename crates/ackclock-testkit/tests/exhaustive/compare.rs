@@ -1,4 +1,4 @@
-//! What a search has found: broken rules, and runs that finish later than those of their peers.
+//! The findings of a search: broken rules, and runs that finish later than those of comparable stacks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -18,8 +18,8 @@ pub enum Late {
     Median,
     /// The same stack without timestamps; by a timeout.
     WithTimestamps,
-    /// The same stack when the FIN leaves apart rather than with the last segment; by a round trip. It
-    /// carries no data, and takes no room from data.
+    /// The same stack when the FIN is sent separately rather than with the last segment; by a round trip. It
+    /// carries no data, and must not delay data.
     WithFin,
     /// The same stack without undo; by a timeout.
     WithUndo,
@@ -41,7 +41,7 @@ fn timeout(stack: &Stack) -> Duration {
 /// Later by this is later by a round trip.
 const ROUND_TRIP: Duration = Duration::from_millis(100);
 
-/// How often something was seen, and the smallest case.
+/// How often something was found, and the smallest case.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Found {
     /// How often.
@@ -54,14 +54,14 @@ pub struct Found {
 /// Orders cases: few faults, short transfers, then everything else, so that no two are alike.
 type Rank = (usize, usize, Transfer, Pattern, usize, Family);
 
-/// A run that is to be noted.
+/// A run to record.
 #[derive(Clone, Copy)]
 pub struct Case<'a> {
-    /// What was run.
+    /// The stack.
     pub stack: &'a Stack,
-    /// On what transfer.
+    /// The transfer.
     pub transfer: &'a Transfer,
-    /// With what on the path.
+    /// The faults on the path.
     pub pattern: &'a Pattern,
     /// Its number among the stacks of its family.
     pub number: usize,
@@ -85,7 +85,7 @@ impl Case<'_> {
     }
 }
 
-/// Everything that a search has found. The sum of two does not depend on their order.
+/// All findings of a search. The sum of two does not depend on their order.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Findings {
     /// Runs.
@@ -95,7 +95,7 @@ pub struct Findings {
     /// By class of pattern, recovery and comparison. Runs in which every fault of the pattern happened: the
     /// others repeat smaller patterns.
     pub late: BTreeMap<(Class, &'static str, Late, &'static str), Found>,
-    /// What [`Findings::late`] is out of.
+    /// The runs compared in [`Findings::late`].
     pub compared: BTreeMap<(Class, &'static str), u64>,
 }
 
@@ -128,7 +128,7 @@ fn join<K: Ord>(map: &mut BTreeMap<K, Found>, other: BTreeMap<K, Found>) {
 }
 
 impl Findings {
-    /// Takes in the runs of all stacks of one family, one transfer and one pattern; each recovery has `undos`
+    /// Records the runs of all stacks of one family, one transfer and one pattern; each recovery has `undos`
     /// of them in a row.
     pub fn take(
         &mut self,
@@ -177,14 +177,14 @@ impl Findings {
         }
     }
 
-    /// Takes in the run of one stack, `outcome`, and the one in which only the FIN leaves apart.
+    /// Records the run of one stack, `outcome`, and the same run with the FIN sent separately.
     pub fn take_fin(&mut self, case: &Case<'_>, outcome: &Outcome, apart: &Outcome) {
         if outcome.complete && apart.complete && done(outcome) >= done(apart) + ROUND_TRIP {
             note(&mut self.late, (case.pattern.class(), case.stack.recovery, Late::WithFin, ""), case);
         }
     }
 
-    /// Adds what another search has found.
+    /// Adds the findings of another search.
     pub fn join(&mut self, other: Self) {
         self.runs += other.runs;
         join(&mut self.broken, other.broken);
@@ -258,7 +258,7 @@ impl Findings {
     }
 }
 
-/// When the receiver had everything; never, for a run that did not get there.
+/// When the receiver had everything; FAR_FUTURE if it never had.
 fn done(outcome: &Outcome) -> Instant {
     outcome.done.unwrap_or(Instant::FAR_FUTURE)
 }

@@ -1,4 +1,4 @@
-//! Single runs that once went wrong, each by its line.
+//! Single runs that once broke a rule, each given by its line.
 
 use ackclock_policy::LossRecovery;
 use ackclock_units::{Duration, Instant};
@@ -14,8 +14,7 @@ fn done(line: &str) -> Instant {
     outcome.done.expect("a run that breaks no rule delivers everything")
 }
 
-/// The stack and the transfer of a line in two ways: the first way is no later than the second, but for a
-/// round trip.
+/// Two runs: the first finishes no later than a round trip after the second.
 fn no_later(line: &str, other: &str) {
     let (first, second) = (done(line), done(other));
     assert!(first <= second + Duration::from_millis(100), "{line}: {first:?}; {other}: {second:?}");
@@ -31,7 +30,7 @@ fn slow_start_goes_on_after_a_timeout_with_nothing_unsent() {
 }
 
 #[test]
-fn rack_declares_nothing_lost_when_f_rto_takes_a_timeout_back() {
+fn rack_declares_nothing_lost_when_f_rto_undoes_a_timeout() {
     for transfer in ["6 iw3", "10+more iw10", "14 iw10"] {
         done(&format!("rack reno every f-rto exponential no-ts | {transfer} | spike:1@1500"));
         done(&format!("rack reno delayed f-rto exponential no-ts | {transfer} | spike:2@1500"));
@@ -62,7 +61,7 @@ fn a_fin_takes_no_room_from_a_retransmission() {
 }
 
 #[test]
-fn copies_of_what_timed_out_open_no_recovery_after_an_undo() {
+fn copies_after_a_timeout_begin_no_recovery_after_an_undo() {
     for recovery in ["newreno", "tahoe"] {
         done(&format!("{recovery} reno every eifel none ts | 6 iw3 | spike:1@4000"));
         done(&format!("{recovery} reno every eifel exponential ts | 10 iw3 | spike:1@8000"));
@@ -70,8 +69,8 @@ fn copies_of_what_timed_out_open_no_recovery_after_an_undo() {
 }
 
 #[test]
-fn the_ack_that_ends_a_repair_after_a_timeout_widens_the_window_by_one_segment() {
-    // CUBIC counts bytes: the ack of everything stands for more than one segment.
+fn the_ack_that_ends_a_repair_after_a_timeout_grows_the_window_by_one_segment() {
+    // CUBIC counts bytes: the ack of everything covers more than one segment.
     for recovery in names::<dyn LossRecovery>() {
         done(&format!("{recovery} cubic delayed none exponential no-ts | 10 iw3 | ack:1 ack:2"));
         done(&format!("{recovery} cubic every none exponential no-ts | 6 iw3 | lose:1 lose:4"));

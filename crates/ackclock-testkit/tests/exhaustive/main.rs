@@ -1,8 +1,9 @@
-//! An exhaustive search over small transfers: every stack that the registry makes, with every pattern of a
-//! few lost, late and doubled packets.
+//! An exhaustive search over small transfers: every stack of registered policies, with every pattern of a few
+//! lost, late and duplicated packets.
 //!
-//! Each run is judged by rules that hold for every stack ([`checks`]), and compared with those of its peers
-//! ([`compare`]). A run that breaks a rule is named by a line, which plays it again with its timeline:
+//! Each run is checked against rules that hold for every stack ([`checks`]), and compared with the runs of
+//! similar stacks ([`compare`]). A run that breaks a rule is identified by a line, which runs it again with
+//! its timeline:
 //!
 //! ```text
 //! ACKCLOCK_REPLAY='sack reno every none exponential no-ts | 10 iw3 | lose:3 lose:6' cargo test -p ackclock-testkit --test exhaustive a_line
@@ -39,7 +40,8 @@ fn quick() -> &'static Findings {
     FOUND.get_or_init(|| search(&sweeps::quick()))
 }
 
-/// Searches on all processors, and says how far it is, past the test harness that keeps output back.
+/// Searches on all processors, and reports progress directly to stderr, which the test harness does not
+/// capture.
 fn search(sweeps: &[Sweep]) -> Findings {
     let (began, all) = (WallClock::now(), sweeps.iter().map(Sweep::runs).sum::<u64>());
     let done = Cell::new(0);
@@ -54,7 +56,7 @@ fn search(sweeps: &[Sweep]) -> Findings {
     })
 }
 
-/// Plays the run that a line names, with its timeline.
+/// Runs the case of a line, with its timeline.
 fn replay(line: &str) -> (Outcome, String) {
     let parts: Vec<_> = line.split('|').collect();
     let [stack, transfer, pattern] = parts[..] else {
@@ -92,7 +94,7 @@ fn every_rule_holds_in_every_run() {
     let found = quick();
     assert!(
         found.broken.is_empty(),
-        "of {} runs, some break rules; ACKCLOCK_REPLAY plays a line again\n{}",
+        "of {} runs, some break rules; ACKCLOCK_REPLAY runs a line again\n{}",
         found.runs,
         found.report()
     );
@@ -112,7 +114,7 @@ fn every_rule_holds_in_all_runs() {
     _ = writeln!(std::io::stdout().lock(), "{}", found.lateness());
     assert!(
         found.broken.is_empty(),
-        "of {} runs, some break rules; ACKCLOCK_REPLAY plays a line again\n{}",
+        "of {} runs, some break rules; ACKCLOCK_REPLAY runs a line again\n{}",
         found.runs,
         found.report()
     );

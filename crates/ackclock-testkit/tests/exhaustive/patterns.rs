@@ -1,8 +1,8 @@
-//! What the path does to a run, and every way in which it can.
+//! Faults of the path, and the patterns of faults to search.
 
 use std::fmt;
 
-/// One thing that the path does. Packets are counted from 1.
+/// One fault of the path. Packets are counted from 1.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Fault {
     /// The k-th transmission of data is lost.
@@ -23,18 +23,18 @@ pub enum Fault {
     LoseFin(u8),
     /// The k-th segment with the receiver's FIN is lost.
     LosePeerFin(u8),
-    /// Transmissions of data `.0` and the `.1 - 1` after it come `.2` ms late each; others overtake them.
+    /// Transmissions of data `.0` and the `.1 - 1` after it arrive `.2` ms late each; others overtake them.
     Hold(u8, u8, u16),
     /// The same of the receiver's acks.
     HoldAck(u8, u8, u16),
-    /// Everything that the sender sends from the k-th transmission of data on is held for `.1` ms and comes
+    /// Everything that the sender sends from the k-th transmission of data on is held for `.1` ms and arrives
     /// in order: a delay spike.
     Spike(u8, u16),
     /// The same of what the receiver sends from its k-th ack on.
     SpikeAck(u8, u16),
-    /// The k-th transmission of data comes twice.
+    /// The k-th transmission of data is duplicated.
     Double(u8),
-    /// The k-th ack comes twice.
+    /// The k-th ack is duplicated.
     DoubleAck(u8),
 }
 
@@ -52,11 +52,11 @@ pub enum Class {
     Losses,
     /// Lost acks, SYNs and FINs, with or without lost data.
     LostAcks,
-    /// Everything comes, in order, some of it late.
+    /// Everything arrives in order, some of it late.
     Spikes,
     /// Some packets overtake others; nothing is lost.
     Reordering,
-    /// Some packets come twice; nothing is lost or late.
+    /// Some packets are duplicated; nothing is lost or late.
     Duplicates,
     /// Some of these together.
     Mixed,
@@ -67,7 +67,7 @@ pub const CLASSES: [Class; 6] =
     [Class::Losses, Class::LostAcks, Class::Spikes, Class::Reordering, Class::Duplicates, Class::Mixed];
 
 impl Class {
-    /// What it is called.
+    /// Its name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Losses => "losses",
@@ -244,17 +244,17 @@ pub fn acks(up_to: u8) -> Vec<Fault> {
     (1..=up_to).map(Fault::LoseAck).collect()
 }
 
-/// Delay spikes on the way there.
+/// Delay spikes of data.
 pub fn spikes(up_to: u8, ms: &[u16]) -> Vec<Fault> {
     (1..=up_to).flat_map(|k| ms.iter().map(move |ms| Fault::Spike(k, *ms))).collect()
 }
 
-/// Delay spikes on the way back.
+/// Delay spikes of acks.
 pub fn ack_spikes(up_to: u8, ms: &[u16]) -> Vec<Fault> {
     (1..=up_to).flat_map(|k| ms.iter().map(move |ms| Fault::SpikeAck(k, *ms))).collect()
 }
 
-/// One packet or several late, on the way there and on the way back.
+/// One late packet or several, in both directions.
 pub fn held(up_to: u8, counts: &[u8], ms: &[u16]) -> Vec<Fault> {
     let one = |k, n, t| [Fault::Hold(k, n, t), Fault::HoldAck(k, n, t)];
     (1..=up_to)
@@ -262,7 +262,7 @@ pub fn held(up_to: u8, counts: &[u8], ms: &[u16]) -> Vec<Fault> {
         .collect()
 }
 
-/// Packets that come twice, there and back.
+/// Duplicated packets, in both directions.
 pub fn doubled(up_to: u8) -> Vec<Fault> {
     (1..=up_to).flat_map(|k| [Fault::Double(k), Fault::DoubleAck(k)]).collect()
 }

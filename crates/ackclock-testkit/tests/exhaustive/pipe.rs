@@ -15,14 +15,14 @@ use crate::transfer::Transfer;
 /// One-way delay.
 const DELAY: Duration = Duration::from_millis(50);
 
-/// A run that is longer than this has got stuck. The longest one loses fifteen copies of one segment, with
+/// A run that is longer than this is stuck. The longest one loses fifteen copies of one segment, with
 /// backoff.
 const LONGEST: Instant = Instant::from_nanos(3_600_000_000_000);
 
-/// A run with more events than this has fallen into a loop.
+/// A run with more events than this is in a loop.
 const MOST_EVENTS: u32 = 20_000;
 
-/// A packet on its way.
+/// A packet in flight.
 #[derive(Debug)]
 struct Flying {
     at: Instant,
@@ -37,23 +37,23 @@ struct Flying {
 pub struct Outcome {
     /// When the receiver had everything; `None` when that never happened.
     pub done: Option<Instant>,
-    /// Every fault of the pattern happened, and no end gave up.
+    /// Every fault of the pattern happened, and no end aborted.
     pub complete: bool,
     /// Rules that were broken.
     pub broken: Rules,
 }
 
-/// Queues that are used again by run after run.
+/// Queues reused by one run after another.
 #[derive(Debug, Default)]
 pub struct Room {
     /// To the sender, to the receiver.
     queues: [VecDeque<Flying>; 2],
-    /// The timeline, when it is wanted.
+    /// The timeline, if it is recorded.
     pub log: Option<Vec<String>>,
 }
 
 impl Room {
-    /// One that keeps the timeline of a run.
+    /// A room that records the timeline of a run.
     pub fn recording() -> Self {
         Self { log: Some(Vec::new()), ..Self::default() }
     }
@@ -94,7 +94,7 @@ struct Counts {
     fins: [u8; 2],
 }
 
-/// Plays one transfer.
+/// Runs one transfer.
 pub fn play(room: &mut Room, stack: &Stack, transfer: &Transfer, pattern: &Pattern) -> Outcome {
     room.queues.iter_mut().for_each(VecDeque::clear);
     let mut run = Run {
@@ -202,7 +202,7 @@ impl Run<'_> {
         self.serve(side);
     }
 
-    /// Lets the application act and sends what there is to send.
+    /// Lets the application act, and sends every packet that is due.
     fn serve(&mut self, side: usize) {
         self.act(side);
         let mut sent = false;
@@ -240,7 +240,7 @@ impl Run<'_> {
             _ => return,
         };
         self.ends[0].write_counted(self.now, write);
-        // Without a second write its stage is over with the first.
+        // Without a second write this stage ends with the first.
         self.stage += if self.stage == 0 && second == 0 { 2 } else { 1 };
         if self.stage == 3 || (self.stage == 2 && !self.transfer.fin_apart) {
             self.ends[0].close(self.now);
@@ -263,7 +263,7 @@ impl Run<'_> {
         let segment = &t.segment;
         let index = if side == 0 { self.index(segment) } else { None };
         if side == 1 {
-            self.judge.answering(segment);
+            self.judge.on_receiver_sends(segment);
         }
         if let Some(index) = index {
             self.judge.sending(self.now, usize::from(index), t, &self.ends[0], &mut self.room.log);
@@ -307,7 +307,7 @@ impl Run<'_> {
         }
         let offset = u64::from(segment.seq.bytes_since(iss(0) + 1));
         if !offset.is_multiple_of(SEGMENT) || u64::from(segment.len) != SEGMENT {
-            self.judge.broke(Rule::WholeSegments, self.now, &mut self.room.log);
+            self.judge.record_broken(Rule::WholeSegments, self.now, &mut self.room.log);
         }
         Some((offset / SEGMENT) as u8)
     }
@@ -377,8 +377,8 @@ impl Run<'_> {
 pub struct Fate {
     /// It is lost.
     pub lost: bool,
-    /// It comes twice.
+    /// It is duplicated.
     pub twice: bool,
-    /// It comes so much later.
+    /// Additional delay.
     pub late: Duration,
 }

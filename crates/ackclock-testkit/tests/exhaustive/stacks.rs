@@ -1,4 +1,4 @@
-//! Every stack that the registry's policies make.
+//! Every stack of the registry's policies.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -15,7 +15,7 @@ pub const SEGMENT: u64 = 1000;
 /// The estimator of all stacks.
 const ESTIMATOR: &str = "rfc6298";
 
-/// What the stacks share that are compared with each other: they differ in recovery, undo and timestamps.
+/// The policies that compared stacks share; they differ in recovery, undo and timestamps.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Family {
     /// Congestion window.
@@ -29,7 +29,7 @@ pub struct Family {
 /// One stack, used by both ends.
 #[derive(Debug)]
 pub struct Stack {
-    /// What it shares with its peers.
+    /// The policies shared with the stacks it is compared with.
     pub family: Family,
     /// Loss recovery.
     pub recovery: &'static str,
@@ -39,10 +39,10 @@ pub struct Stack {
     pub timestamps: bool,
     /// Whether SACK is in use.
     pub sack: bool,
-    /// The recovery goes by the times of transmissions (RFC 8985).
-    pub by_time: bool,
-    /// The recovery mistrusts duplicate acks of what was sent again (RFC 6582 §3.2), or tells by SACK what
-    /// arrived twice.
+    /// The recovery is time-based (RFC 8985).
+    pub time_based: bool,
+    /// The recovery ignores duplicate acks of retransmitted data (RFC 6582 §3.2), or recognises duplicates by
+    /// SACK.
     pub guarded: bool,
     /// The estimator's smallest timeout.
     pub min_rto: Duration,
@@ -53,17 +53,18 @@ pub struct Stack {
 /// A loss recovery and its parameters.
 #[derive(Debug)]
 pub struct Recovery {
-    /// What a replay line calls it: its name, or `preset:` and that of the preset whose parameters it has.
+    /// Its name in a replay line: the name of the policy, or `preset:` and that of the preset whose
+    /// parameters it has.
     pub name: &'static str,
     /// Its name in the registry.
     policy: &'static str,
     /// Parameters that differ from the defaults, as keys and values of a stack.
     sets: Vec<(String, String)>,
-    /// It goes with SACK: no preset that is made of it turns that off.
+    /// It is used with SACK: the preset does not turn SACK off.
     sack: bool,
 }
 
-/// Every recovery with its defaults; then those of the presets that set parameters of theirs.
+/// Every recovery with its defaults; then the recoveries of presets that set parameters of them.
 pub fn recoveries() -> &'static [Recovery] {
     static ALL: OnceLock<Vec<Recovery>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -119,8 +120,8 @@ pub fn names<T: Role + ?Sized>() -> Vec<&'static str> {
     T::entries(&Registry::builtin()).iter().map(|entry| entry.name).collect()
 }
 
-/// Undo rules with and without timestamps. Eifel detection works by timestamps (RFC 3522 §3.2): without, it
-/// is no undo at all.
+/// Undo rules with and without timestamps. Eifel detection needs timestamps (RFC 3522 §3.2); without them it
+/// never undoes anything.
 pub fn undos() -> Vec<(&'static str, bool)> {
     let all = names::<dyn SpuriousTimeout>();
     all.into_iter()
@@ -155,7 +156,7 @@ impl Family {
         recoveries().iter().filter(move |recovery| recovery.sets.is_empty() || self.is_standard())
     }
 
-    /// Its stacks: each recovery in turn, with each of [`undos`]. The presets' recoveries are there in the
+    /// Its stacks: each recovery in turn, with each of [`undos`]. The presets' recoveries are part of the
     /// standard families alone.
     pub fn stacks(self, initial_segs: u32) -> Vec<Stack> {
         self.recoveries()
@@ -167,7 +168,7 @@ impl Family {
 }
 
 impl Stack {
-    /// The stack of these policies; an initial window of so many segments where the window has one.
+    /// The stack of these policies; with this initial window if the window policy has one.
     pub fn new(
         family: Family,
         recovery: &Recovery,
@@ -204,12 +205,12 @@ impl Stack {
             tcp.entries().into_iter().any(|(k, value)| k == format!("recovery.{key}") && value == "true")
         };
         let careful = of_recovery("careful");
-        let by_time = sack
+        let time_based = sack
             && registry
                 .choose::<dyn LossRecovery>(recovery.policy)
                 .expect("it is the registry's")
                 .build()
-                .goes_by_time();
+                .is_time_based();
         let min_rto = registry
             .choose::<dyn RttEstimator>(ESTIMATOR)
             .expect("it is the registry's")
@@ -222,7 +223,7 @@ impl Stack {
             undo,
             timestamps,
             sack,
-            by_time,
+            time_based,
             guarded: careful || sack,
             min_rto,
             tcp,
@@ -240,13 +241,13 @@ impl Stack {
         )
     }
 
-    /// How often a SYN is sent again.
+    /// How often a SYN is retransmitted.
     pub fn syn_retries(&self) -> u32 {
         self.config.syn_retries
     }
 
     /// True where nothing but the receiver's window limits the sender (J-A16): it has no slow start and
-    /// resends everything at once.
+    /// retransmits everything at once.
     pub fn has_no_congestion_window(&self) -> bool {
         self.family.window == "receiver-only"
     }

@@ -1,4 +1,4 @@
-//! Which runs a search is made of, and how they are spread over threads.
+//! The runs of a search, and how they are distributed over threads.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,7 +20,7 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// How many runs it is made of.
+    /// The number of runs.
     pub fn runs(&self) -> u64 {
         let patterns: usize = self.transfers.iter().map(|t| (self.patterns)(t).len()).sum();
         let stacks: usize = self.families.iter().map(Family::size).sum();
@@ -28,7 +28,7 @@ impl Sweep {
     }
 }
 
-/// Late by this, ms: within a round trip, by some, by about a timeout, by more.
+/// Delays, ms: within a round trip, by several, by about a timeout, by more.
 const HELD: &[u16] = &[10, 60, 150, 500, 1000, 1500, 4000];
 const SPIKES: &[u16] = &[200, 950, 1100, 1500, 2500, 4000, 8000];
 
@@ -41,7 +41,7 @@ fn sweep(
     Sweep { name, families: families.to_vec(), transfers: transfers.to_vec(), patterns, fin_apart: false }
 }
 
-/// Transmissions that are addressed: those of the segments, and a few more that are sent again.
+/// Transmissions that faults address: those of the segments, and a few retransmissions.
 fn numbers(t: &Transfer, more: u8) -> u8 {
     t.addressed() + more
 }
@@ -88,7 +88,7 @@ fn opened_and_closed(t: &Transfer) -> Vec<Pattern> {
     [subsets(&ends, 1, 2), pairs(&subsets(&ends, 1, 1), &subsets(&by_number(numbers(t, 2)), 1, 1))].concat()
 }
 
-/// A few of everything, for stacks that differ from the standard ones in little.
+/// A few patterns of every class, for stacks that differ little from the standard ones.
 fn a_few(t: &Transfer) -> Vec<Pattern> {
     let n = numbers(t, 1);
     let tail: Vec<_> = (n.saturating_sub(4)..=n).map(Fault::Lose).collect();
@@ -150,7 +150,7 @@ pub fn quick() -> Vec<Sweep> {
     ]
 }
 
-/// Transfers of these sizes: at once and after one segment, with and without more behind, with each initial
+/// Transfers of these sizes: at once and after one segment, with and without more waiting, with each initial
 /// window.
 fn transfers(sizes: impl IntoIterator<Item = u8>, windows: &[u8]) -> Vec<Transfer> {
     let each = |n: u8, iw: u8| {
@@ -187,7 +187,7 @@ pub fn full() -> Vec<Sweep> {
     ]
 }
 
-/// Runs everything; what is found does not depend on the number of threads. `progress` is called after each
+/// Runs all sweeps; the findings do not depend on the number of threads. `progress` is called after each
 /// sweep.
 pub fn search(sweeps: &[Sweep], threads: usize, progress: &dyn Fn(&str, u64)) -> Findings {
     let mut findings = Findings::default();

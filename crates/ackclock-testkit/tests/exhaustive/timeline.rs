@@ -1,4 +1,4 @@
-//! The lines of a run that is played again.
+//! The lines of the timeline of a run.
 
 use ackclock_engine::{Connection, Transmit};
 use ackclock_units::Instant;
@@ -7,8 +7,8 @@ use ackclock_wire::{Flags, Segment};
 use crate::pipe::Fate;
 use crate::stacks::{SEGMENT, iss};
 
-/// A packet leaves. `index` is the number of its segment, from 0; `numbers` are those of the transmission and
-/// of the copy.
+/// A packet is sent. `index` is the number of its segment, from 0; `numbers` are those of the transmission
+/// and of the copy.
 pub fn sent(
     now: Instant,
     side: usize,
@@ -38,7 +38,7 @@ pub fn sent(
     format!("{:>9.4} {who} sends {what}{fin}{lost}{late}{held}{twice}", now.as_secs_f64())
 }
 
-/// The sender has taken in a packet.
+/// The sender has received a packet.
 pub fn received(now: Instant, s: &Segment, sender: &Connection) -> String {
     let ack = in_segments(s.ack.bytes_since(iss(0) + 1));
     format!(
@@ -50,12 +50,12 @@ pub fn received(now: Instant, s: &Segment, sender: &Connection) -> String {
     )
 }
 
-/// A deadline of the sender has come.
+/// A deadline of the sender has fired.
 pub fn expired(now: Instant, sender: &Connection) -> String {
     format!("{:>9.4} sender's timer{}", now.as_secs_f64(), standing(sender, now))
 }
 
-/// A number of bytes in segments, with what is over.
+/// A number of bytes as whole segments and the remaining bytes.
 fn in_segments(bytes: u32) -> String {
     let (whole, rest) = (u64::from(bytes) / SEGMENT, u64::from(bytes) % SEGMENT);
     if rest == 0 { format!("{whole}") } else { format!("{whole}+{rest}") }
@@ -73,7 +73,7 @@ fn sacks(s: &Segment) -> String {
     blocks.map(|(start, end)| format!(" sack {}-{}", start / size + 1, end.div_ceil(size))).collect()
 }
 
-/// How the sender stands.
+/// The state of the sender.
 fn standing(sender: &Connection, now: Instant) -> String {
     let (v, stats) = (sender.view(now), sender.stats());
     let window = |bytes: u64| {

@@ -15,18 +15,18 @@ pub struct Transfer {
     pub more: bool,
     /// Initial congestion window, segments.
     pub initial_segs: u8,
-    /// The application closes when everything is acknowledged, so that the FIN leaves alone; otherwise it
-    /// leaves with the last segment.
+    /// The application closes when everything is acknowledged, so that the FIN is sent alone; otherwise it is
+    /// sent with the last segment.
     pub fin_apart: bool,
     /// Milliseconds between the arrivals of segments sent at one moment.
     pub gap_ms: u8,
 }
 
-/// Segments that wait behind.
+/// Segments that wait behind the congestion window.
 const MORE: u64 = 100;
 
 impl Transfer {
-    /// So many segments written at once, with an initial window of so many.
+    /// `segments` written at once, with an initial window of `initial_segs`.
     pub const fn of(segments: u8, initial_segs: u8) -> Self {
         Self { one_first: false, segments, more: false, initial_segs, fin_apart: false, gap_ms: 0 }
     }
@@ -64,7 +64,7 @@ impl Transfer {
         ((first + second) / SEGMENT) as usize
     }
 
-    /// Segments that patterns address: those that wait behind are there to be sent, not to be lost.
+    /// Segments that patterns address: those that wait behind the congestion window are not lost.
     pub fn addressed(&self) -> u8 {
         self.segments + u8::from(self.one_first)
     }

@@ -1,5 +1,5 @@
-//! A sender beside a model of RFC 6675 that keeps a flag for each segment and counts anew at every question.
-//! The receiver tells the truth; the path loses, reorders and duplicates, in both directions.
+//! A sender compared with a model of RFC 6675 that keeps a flag for each segment and counts them for every
+//! query. The receiver follows the standards; the path loses, reorders and duplicates, in both directions.
 
 mod model;
 mod path;
@@ -13,7 +13,7 @@ use ackclock_wire::Segment;
 use self::model::{Model, Rule, SMSS, State};
 use self::path::Path;
 
-/// A sender, its model, and what lies between them and the receiver.
+/// A sender, its model, and the path to the receiver.
 struct Play {
     t: Timeline,
     m: Model,
@@ -26,7 +26,7 @@ struct Play {
 #[derive(Clone, Copy, Default, Debug)]
 struct Tally {
     acks: u32,
-    /// Acks after a timeout or while a segment of an episode that is over is missing.
+    /// Acks after a timeout, or while a segment of a finished episode is missing.
     unfollowed: u32,
     episodes: u32,
     lost: u32,
@@ -53,7 +53,7 @@ impl Play {
         self.t.endpoint.connection.view(self.t.now())
     }
 
-    /// The segments that were sent since it was last asked for.
+    /// The segments that were sent since the last call.
     fn sent(&mut self, at: u64) -> Vec<usize> {
         let sent = self.t.take_sent();
         let number = |s: &Segment| {
@@ -94,7 +94,7 @@ impl Play {
                 assert_eq!(
                     self.view().phase,
                     Phase::Loss,
-                    "no timer but that of retransmissions\n{}",
+                    "no timer but the retransmission timer\n{}",
                     self.t
                 );
                 self.m.expired();
@@ -113,7 +113,7 @@ impl Play {
         panic!("seed {} goes nowhere\n{}", self.seed, self.t);
     }
 
-    /// What an ack, or data written, should have brought about, and what it has.
+    /// Compares the effects of an ack, or of data written, with those in the model.
     fn compare(&mut self, ack: Option<Sack>, before: &SenderView, sent: &[usize]) {
         let (v, was) = (self.view(), self.m.state);
         let duplicate = ack.is_some_and(|(ack, blocks)| self.m.update(ack, blocks));
@@ -121,7 +121,7 @@ impl Play {
         if self.m.state == State::Unfollowed {
             self.tally.unfollowed += 1;
             self.m.follow(sent);
-            // §5.1: no other episode before the timeout's is over.
+            // §5.1: no other episode before the end of the timeout's.
             assert!(
                 v.phase != Phase::Recovery || self.m.una >= self.m.recovery_point,
                 "seed {}\n{}",
@@ -131,7 +131,7 @@ impl Play {
             self.m.resume(&v);
             return;
         }
-        // Step A. What tells of the end opens no other episode.
+        // Step A. An ack that ends an episode begins no other one.
         let ended = was == State::Recovery && self.m.una >= self.m.recovery_point;
         if ended {
             self.m.state = State::Calm;
@@ -145,8 +145,8 @@ impl Play {
         let mut expected = Vec::new();
         let mut cwnd = v.window.cwnd;
         if begins {
-            // Step 4.2. Of FlightSize no more than the window counts, in place of leaving out what Limited
-            // Transmit sent.
+            // Step 4.2. FlightSize counts up to the window, instead of subtracting what Limited Transmit
+            // sent.
             let flight_size = (self.m.nxt - self.m.una) as u64 * SMSS;
             cwnd = (flight_size.min(before.window.cwnd) / 2).max(2 * SMSS);
             self.m.enter(&mut expected);
@@ -163,16 +163,16 @@ impl Play {
         self.tally.holes += count(Rule::Hole);
         self.tally.rescues += count(Rule::Rescue);
         let recovers = self.m.state == State::Recovery;
-        let said = || {
+        let context = || {
             format!("seed {}: {was:?}, {ack:?}: sent {sent:?}, expected {expected:?}\n{}", self.seed, self.t)
         };
-        assert_eq!(v.phase == Phase::Recovery, recovers, "in recovery: {}", said());
-        assert!(sent.iter().eq(expected.iter().map(|(i, _)| i)), "sent: {}", said());
-        assert_eq!(v.pipe, self.m.pipe(), "pipe: {}", said());
+        assert_eq!(v.phase == Phase::Recovery, recovers, "in recovery: {}", context());
+        assert!(sent.iter().eq(expected.iter().map(|(i, _)| i)), "sent: {}", context());
+        assert_eq!(v.pipe, self.m.pipe(), "pipe: {}", context());
         if begins {
-            assert_eq!((v.window.cwnd, v.window.ssthresh), (cwnd, cwnd), "window: {}", said());
+            assert_eq!((v.window.cwnd, v.window.ssthresh), (cwnd, cwnd), "window: {}", context());
         } else if recovers || ended {
-            assert_eq!(v.window, before.window, "the window is held: {}", said());
+            assert_eq!(v.window, before.window, "the window is held: {}", context());
         }
         self.m.suspend();
     }
@@ -192,7 +192,7 @@ fn a_sender_does_what_rfc_6675_says() {
         all.rescues += tally.rescues;
         all.limited += tally.limited;
     }
-    // Nothing of it is rare.
+    // No case is rare.
     assert!(all.unfollowed * 4 < all.acks && all.episodes > 1000 && all.lost > 1000, "{all:?}");
     assert!(all.holes > 50 && all.rescues > 50 && all.limited > 1000, "{all:?}");
 }

@@ -1,4 +1,4 @@
-//! RFC 6675's sender in the plainest way.
+//! A simple model of RFC 6675's sender.
 
 use ackclock_policy::{Phase, SenderView};
 
@@ -7,7 +7,7 @@ pub const SMSS: u64 = 1000;
 /// DupThresh (RFC 6675 §2).
 const DUP_THRESH: usize = 3;
 
-/// Why a segment goes out: the rule of NextSeg() (RFC 6675 §4).
+/// Why a segment is sent: the rule of NextSeg() (RFC 6675 §4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rule {
     Lost,
@@ -21,15 +21,13 @@ pub enum State {
     Calm,
     Recovery,
     /// After a timeout, where §5.1 leaves the choice to the sender, until what was outstanding then is
-    /// acknowledged. While a segment is missing that an episode which is over resent: step 4.3 would have it
-    /// resent in the next one, the engine waits for the copy that is under way. And where an episode ends
-    /// with the next segment lost already: the engine opens another on the next ack with SACKs, whether these
-    /// are news or not.
+    /// acknowledged. While a segment is missing that a finished episode retransmitted: step 4.3 would
+    /// retransmit it in the next episode, the engine waits for the copy in flight. And where an episode ends
+    /// with the next segment lost already: the engine begins another on the next ack with SACKs, new or not.
     Unfollowed,
 }
 
-/// What RFC 6675 asks a sender to know. Segments are numbered from 0; each bound is one past the last segment
-/// meant.
+/// The state of a sender in RFC 6675. Segments are numbered from 0; each bound is one past the last segment.
 pub struct Model {
     /// HighACK.
     pub una: usize,
@@ -43,7 +41,7 @@ pub struct Model {
     pub recovery_point: usize,
     pub dup_acks: usize,
     pub state: State,
-    /// By which rule a segment was resent last.
+    /// The rule by which a segment was last retransmitted.
     pub resent: Vec<Option<Rule>>,
     pub rwnd: u64,
 }
@@ -66,8 +64,8 @@ impl Model {
         }
     }
 
-    /// Update() of §4, and what §5 has before its steps. True for a duplicate acknowledgment (§2: one that
-    /// tells of SACKed data that was not known, whatever else it tells).
+    /// Update() of §4, and the part of §5 before its steps. True for a duplicate acknowledgment (§2: one with
+    /// new SACK information, with or without new data).
     pub fn update(&mut self, ack: usize, blocks: &[(usize, usize)]) -> bool {
         if ack > self.una {
             (self.una, self.dup_acks) = (ack, 0);
@@ -96,9 +94,9 @@ impl Model {
         SMSS * self.missing().map(|i| u64::from(!self.is_lost(i)) + u64::from(i < self.high_rxt)).sum::<u64>()
     }
 
-    /// What the engine counts: besides, one of each segment that was resent by rule 4, which leaves HighRxt
-    /// behind, until IsLost() holds for it, and one of each that was resent by rule 3 and for which IsLost()
-    /// has come to hold.
+    /// What the engine counts: in addition one for each segment retransmitted by rule 4, which does not move
+    /// HighRxt, until IsLost() holds for it, and one for each segment retransmitted by rule 3 for which
+    /// IsLost() holds by now.
     pub fn pipe(&self) -> u64 {
         let besides = |i: usize| match self.resent[i] {
             Some(Rule::Rescue) => !self.is_lost(i),
@@ -108,13 +106,13 @@ impl Model {
         self.set_pipe() + SMSS * self.missing().filter(|i| besides(*i)).count() as u64
     }
 
-    /// New data is there and the receiver has room for it.
+    /// There is new data and the receiver has room for it.
     fn has_new(&self) -> bool {
         self.nxt < self.written && (self.nxt + 1 - self.una) as u64 * SMSS <= self.rwnd
     }
 
-    /// §4 NextSeg(). Rule 4 leaves open whether it may send what was resent in this episode; the engine's
-    /// does not.
+    /// §4 NextSeg(). Rule 4 does not say whether it may send what was retransmitted in this episode; the
+    /// engine does not.
     fn next_seg(&self) -> Option<(usize, Rule)> {
         let covered = (self.una..self.nxt).rfind(|i| self.sacked[*i]);
         let hole = |i: &usize| *i >= self.high_rxt && covered.is_some_and(|top| *i < top);
@@ -143,7 +141,7 @@ impl Model {
         }
     }
 
-    /// §5 step C: what may be sent now, within `cwnd`.
+    /// §5 step C: the segments that may be sent now, within `cwnd`.
     pub fn repair(&mut self, cwnd: u64, out: &mut Vec<(usize, Rule)>) {
         let mut pipe = self.pipe();
         while cwnd >= pipe + SMSS
@@ -155,8 +153,8 @@ impl Model {
         }
     }
 
-    /// Step 3.3, with the same measure on any other ack: RFC 5681 has FlightSize there, which SACKs do not
-    /// lessen.
+    /// Step 3.3, with the same measure for any other ack: RFC 5681 uses FlightSize there, which SACKs do not
+    /// reduce.
     pub fn send_new(&mut self, cwnd: u64, out: &mut Vec<(usize, Rule)>) {
         while cwnd >= self.pipe() + SMSS && self.has_new() {
             out.push((self.nxt, Rule::New));
@@ -188,7 +186,7 @@ impl Model {
         self.nxt = sent.iter().fold(self.nxt, |nxt, i| nxt.max(i + 1));
     }
 
-    /// An episode is over while something that it resent is missing.
+    /// An episode has ended while data that it retransmitted is missing.
     pub fn suspend(&mut self) {
         if self.state == State::Calm {
             self.high_rxt = self.una;
@@ -198,7 +196,7 @@ impl Model {
         }
     }
 
-    /// All that is outstanding was sent once, after the last episode.
+    /// Everything outstanding was sent once, after the last episode.
     pub fn resume(&mut self, v: &SenderView) {
         let calm = matches!(v.phase, Phase::Open | Phase::Disorder) && !self.is_lost(self.una);
         if calm && v.pipe == (self.missing().count() as u64) * SMSS {

@@ -1,17 +1,17 @@
-//! A receiver that tells the truth, and a path that does not keep its promises.
+//! A receiver that follows the standards, and a path that loses, reorders and duplicates.
 
 use ackclock_units::Rng;
 
 /// SACK blocks: first segment, and one past the last.
 pub type Blocks = Vec<(usize, usize)>;
 
-/// The receiver, and what is under way in both directions.
+/// The receiver, and the packets in flight in both directions.
 pub struct Path {
     rng: Rng,
     got: Vec<bool>,
     /// Segments as they arrived, the last one last.
     recent: Vec<usize>,
-    /// Data by the moment of its arrival, then by its order of sending.
+    /// Data by time of arrival, then by order of sending.
     data: Vec<(u64, u64, usize)>,
     acks: Vec<(u64, u64, usize, Blocks)>,
     count: u64,
@@ -41,14 +41,14 @@ impl Path {
         for _ in 0..1 + u64::from(self.rng.chance(self.duplicate)) {
             self.count += 1;
             if !self.rng.chance(self.loss) {
-                // The sender's own link keeps segments apart.
+                // The sender's own link spaces segments.
                 let at = now + self.delay() + self.count % 3;
                 self.data.push((at, self.count, i));
             }
         }
     }
 
-    /// A segment arrives and is answered at once, up to four blocks, the newest first (RFC 2018 §4).
+    /// A segment arrives and elicits an ack at once, with up to four blocks, the newest first (RFC 2018 §4).
     fn arrive(&mut self, at: u64, i: usize) {
         let again = std::mem::replace(&mut self.got[i], true);
         let ack = self.got.iter().position(|got| !got).unwrap_or(self.got.len());
@@ -75,7 +75,7 @@ impl Path {
         }
     }
 
-    /// The next ack to arrive, when everything before has happened.
+    /// The next ack to arrive, after all events before it.
     pub fn next_ack(&mut self, until: u64) -> Option<(u64, usize, Blocks)> {
         loop {
             let data = self.data.iter().min().copied();

@@ -93,7 +93,7 @@ rule(
         f"{BACKOFF}::multipliers_of_tcp_star",
         f"{BACKOFF}::after_seven_timeouts_the_value_stays",
         f"{KIT}/clocks.rs::karn_keeps_the_backed_off_timeout_until_a_valid_sample",
-        f"{KIT}/opening.rs::without_backoff_a_syn_is_sent_again_at_even_intervals",
+        f"{KIT}/opening.rs::without_backoff_a_syn_is_retransmitted_at_even_intervals",
     ],
     points=multipliers,
     choices={
@@ -107,14 +107,14 @@ rule(
     "FreeBSD's SYN schedule",
     "backoff freebsd-syn",
     "stack sack+freebsd-syn",
-    tests=[f"{BACKOFF}::freebsd_spares_five_syns"],
+    tests=[f"{BACKOFF}::freebsd_does_not_back_off_the_first_five_syns"],
 )
 rule(
     "B-A4",
     "Implicit packet conservation",
     "command run",
     tests=[
-        f"{KIT}/instruments.rs::every_retransmission_that_was_not_needed_is_seen_by_the_receiver",
+        f"{KIT}/instruments.rs::every_spurious_retransmission_is_counted_by_the_receiver",
         f"{SIM}/src/tests/truth.rs::a_copy_is_needed_when_a_part_of_it_was_dropped",
         f"{SIM}/src/tests/truth.rs::what_is_acknowledged_is_forgotten",
     ],
@@ -142,7 +142,7 @@ rule(
     "option syn_retries(4)",
     "formula syn-rejection",
     tests=[
-        f"{KIT}/opening.rs::a_syn_is_sent_again_with_doubled_intervals_until_its_retries_end",
+        f"{KIT}/opening.rs::a_syn_is_retransmitted_with_doubled_intervals_up_to_its_limit",
         "crates/ackclock-engine/tests/transfer.rs::an_unanswered_syn_is_given_up_after_its_retries",
     ],
     choices={"N": "SYNs sent in all: 3 are two retries, 5 are four"},

@@ -18,7 +18,7 @@ ROUNDS = 8
         "where it comes from": "the backoff policy that simulations run",
     },
     points_at=["backoff freebsd-syn", "item B-A3"],
-    tests=["crates/ackclock-policy/src/backoff/tests.rs::freebsd_spares_five_syns"],
+    tests=["crates/ackclock-policy/src/backoff/tests.rs::freebsd_does_not_back_off_the_first_five_syns"],
 )
 def reproduce(setting: Setting) -> Outcome:
     """Timeouts of SYNs and of data, from the policy."""

@@ -42,7 +42,7 @@ rule(
         f"{ESTIMATOR}/jacobson88.rs::a_tick_counts_samples_and_sets_a_floor",
         f"{ESTIMATOR}/tests.rs::lite_is_jacobsons_timer_on_a_clock",
         f"{POLICY}/timer/restart_on_ack.rs::it_follows_rfc_6298",
-        f"{POLICY}/timer/restart_on_ack.rs::a_fast_retransmission_restarts_it_where_that_is_asked_for",
+        f"{POLICY}/timer/restart_on_ack.rs::a_fast_retransmit_restarts_it_if_configured",
     ],
 )
 rule(
@@ -53,7 +53,7 @@ rule(
     tests=[
         f"{KIT}/clocks.rs::karn_keeps_the_backed_off_timeout_until_a_valid_sample",
         f"{KIT}/options.rs::without_timestamps_a_retransmitted_segment_gives_no_sample",
-        f"{KIT}/options.rs::timestamps_tell_a_retransmission_from_its_original",
+        f"{KIT}/options.rs::timestamps_distinguish_a_retransmission_from_its_original",
         f"{POLICY}/backoff/tests.rs::the_ceiling_is_240_seconds_and_never_below_the_timeout",
         f"{POLICY}/backoff/tests.rs::doubling_stops_at_64_times_or_at_240_seconds",
     ],
@@ -90,7 +90,7 @@ rule(
         f"{ESTIMATOR}/jacobson88.rs::the_lite_timer_rises_when_the_rtt_falls",
         f"{ESTIMATOR}/tests.rs::maxima_ends_and_margins_of_a_cycle",
         f"{POLICY}/replay/tests.rs::a_loss_costs_the_age_as_well_where_every_ack_restarts",
-        f"{POLICY}/timer/heartbeat.rs::a_heartbeat_takes_a_tick_off_at_once",
+        f"{POLICY}/timer/heartbeat.rs::the_next_tick_of_a_heartbeat_counts",
     ],
 )
 rule(
@@ -98,7 +98,7 @@ rule(
     "Heartbeat timer",
     "timer restart-on-ack(heartbeat=500ms)",
     "timer precise(heartbeat=500ms)",
-    tests=[f"{POLICY}/timer/heartbeat.rs::a_heartbeat_takes_a_tick_off_at_once"],
+    tests=[f"{POLICY}/timer/heartbeat.rs::the_next_tick_of_a_heartbeat_counts"],
     choices={
         "cost": "no pass over all connections: a deadline lies on a tick of the clock, in the one queue of "
         "events"
@@ -130,12 +130,12 @@ rule(
     tests=[
         f"{ESTIMATOR}/eifel_agg.rs::{name}"
         for name in (
-            "a_cycle_takes_its_part",
+            "a_cycle_lowers_the_factor_by_k",
             "a_spurious_timeout_halves_the_distance_from_one",
             "the_largest_window_is_learnt",
         )
     ]
-    + [f"{ESTIMATOR}/tests.rs::the_factor_trains_itself_on_spurious_timeouts"],
+    + [f"{ESTIMATOR}/tests.rs::the_factor_rises_with_spurious_timeouts"],
     choices={
         "first AGG": "1",
         "order": "a spurious timeout raises AGG before the sample lowers it",
@@ -150,7 +150,7 @@ rule(
     "stack sack+eifel",
     tests=[
         f"{POLICY}/undo/tests.rs::timestamps_decide_for_eifel_at_the_first_ack_of_new_data",
-        f"{POLICY}/undo/tests.rs::the_window_comes_back",
+        f"{POLICY}/undo/tests.rs::the_window_is_restored",
         f"{ENGINE}/undo.rs::a_delay_spike_costs_one_retransmission_and_no_window",
         f"{ENGINE}/undo.rs::without_undo_the_same_spike_costs_a_window",
         f"{ENGINE}/undo.rs::a_real_loss_is_repaired_as_before",

@@ -68,7 +68,7 @@ rule(
     "item I-X7",
     tests=[
         f"{APPLICATION}::packets_in_a_bulk_flow_are_poisson",
-        f"{APPLICATION}::a_response_begins_as_the_packet_leaves_or_as_it_is_typed",
+        f"{APPLICATION}::a_response_time_begins_when_the_packet_is_sent_or_typed",
         "tests/test_responses.py::test_a_mark_falls_on_the_packet_that_is_sent_next",
         f"{HERE}::test_marks_favour_the_packets_after_a_silence",
     ],

@@ -62,7 +62,7 @@ def packets(run: Run) -> Responses:
     points_at=["application backlogged(think=1s)"],
     tests=[
         "crates/ackclock-policy/src/application/tests.rs::packets_in_a_bulk_flow_are_poisson",
-        "crates/ackclock-policy/src/application/tests.rs::a_response_begins_as_the_packet_leaves_or_as_it_is_typed",
+        "crates/ackclock-policy/src/application/tests.rs::a_response_time_begins_when_the_packet_is_sent_or_typed",
         "tests/test_responses.py::test_a_mark_falls_on_the_packet_that_is_sent_next",
     ],
 )

@@ -158,7 +158,7 @@ rule(
     tests=[
         f"{POLICY}/backoff/tests.rs::multipliers_of_tcp_star",
         f"{POLICY}/backoff/tests.rs::doubling_stops_at_64_times_or_at_240_seconds",
-        f"{KIT}/clocks.rs::data_is_sent_again_with_doubled_timeouts_until_given_up",
+        f"{KIT}/clocks.rs::data_is_retransmitted_with_doubled_timeouts_until_the_connection_is_aborted",
     ],
     points=doubling,
     choices={
@@ -243,7 +243,7 @@ rule(
             "every_second_full_segment_is_acknowledged_at_once",
         )
     ]
-    + [f"{KIT}/options.rs::an_old_receiver_lets_what_is_out_of_order_wait_for_its_clock"],
+    + [f"{KIT}/options.rs::an_old_receiver_delays_acks_of_out_of_order_segments"],
     choices={"200 ms timer": "4.3BSD's is free-running (the fast timer)"},
 )
 rule(

@@ -44,7 +44,7 @@ rule(
     "stack reno+stretch-acks(4)",
     tests=[
         f"{POLICY}/ack/tests.rs::every_second_full_segment_is_acknowledged_at_once",
-        f"{KIT}/clocks.rs::every_second_full_segment_is_acknowledged_at_once_and_the_last_one_after_a_while",
+        f"{KIT}/clocks.rs::every_second_full_segment_is_acknowledged_at_once_and_the_last_one_delayed",
         f"{KIT}/clocks.rs::gaps_and_their_filling_are_acknowledged_at_once",
         f"{POLICY}/ack/tests.rs::a_broken_receiver_stretches_its_acks",
     ],
@@ -58,7 +58,7 @@ rule(
     "window reno(keep_ssthresh=true)",
     "stack tahoe",
     tests=[
-        f"{RECOVERY}::the_third_duplicate_resends_the_first_segment",
+        f"{RECOVERY}::the_third_duplicate_retransmits_the_first_segment",
         f"{WINDOW}::reductions",
         f"{ENGINE}/stacks.rs::one_loss_is_repaired_by_fast_retransmit",
     ],
@@ -73,8 +73,8 @@ rule(
     "recovery reno(dup_thresh=3)",
     "stack reno",
     tests=[
-        f"{RECOVERY}::the_third_duplicate_resends_the_first_segment",
-        f"{RECOVERY}::a_partial_ack_ends_renos_recovery_and_names_newrenos_next_hole",
+        f"{RECOVERY}::the_third_duplicate_retransmits_the_first_segment",
+        f"{RECOVERY}::a_partial_ack_ends_renos_recovery_and_retransmits_newrenos_next_hole",
         f"{ENGINE}/stacks.rs::several_losses_in_a_window_tell_the_recoveries_apart",
     ],
     choices={
@@ -89,8 +89,8 @@ rule(
     "stack newreno",
     tests=[
         f"{RECOVERY}::further_duplicates_clock_out_new_data",
-        f"{RECOVERY}::a_partial_ack_ends_renos_recovery_and_names_newrenos_next_hole",
-        f"{RECOVERY}::careful_newreno_does_not_take_its_own_resent_data_for_a_loss",
+        f"{RECOVERY}::a_partial_ack_ends_renos_recovery_and_retransmits_newrenos_next_hole",
+        f"{RECOVERY}::careful_newreno_infers_no_loss_from_its_own_retransmissions",
         f"{ENGINE}/stacks.rs::several_losses_in_a_window_tell_the_recoveries_apart",
     ],
 )
@@ -100,9 +100,9 @@ rule(
     "recovery sack(dup_thresh=3)",
     "stack sack",
     tests=[
-        f"{RECOVERY}::three_discontiguous_ranges_mean_a_loss",
-        f"{RECOVERY}::more_than_two_segments_sacked_mean_a_loss",
-        f"{RECOVERY}::holes_are_resent_in_order_as_pipe_allows",
+        f"{RECOVERY}::three_discontiguous_ranges_indicate_a_loss",
+        f"{RECOVERY}::more_than_two_segments_sacked_indicate_a_loss",
+        f"{RECOVERY}::holes_are_retransmitted_in_order_as_pipe_allows",
         f"{ENGINE}/stacks.rs::several_losses_in_a_window_tell_the_recoveries_apart",
     ],
     choices={
@@ -117,8 +117,8 @@ rule(
     "recovery fack(adjustment=halve, each_hole=false, lost_retransmissions=ignore)",
     "stack fack",
     tests=[
-        f"{FACK_TESTS}::the_forward_most_sack_opens_recovery",
-        f"{FACK_TESTS}::holes_count_as_gone_before_they_are_resent",
+        f"{FACK_TESTS}::the_forward_most_sack_begins_recovery",
+        f"{FACK_TESTS}::holes_have_left_the_network_before_they_are_retransmitted",
         f"{HALVING}::several_holes_are_repaired_in_one_episode",
     ],
     choices={
@@ -135,12 +135,12 @@ rule(
     "stack fack-rh",
     tests=[
         f"{HALVING}::the_window_after_the_round_trip_is_half_of_what_was_not_lost",
-        f"{HALVING}::one_loss_is_repaired_without_losing_the_clock",
+        f"{HALVING}::one_loss_is_repaired_without_losing_the_ack_clock",
         f"{HALVING}::three_packets_are_enough_for_rate_halving_and_four_for_the_others",
         f"{HALVING}::reordering_below_the_threshold_costs_nothing",
         f"{HALVING}::an_echo_and_a_loss_of_one_window_reduce_it_once",
         f"{HALVING}::a_timeout_in_the_round_trip_begins_from_one_segment",
-        f"{FACK_TESTS}::a_segment_leaves_for_every_two_acks_and_a_new_one_before_the_first_retransmission",
+        f"{FACK_TESTS}::a_segment_is_sent_for_every_two_acks_and_new_data_before_the_first_retransmission",
         f"{FACK_TESTS}::lost_acks_do_not_count_as_lost_segments",
         f"{FACK_TESTS}::reordering_that_goes_on_halves_once_per_hole",
         f"{FACK_TESTS}::any_losses_of_a_window_bring_it_to_half_of_the_rest",
@@ -161,8 +161,8 @@ rule(
     "recovery fack(each_hole=false)",
     tests=[
         f"{HALVING}::a_hole_waits_for_three_segments_above_it",
-        f"{FACK_TESTS}::holes_count_as_gone_before_they_are_resent",
-        f"{POLICY}/recovery/holes.rs::three_later_segments_make_a_hole_a_loss",
+        f"{FACK_TESTS}::holes_have_left_the_network_before_they_are_retransmitted",
+        f"{POLICY}/recovery/holes.rs::a_hole_with_three_segments_sacked_above_is_lost",
     ],
     choices={
         "three later segments": "counted as RFC 6675 counts them: three ranges, or more bytes than two "
@@ -177,7 +177,7 @@ rule(
     "recovery sack(lost_retransmissions=reduce)",
     tests=[
         f"{HALVING}::a_lost_retransmission_is_found_without_the_timer",
-        f"{FACK_TESTS}::a_lost_retransmission_is_resent_after_three_segments_sent_later",
+        f"{FACK_TESTS}::a_lost_retransmission_is_retransmitted_after_three_segments_sent_later",
     ],
     choices={
         "the rule": "lost when three segments sent for the first time after the retransmission are SACKed "

@@ -7,7 +7,7 @@ pub(super) struct Average {
     value: f64,
     w_q: f64,
     mean_packet_time: Duration,
-    /// When the link ran or will run out of packets; `None` while packets wait.
+    /// When the link became or will become idle; `None` while packets wait.
     idle_since: Option<Instant>,
 }
 
@@ -20,14 +20,14 @@ impl Average {
         self.value
     }
 
-    /// Takes in the queue's length as an arriving packet finds it.
+    /// Updates the average with the queue's length at the arrival of a packet.
     pub(super) fn on_arrival(&mut self, length: f64, now: Instant) -> f64 {
         match self.idle_since {
-            // As if that many mean packets had arrived to an empty queue while the link idled.
+            // As if that many packets of mean size had arrived at an empty queue while the link was idle.
             Some(since) if now > since => {
                 let m = now.since(since).as_nanos() as f64 / self.mean_packet_time.as_nanos().max(1) as f64;
                 self.value *= libm::pow(1.0 - self.w_q, m);
-                // What has been accounted for is not counted again if this packet is dropped.
+                // This idle time is not counted again if the packet is dropped.
                 self.idle_since = Some(now);
             }
             _ => self.value += self.w_q * (length - self.value),
@@ -40,7 +40,7 @@ impl Average {
     }
 
     pub(super) fn on_empty(&mut self, at: Instant) {
-        // Asking an empty queue again does not restart its idle time.
+        // A queue that is empty already keeps its idle time.
         self.idle_since.get_or_insert(at);
     }
 }

@@ -9,9 +9,11 @@ mod tests;
 use ackclock_units::{Duration, Instant, Rate, Rng};
 
 use self::average::Average;
-use self::probability::{Drops, Verdict};
+use self::probability::{DropVerdict, Drops};
 use super::fifo::Fifo;
-use crate::{Admit, Backlog, Ecn, Entry, Param, Params, Policy, Probe, QueueDiscipline, QueueSize, Queued};
+use crate::{
+    Admit, Backlog, Ecn, Entry, Param, Params, Policy, PrivateState, QueueDiscipline, QueueSize, Queued,
+};
 
 #[derive(Debug)]
 struct Red {
@@ -33,8 +35,8 @@ impl Red {
         let target = p.duration("target_delay");
         if !target.is_zero() {
             // Floyd, Gummadi & Shenker 2001, section 4: half of the target as the lower threshold (5 packets
-            // at least), three times that as the upper one, and a weight that forgets within a second's worth
-            // of packets. A delay is a number of bytes, so bytes are counted.
+            // at least), three times that as the upper one, and a weight with a time constant of one second's
+            // worth of packets. A delay is a number of bytes, so bytes are counted.
             let lower = (link_rate.bytes_in(target) as f64 / 2.0).max(5.0 * mean_packet);
             (min_th, max_th) = (QueueSize::Bytes(lower as u64), QueueSize::Bytes((3.0 * lower) as u64));
             let packets_per_second = link_rate.bits_per_sec() as f64 / (8.0 * mean_packet);
@@ -52,8 +54,7 @@ impl Red {
             average: Average::new(w_q, link_rate.time_to_send(mean_packet as u64)),
             drops: Drops {
                 min_th: threshold(min_th),
-                // An upper threshold at or below the lower one leaves no room between them: the probability
-                // then jumps at once.
+                // With an upper threshold at or below the lower one the probability jumps at the lower one.
                 max_th: threshold(max_th).max(threshold(min_th)),
                 max_p: p.ratio("max_p"),
                 gentle: p.flag("gentle"),
@@ -76,9 +77,9 @@ impl Policy for Red {
         "red"
     }
 
-    fn probe(&self, probe: &mut Probe) {
-        probe.number("average", self.average.value());
-        probe.number("max_p", self.drops.max_p);
+    fn private_state(&self, state: &mut PrivateState) {
+        state.number("average", self.average.value());
+        state.number("max_p", self.drops.max_p);
     }
 }
 
@@ -96,9 +97,9 @@ impl QueueDiscipline for Red {
         // RFC 3168 section 7: a mark replaces the early drop; above the highest threshold packets are
         // dropped, marked or not.
         let admit = match verdict {
-            Verdict::Pass => Admit::Take,
-            Verdict::Early if self.ecn && p.ecn != Ecn::NotEct => Admit::Mark,
-            Verdict::Early | Verdict::Forced => return Admit::Drop { early: true },
+            DropVerdict::Pass => Admit::Take,
+            DropVerdict::Early if self.ecn && p.ecn != Ecn::NotEct => Admit::Mark,
+            DropVerdict::Early | DropVerdict::Forced => return Admit::Drop { early: true },
         };
         self.average.on_queued();
         self.queue.push(p.bytes);
@@ -130,41 +131,46 @@ pub const ENTRY: Entry<dyn QueueDiscipline> = Entry {
             "limit",
             QueueSize::Packets(50),
             40,
-            "most that is queued, the packet in service not counted",
+            "capacity, not counting the packet being transmitted",
         ),
         Param::queue(
             "min_th",
             QueueSize::Packets(5),
             40,
-            "average queue below which nothing is dropped; its unit is what the average counts",
+            "average queue below which nothing is dropped; the average is counted in its unit",
         ),
         Param::queue(
             "max_th",
             QueueSize::Packets(15),
             40,
-            "average queue at which the probability has reached max_p",
+            "average queue at which the drop probability reaches max_p",
         ),
         Param::ratio("max_p", 0.1, 0.0..=1.0, "drop probability at max_th"),
         Param::ratio("w_q", 0.002, 1e-9..=1.0, "weight of the present queue in the average"),
         Param::flag(
             "gentle",
             true,
-            "let the probability rise from max_p to 1 between max_th and twice max_th",
+            "raise the probability from max_p to 1 between max_th and twice max_th, rather than at max_th",
         ),
-        Param::flag("wait", true, "wait between drops, which spaces them more evenly"),
+        Param::flag(
+            "wait",
+            true,
+            "keep a least number of packets between drops, which spaces them more \
+                                   evenly",
+        ),
         Param::flag("ecn", false, "mark ECN-capable packets instead of dropping them early"),
         Param::flag("byte_mode", false, "scale the probability by a packet's size over mean_packet"),
         Param::bytes(
             "mean_packet",
             500,
             1..=65_535,
-            "mean packet size: for the idle time, byte mode and thresholds in the other unit",
+            "mean packet size, for the idle time, byte mode and thresholds given in the other unit",
         ),
         Param::rate(
             "link_rate",
             Rate::from_bits_per_sec(10_000_000),
             Rate::from_bits_per_sec(1)..=Rate::from_bits_per_sec(1_000_000_000_000_000),
-            "rate of the link behind it, for the idle time; a scenario fills it in",
+            "rate of the link, for the idle time; a scenario sets it",
         ),
         Param::flag(
             "adaptive",
@@ -175,8 +181,8 @@ pub const ENTRY: Entry<dyn QueueDiscipline> = Entry {
             "target_delay",
             Duration::ZERO,
             Duration::ZERO..=Duration::from_secs(100),
-            "average queueing delay to aim at: sets the thresholds and w_q from link_rate, and adapts max_p; \
-             0s for none",
+            "target of the average queueing delay: sets the thresholds and w_q from link_rate, and adapts \
+             max_p; 0s for none",
         ),
     ],
     build: |p| Box::new(Red::new(p)),

@@ -3,17 +3,17 @@ use ackclock_units::{Duration, Instant, Rng};
 /// Interval of adaptation (Floyd, Gummadi & Shenker 2001, section 3).
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// What is to happen to an arriving packet.
+/// What to do with an arriving packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Verdict {
+pub(super) enum DropVerdict {
     Pass,
-    /// Chosen at random: may be marked instead.
+    /// Drop at random; the packet may be marked instead.
     Early,
     /// The average is above the highest threshold.
     Forced,
 }
 
-/// From the average queue to a verdict.
+/// The drop decision, from the average queue.
 #[derive(Debug)]
 pub(super) struct Drops {
     pub(super) min_th: f64,
@@ -60,7 +60,7 @@ impl Drops {
             false if spread < 1.0 => p / (1.0 - spread),
             _ => 1.0,
         };
-        // The counter says that a drop is due; the size still decides on whom it falls (I-F12b).
+        // The counter makes a drop due; the packet's size still decides whether this one is dropped (I-F12b).
         let scaled = match self.byte_mode {
             Some(mean) if p < 1.0 => p * f64::from(bytes) / mean,
             _ => p,
@@ -68,15 +68,15 @@ impl Drops {
         scaled.min(1.0)
     }
 
-    pub(super) fn judge(&mut self, average: f64, bytes: u32, rng: &mut Rng) -> Verdict {
+    pub(super) fn judge(&mut self, average: f64, bytes: u32, rng: &mut Rng) -> DropVerdict {
         let p = self.base(average);
         if average < self.min_th {
             self.count = None;
-            return Verdict::Pass;
+            return DropVerdict::Pass;
         }
         if p >= 1.0 {
             self.restart();
-            return Verdict::Forced;
+            return DropVerdict::Forced;
         }
         match &mut self.count {
             Some(n) => {
@@ -89,10 +89,10 @@ impl Drops {
             }
         }
         if !rng.chance(self.uniformised(p, bytes)) {
-            return Verdict::Pass;
+            return DropVerdict::Pass;
         }
         self.restart();
-        Verdict::Early
+        DropVerdict::Early
     }
 
     /// A packet was dropped or marked: counting starts again.
@@ -101,8 +101,8 @@ impl Drops {
         self.count_bytes = 0.0;
     }
 
-    /// Moves `max_p` so that the average comes to lie midway between the thresholds; at most one step for
-    /// each arriving packet.
+    /// Adapts `max_p` so that the average moves midway between the thresholds; at most one step for each
+    /// arriving packet.
     pub(super) fn adapt(&mut self, average: f64, now: Instant) {
         if !self.adaptive || now.since(self.adapted_at) < INTERVAL {
             return;

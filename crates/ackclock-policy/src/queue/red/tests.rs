@@ -108,7 +108,7 @@ fn gaps_between_drops_are_uniform_with_the_mean_that_the_probability_gives() {
         let (mut gap, mut gaps) = (0, Vec::new());
         while gaps.len() < 20_000 {
             gap += 1;
-            if d.judge(10.0, 500, &mut rng) == Verdict::Early {
+            if d.judge(10.0, 500, &mut rng) == DropVerdict::Early {
                 gaps.push(gap);
                 gap = 0;
             }

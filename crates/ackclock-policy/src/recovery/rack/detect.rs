@@ -1,22 +1,24 @@
 use ackclock_units::{Duration, Instant, SeqNumber, SeqRange};
 
 use super::min_rtt::MinRtt;
-use super::resent::Resent;
-use crate::{AckInfo, Deliveries, Param, Params, Phase, Probe, Scoreboard, SenderView, Transmission};
+use super::retransmitted::Retransmitted;
+use crate::{
+    AckInfo, Deliveries, Param, Params, Phase, PrivateState, ScoreboardView, SenderView, Transmission,
+};
 
-/// RACK (RFC 8985 §6): a segment is lost when one sent later has arrived and, since it was sent, a round trip
-/// and the reordering window have passed.
+/// RACK (RFC 8985 §6): a segment is lost when one sent later was delivered and a round trip plus the
+/// reordering window have passed since it was sent.
 #[derive(Debug)]
 pub(super) struct Detection {
     dup_thresh: u32,
-    /// Recoveries without a DSACK until the window is what it was.
+    /// Recoveries without a DSACK after which the reordering window is reset.
     persist: u32,
     min_rtt: MinRtt,
-    /// False until the first event told where the sequence numbers are.
-    following: bool,
-    /// RACK.xmit_ts and RACK.end_seq: of what arrived, that which was sent last.
+    /// False until the first event initialized the sequence numbers.
+    initialized: bool,
+    /// RACK.xmit_ts and RACK.end_seq: the most recently sent of the delivered segments.
     latest: Option<Transmission>,
-    /// RACK.rtt: how long that was under way.
+    /// RACK.rtt: its round-trip time.
     rtt: Duration,
     /// Both as they were before the timer expired.
     before_rto: (Option<Transmission>, Duration),
@@ -26,12 +28,12 @@ pub(super) struct Detection {
     reordering_seen: bool,
     reo_wnd_mult: u32,
     reo_wnd_persist: u32,
-    /// RACK.dsack_round: a DSACK has widened the window in the round trip that ends there.
+    /// RACK.dsack_round: a DSACK has widened the reordering window in the round trip that ends there.
     dsack_round: Option<SeqNumber>,
-    /// What was sent once and lies below it was SACKed, taken for lost, or resent; never behind `snd_una`.
-    judged_to: SeqNumber,
-    /// What was resent.
-    resent: Resent,
+    /// Segments below it that were sent once were found to be SACKed or lost, or were retransmitted; never
+    /// behind `snd_una`.
+    examined_to: SeqNumber,
+    retransmitted: Retransmitted,
 }
 
 impl Detection {
@@ -41,7 +43,7 @@ impl Detection {
             dup_thresh: p.count("dup_thresh") as u32,
             persist: p.count("reo_wnd_persist") as u32,
             min_rtt: MinRtt::over(p.duration("min_rtt_span")),
-            following: false,
+            initialized: false,
             latest: None,
             rtt: Duration::ZERO,
             before_rto: (None, Duration::ZERO),
@@ -50,64 +52,66 @@ impl Detection {
             reo_wnd_mult: 1,
             reo_wnd_persist: p.count("reo_wnd_persist") as u32,
             dsack_round: None,
-            judged_to: SeqNumber(0),
-            resent: Resent::default(),
+            examined_to: SeqNumber(0),
+            retransmitted: Retransmitted::default(),
         }
     }
 
-    /// Private numbers for a trace.
-    pub fn probe(&self, probe: &mut Probe) {
-        probe.number("rack_rtt", self.rtt.as_secs_f64());
-        probe.number("reo_wnd_mult", f64::from(self.reo_wnd_mult));
-        probe.number("reordering_seen", f64::from(u8::from(self.reordering_seen)));
+    /// Adds its private numbers to a trace.
+    pub fn private_state(&self, state: &mut PrivateState) {
+        state.number("rack_rtt", self.rtt.as_secs_f64());
+        state.number("reo_wnd_mult", f64::from(self.reo_wnd_mult));
+        state.number("reordering_seen", f64::from(u8::from(self.reordering_seen)));
     }
 
-    fn follow(&mut self, before: SeqNumber) {
-        if !self.following {
-            (self.fack, self.judged_to, self.following) = (before, before, true);
+    fn initialize(&mut self, before: SeqNumber) {
+        if !self.initialized {
+            (self.fack, self.examined_to, self.initialized) = (before, before, true);
         }
     }
 
     /// Steps 1 to 3 of RFC 8985 §6.2, and the part of step 4 that an ack decides.
-    pub fn take(&mut self, a: &AckInfo, b: &dyn Scoreboard, v: &SenderView, repaired: bool) {
-        self.follow(v.snd_una - a.newly_acked as u32);
-        // Step 1. What came before the first ack of data counts as well: the handshake's.
+    pub fn process_ack(&mut self, a: &AckInfo, b: &dyn ScoreboardView, v: &SenderView, repaired: bool) {
+        self.initialize(v.snd_una - a.newly_acked as u32);
+        // Step 1. The sample of the handshake counts as well.
         let before = v.rtt.filter(|_| self.min_rtt.get().is_none()).map(|r| r.min_rtt);
         for rtt in before.into_iter().chain(a.rtt) {
-            self.min_rtt.take(rtt, v.now);
+            self.min_rtt.add(rtt, v.now);
         }
         if let Some(d) = &a.deliveries {
             self.advance(d, v);
-            // Step 3: what was sent once and arrives below the highest delivered was overtaken.
+            // Step 3: a segment that was sent once and is delivered below the highest delivered one was
+            // reordered.
             self.reordering_seen |= d.lowest_sent_once.is_some_and(|end_seq| end_seq < self.fack);
         }
         let delivered_to = b.sacked().last().map_or(v.snd_una, |range| range.end);
         self.fack = self.fack.max(delivered_to).max(v.snd_una);
-        self.judged_to = self.judged_to.max(v.snd_una);
-        self.resent.forget_below(v.snd_una);
-        self.adapt(a, v, repaired);
+        self.examined_to = self.examined_to.max(v.snd_una);
+        self.retransmitted.forget_below(v.snd_una);
+        self.update_reo_wnd(a, v, repaired);
     }
 
     /// Step 2.
     fn advance(&mut self, d: &Deliveries, v: &SenderView) {
         let now = v.now;
-        // The ack of a retransmission may answer an earlier transmission: its timestamp tells, or it comes
-        // sooner than any answer can. That of an ack which SACKs it above a hole echoes what came before the
-        // hole (RFC 7323 §4.3), and tells nothing.
+        // The ack of a retransmission may have been elicited by an earlier transmission, as its timestamp
+        // shows or its arrival within less than the smallest round-trip time. The timestamp of an ack that
+        // SACKs the segment above a hole echoes data from before the hole (RFC 7323 §4.3), and shows nothing.
         let soonest = self.min_rtt.get().unwrap_or(Duration::ZERO);
         let echo_allows =
             |t: &Transmission| t.end_seq > v.snd_una || d.echoed.is_none_or(|echoed| t.xmit_ts <= echoed);
-        let answered = |t: &Transmission| echo_allows(t) && now.since(t.xmit_ts) >= soonest;
-        for t in d.sent_once.into_iter().chain(d.resent.filter(answered)) {
+        let elicited = |t: &Transmission| echo_allows(t) && now.since(t.xmit_ts) >= soonest;
+        for t in d.sent_once.into_iter().chain(d.retransmitted.filter(elicited)) {
             if self.latest.is_none_or(|latest| t.is_after(latest)) {
                 (self.latest, self.rtt) = (Some(t), now.since(t.xmit_ts));
             }
         }
     }
 
-    /// RACK_update_reo_wnd(): the window grows once in each round trip in which a DSACK shows a needless
-    /// retransmission, until it has not been needed in so many recoveries.
-    fn adapt(&mut self, a: &AckInfo, v: &SenderView, repaired: bool) {
+    /// RACK_update_reo_wnd(): the reordering window grows once in each round trip in which a DSACK shows a
+    /// spurious retransmission (the receiver had the data), and is reset after a number of recoveries without
+    /// one.
+    fn update_reo_wnd(&mut self, a: &AckInfo, v: &SenderView, repaired: bool) {
         if self.dsack_round.is_some_and(|end| v.snd_una >= end) {
             self.dsack_round = None;
         }
@@ -123,9 +127,9 @@ impl Detection {
         }
     }
 
-    /// RACK.reo_wnd: quarters of the smallest round-trip time, at most a smoothed one. Nothing while no
-    /// reordering has been seen and losses are certain.
-    pub fn reo_wnd(&self, b: &dyn Scoreboard, v: &SenderView, repairing: bool) -> Duration {
+    /// RACK.reo_wnd: quarters of the smallest round-trip time, at most the smoothed one. Zero while no
+    /// reordering has been seen and a loss is certain.
+    pub fn reo_wnd(&self, b: &dyn ScoreboardView, v: &SenderView, repairing: bool) -> Duration {
         if !self.reordering_seen && (repairing || at_least_sacked(self.dup_thresh, b)) {
             return Duration::ZERO;
         }
@@ -133,12 +137,12 @@ impl Detection {
         quarter.saturating_mul(u64::from(self.reo_wnd_mult)).min(v.rtt.map_or(Duration::MAX, |r| r.srtt))
     }
 
-    /// Step 5, RACK_detect_loss(): adds what is lost, and returns until when the rest of what was sent before
-    /// `latest` may still arrive. It looks at segments in the order of their last transmission: what was sent
-    /// once in that of the numbers, what was resent by a list.
+    /// Step 5, RACK_detect_loss(): adds lost segments, and returns until when the other segments sent before
+    /// `latest` may still arrive. Segments are examined in the order of their last transmission: those sent
+    /// once by sequence number, retransmitted ones by a list.
     pub fn detect(
         &mut self,
-        b: &dyn Scoreboard,
+        b: &dyn ScoreboardView,
         v: &SenderView,
         repairing: bool,
         lost: &mut Vec<SeqRange>,
@@ -147,7 +151,7 @@ impl Detection {
         let wait = self.rtt + self.reo_wnd(b, v, repairing);
         let (before, mut last) = (lost.len(), self.detect_first_sent(latest, wait, b, v, lost));
         let resent_from = lost.len();
-        self.resent.retain_waiting(latest, b, v, |s| {
+        self.retransmitted.retain_waiting(latest, b, v, |s| {
             let until = s.xmit_ts + wait;
             let is_lost = until <= v.now;
             if is_lost {
@@ -165,24 +169,24 @@ impl Detection {
         last
     }
 
-    /// What was found to be lost was not marked: it is found again.
-    pub fn forget_judgements(&mut self, v: &SenderView) {
-        self.judged_to = v.snd_una;
+    /// Lets losses that were found but not marked be found again.
+    pub fn reset_examined(&mut self, v: &SenderView) {
+        self.examined_to = v.snd_una;
     }
 
-    /// The same for what was sent once.
+    /// Step 5 for the segments that were sent once.
     fn detect_first_sent(
         &mut self,
         latest: Transmission,
         wait: Duration,
-        b: &dyn Scoreboard,
+        b: &dyn ScoreboardView,
         v: &SenderView,
         lost: &mut Vec<SeqRange>,
     ) -> Option<Instant> {
-        let (mut at, mut last) = (self.judged_to.max(v.snd_una), None);
+        let (mut at, mut last) = (self.examined_to.max(v.snd_una), None);
         while let Some(s) = next(b, v, at) {
             if s.transmissions > 1 && !s.lost {
-                self.resent.insert(s);
+                self.retransmitted.insert(s);
             } else if !s.lost {
                 if !latest.is_after(s.transmission()) {
                     break;
@@ -196,21 +200,21 @@ impl Detection {
             }
             at = s.range.end;
             if last.is_none() {
-                self.judged_to = at;
+                self.examined_to = at;
             }
         }
         last
     }
 
-    /// RFC 8985 §6.3, RACK_mark_losses_on_RTO(): the first segment is lost, and what was sent as long ago as
-    /// an answer may take.
-    pub fn expired(&mut self, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
-        self.follow(v.snd_una);
+    /// RFC 8985 §6.3, RACK_mark_losses_on_RTO(): the first segment is lost, and all that were sent longer ago
+    /// than a round trip plus the reordering window.
+    pub fn expired(&mut self, b: &dyn ScoreboardView, v: &SenderView, lost: &mut Vec<SeqRange>) {
+        self.initialize(v.snd_una);
         if v.expiries <= 1 {
             self.before_rto = (self.latest, self.rtt);
         }
-        // SACKs may have been forgotten (RFC 2018 §8).
-        self.forget_judgements(v);
+        // SACK marks may have been dropped (RFC 2018 §8).
+        self.reset_examined(v);
         let wait = self.rtt + self.reo_wnd(b, v, matches!(v.phase, Phase::Recovery | Phase::Loss));
         let mut at = v.snd_una;
         while let Some(s) = next(b, v, at) {
@@ -221,28 +225,28 @@ impl Detection {
         }
     }
 
-    /// The last timeout was spurious, so that what was taken for the answer to its retransmission answers an
-    /// original: nothing is known to have overtaken what was outstanding then.
+    /// The last timeout was spurious: the ack counted for its retransmission was elicited by the original, so
+    /// that nothing sent later is known to have been delivered.
     pub fn undo(&mut self, v: &SenderView) {
         (self.latest, self.rtt) = self.before_rto;
-        // What the timeout marked is not marked any more.
-        self.forget_judgements(v);
+        // The marks of the timeout were undone.
+        self.reset_examined(v);
     }
 
-    /// `sent` was sent again.
-    pub fn resent(&mut self, sent: SeqRange, v: &SenderView) {
-        self.follow(v.snd_una);
-        self.resent.push(sent, v.now);
+    /// `sent` was retransmitted.
+    pub fn on_retransmit(&mut self, sent: SeqRange, v: &SenderView) {
+        self.initialize(v.snd_una);
+        self.retransmitted.push(sent, v.now);
     }
 }
 
 /// The first outstanding segment from `at` on that is not SACKed.
-fn next(b: &dyn Scoreboard, v: &SenderView, at: SeqNumber) -> Option<crate::SentSegment> {
+fn next(b: &dyn ScoreboardView, v: &SenderView, at: SeqNumber) -> Option<crate::SentSegment> {
     let range = b.next_unsacked(at).filter(|range| range.end <= v.snd_nxt)?;
     b.segment(range.start)
 }
 
-/// Puts the ranges from place `from` on in order of their numbers, each byte once.
+/// Sorts the ranges from index `from` on by sequence number, and merges those that overlap or touch.
 fn in_order(ranges: &mut Vec<SeqRange>, from: usize) {
     ranges[from..].sort_unstable_by(|a, b| a.start.diff(b.start).cmp(&0));
     let mut last = from;
@@ -257,13 +261,13 @@ fn in_order(ranges: &mut Vec<SeqRange>, from: usize) {
     ranges.truncate(last + 1);
 }
 
-/// Holds what [`Detection::detect`] has found against step 5 as RFC 8985 §6.2 writes it, over everything
+/// Checks the result of [`Detection::detect`] against step 5 as written in RFC 8985 §6.2, over everything
 /// outstanding.
 #[cfg(debug_assertions)]
 fn assert_is_step_5(
     latest: Transmission,
     wait: Duration,
-    b: &dyn Scoreboard,
+    b: &dyn ScoreboardView,
     v: &SenderView,
     lost: &[SeqRange],
     until: Option<Instant>,
@@ -275,7 +279,7 @@ fn assert_is_step_5(
             continue;
         }
         if s.xmit_ts + wait <= v.now {
-            assert!(lost.iter().any(|range| range.covers(s.range)), "{s:?} was overtaken");
+            assert!(lost.iter().any(|range| range.covers(s.range)), "{s:?} is lost");
             bytes += s.range.len();
         } else {
             last = last.max(Some(s.xmit_ts + wait));
@@ -288,7 +292,7 @@ fn assert_is_step_5(
     );
 }
 
-/// Adds a segment to those that are lost.
+/// Adds a segment to the lost ranges.
 fn add(segment: SeqRange, lost: &mut Vec<SeqRange>) {
     match lost.last_mut().filter(|last| last.end == segment.start) {
         Some(last) => last.end = segment.end,
@@ -297,7 +301,7 @@ fn add(segment: SeqRange, lost: &mut Vec<SeqRange>) {
 }
 
 /// RACK.segs_sacked >= `n`.
-fn at_least_sacked(n: u32, b: &dyn Scoreboard) -> bool {
+fn at_least_sacked(n: u32, b: &dyn ScoreboardView) -> bool {
     let mut left = n;
     for range in b.sacked() {
         let mut at = range.start;
@@ -318,14 +322,14 @@ pub(super) const PERSIST: Param = Param::count(
     "reo_wnd_persist",
     16,
     1..=1000,
-    "recoveries without a DSACK after which the reordering window is a quarter of the smallest RTT again \
+    "recoveries without a DSACK after which the reordering window is reset to a quarter of the smallest RTT \
      (RFC 8985 6.2)",
 );
-/// How long a round-trip time counts for RACK.min_RTT.
+/// Span of the windowed minimum RACK.min_RTT.
 pub(super) const MIN_RTT_SPAN: Param = Param::duration(
     "min_rtt_span",
     Duration::from_secs(300),
     Duration::from_secs(1)..=Duration::from_secs(86_400),
-    "how long a round-trip time counts for the smallest one, at least, and less than twice as long (RFC 8985 \
-     6.2)",
+    "span over which the smallest RTT is taken: samples count for at least this long, and for less than \
+     twice as long (RFC 8985 6.2)",
 );

@@ -1,15 +1,15 @@
 use ackclock_units::{Duration, Instant};
 
-/// The smallest round-trip time of the recent past (RACK.min_RTT): what is told was measured no longer ago
-/// than two spans, and everything of the last span counts. RFC 8985 §6.2 step 1 wants a windowed minimum,
-/// which follows a connection to a longer path, and leaves the filter open.
+/// The smallest round-trip time of the recent past (RACK.min_RTT), over all samples of the last span and none
+/// older than two spans. RFC 8985 §6.2 step 1 calls for a windowed minimum, which adapts to a longer path,
+/// and leaves the filter open.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MinRtt {
     span: Duration,
     /// When the present span began.
     since: Instant,
     smallest: Option<Duration>,
-    /// That of the span before.
+    /// The smallest of the span before.
     before: Option<Duration>,
 }
 
@@ -18,8 +18,8 @@ impl MinRtt {
         Self { span, since: Instant::ZERO, smallest: None, before: None }
     }
 
-    /// Takes one sample.
-    pub fn take(&mut self, rtt: Duration, now: Instant) {
+    /// Adds a sample.
+    pub fn add(&mut self, rtt: Duration, now: Instant) {
         if now.since(self.since) >= self.span {
             let idle = now.since(self.since) >= self.span * 2;
             (self.before, self.smallest, self.since) = (self.smallest.filter(|_| !idle), None, now);
@@ -27,7 +27,7 @@ impl MinRtt {
         self.smallest = Some(self.smallest.map_or(rtt, |s| s.min(rtt)));
     }
 
-    /// It; `None` before the first sample.
+    /// The smallest round-trip time; `None` before the first sample.
     pub fn get(&self) -> Option<Duration> {
         self.smallest.into_iter().chain(self.before).min()
     }
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_longer_path_is_believed_after_a_while() {
+    fn the_minimum_rises_after_a_span_on_a_longer_path() {
         let (mut m, at, ms) = (
             MinRtt::over(Duration::from_secs(10)),
             |s| Instant::ZERO + Duration::from_secs(s),
@@ -56,7 +56,7 @@ mod tests {
             (32, 95, 95),
             (99, 120, 120),
         ] {
-            m.take(ms(rtt), at(s));
+            m.add(ms(rtt), at(s));
             assert_eq!(m.get(), Some(ms(smallest)), "after {s} s");
         }
     }

@@ -1,6 +1,6 @@
 mod detect;
 mod min_rtt;
-mod resent;
+mod retransmitted;
 mod tail;
 
 use ackclock_units::{Bytes, Instant, SeqRange};
@@ -8,17 +8,21 @@ use ackclock_units::{Bytes, Instant, SeqRange};
 use self::detect::{Detection, MIN_RTT_SPAN, PERSIST};
 use self::tail::{MAX_ACK_DELAY, TLP, Tail};
 use super::counting::Counting;
-use super::course::{calm, lost_or_new, settled};
 use super::duplicates::{DUP_THRESH, LIMITED_TRANSMIT};
 use super::early::EARLY_RETRANSMIT;
+use super::episode::{is_over, lost_or_new, phase_outside_repair};
 use super::newreno::NewReno;
-use crate::{AckInfo, Adjustment, Entry, LossRecovery, Phase, Policy, Probe, Scoreboard, SenderView};
+use crate::{
+    AckInfo, Adjustment, DeadlineAction, Entry, LossRecovery, Phase, Policy, PrivateState, ScoreboardView,
+    SenderView,
+};
 
-/// RACK-TLP (RFC 8985): time tells what is lost, and a probe makes the receiver tell of a tail. What is
-/// resent, and how the window comes down, is as with other recoveries by SACK (RFC 6675 §5).
+/// RACK-TLP (RFC 8985): losses are detected by time, and tail loss probes elicit acks for the tail of a
+/// flight. Retransmissions and the reduction of the window are those of other SACK-based recoveries (RFC 6675
+/// §5).
 #[derive(Debug)]
 struct Rack {
-    /// Also owes the first retransmission where there is SACK.
+    /// Also forces the first retransmission where there is SACK.
     without_sack: Counting<NewReno>,
     state: Box<State>,
 }
@@ -28,22 +32,22 @@ struct State {
     detection: Detection,
     tail: Tail,
     timer: Option<Timer>,
-    /// A probe has repaired a loss; this much was outstanding then.
+    /// A probe has repaired a loss; what was outstanding when it was sent.
     repaired: Option<Bytes>,
 }
 
-/// What is waited for. There is one timer of the two kinds (RFC 8985 §8).
+/// The pending timer, one of two kinds (RFC 8985 §8).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Timer {
-    /// A segment that has been overtaken may still arrive until then.
+    /// Until then a segment sent before the latest delivered one may still arrive.
     Reordering(Instant),
-    /// The tail is probed then.
+    /// A tail loss probe is sent then.
     Probe(Instant),
 }
 
 impl State {
-    /// Marks what is lost and sets the reordering timer (RACK_detect_loss_and_arm_timer()).
-    fn detect(&mut self, repairing: bool, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
+    /// Marks lost segments and sets the reordering timer (RACK_detect_loss_and_arm_timer()).
+    fn detect(&mut self, repairing: bool, b: &dyn ScoreboardView, v: &SenderView, lost: &mut Vec<SeqRange>) {
         let until = self.detection.detect(b, v, repairing, lost);
         self.timer = match (until, self.timer) {
             (Some(at), _) => Some(Timer::Reordering(at)),
@@ -54,7 +58,7 @@ impl State {
 }
 
 impl Rack {
-    /// What was marked, if anything, opens an episode, or belongs to the one that is open.
+    /// The phase if something was marked lost: a new episode, or the current one.
     fn open(&mut self, found: bool, v: &SenderView) -> Option<Phase> {
         if !found {
             return None;
@@ -62,7 +66,7 @@ impl Rack {
         if repairing(v) {
             return Some(v.phase);
         }
-        self.without_sack.duplicates.owe();
+        self.without_sack.duplicates.force_next();
         self.state.tail.forget();
         self.state.repaired = None;
         Some(Phase::Recovery)
@@ -71,7 +75,7 @@ impl Rack {
 
 /// True from the beginning of an episode until everything outstanding then is acknowledged.
 fn repairing(v: &SenderView) -> bool {
-    matches!(v.phase, Phase::Recovery | Phase::Loss) && !settled(v)
+    matches!(v.phase, Phase::Recovery | Phase::Loss) && !is_over(v)
 }
 
 impl Policy for Rack {
@@ -79,33 +83,39 @@ impl Policy for Rack {
         ENTRY.name
     }
 
-    fn probe(&self, probe: &mut Probe) {
-        self.state.detection.probe(probe);
+    fn private_state(&self, state: &mut PrivateState) {
+        self.state.detection.private_state(state);
     }
 }
 
 impl LossRecovery for Rack {
-    fn on_ack(&mut self, a: &AckInfo, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> Phase {
+    fn on_ack(
+        &mut self,
+        a: &AckInfo,
+        b: &dyn ScoreboardView,
+        v: &SenderView,
+        lost: &mut Vec<SeqRange>,
+    ) -> Phase {
         if !v.sack {
             return self.without_sack.on_ack(a, b, v, lost);
         }
         let (state, repairing) = (&mut *self.state, repairing(v));
         let over = matches!(v.phase, Phase::Recovery | Phase::Loss) && !repairing;
-        state.detection.take(a, b, v, over);
-        state.repaired = state.tail.take(a);
+        state.detection.process_ack(a, b, v, over);
+        state.repaired = state.tail.process_ack(a);
         let before = lost.len();
         state.detect(repairing, b, v, lost);
         if repairing {
             return v.phase;
         }
         if over && v.phase == Phase::Recovery && lost.len() > before {
-            // Another episode, which opens at this moment, once this one is over.
+            // Another episode begins at this moment, but only after this one has ended.
             lost.truncate(before);
-            state.detection.forget_judgements(v);
+            state.detection.reset_examined(v);
             state.timer = Some(Timer::Reordering(v.now));
             return Phase::Disorder;
         }
-        self.open(lost.len() > before, v).unwrap_or_else(|| match calm(v) {
+        self.open(lost.len() > before, v).unwrap_or_else(|| match phase_outside_repair(v) {
             Phase::Open if !b.sacked().is_empty() => Phase::Disorder,
             phase => phase,
         })
@@ -115,28 +125,28 @@ impl LossRecovery for Rack {
         self.state
             .repaired
             .take()
-            .map_or(Adjustment::Keep, |flight_size| Adjustment::Repaired { flight_size })
+            .map_or(Adjustment::Keep, |flight_size| Adjustment::RepairedByProbe { flight_size })
     }
 
-    fn on_rto(&mut self, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
+    fn on_rto(&mut self, b: &dyn ScoreboardView, v: &SenderView, lost: &mut Vec<SeqRange>) {
         if !v.sack {
             return self.without_sack.on_rto(b, v, lost);
         }
         self.without_sack.duplicates.expired(v);
-        // The first segment goes out whatever else is taken to be in the network (RFC 6298 §5.4).
-        self.without_sack.duplicates.owe();
+        // The first segment is retransmitted whatever else counts as in the network (RFC 6298 §5.4).
+        self.without_sack.duplicates.force_next();
         self.state.detection.expired(b, v, lost);
         self.state.tail.forget();
         (self.state.timer, self.state.repaired) = (None, None);
     }
 
-    fn goes_by_time(&self) -> bool {
+    fn is_time_based(&self) -> bool {
         true
     }
 
-    fn plan(&mut self, b: &dyn Scoreboard, v: &SenderView) {
+    fn update_deadline(&mut self, b: &dyn ScoreboardView, v: &SenderView) {
         let state = &mut *self.state;
-        let probed = state.tail.sent(v);
+        let probed = state.tail.on_new_data(v);
         if matches!(state.timer, Some(Timer::Reordering(_))) {
             return;
         }
@@ -148,35 +158,37 @@ impl LossRecovery for Rack {
         self.state.timer.map(|(Timer::Reordering(at) | Timer::Probe(at))| at)
     }
 
-    fn on_deadline(&mut self, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> Phase {
+    fn on_deadline(
+        &mut self,
+        b: &dyn ScoreboardView,
+        v: &SenderView,
+        lost: &mut Vec<SeqRange>,
+    ) -> DeadlineAction {
+        let mut probe = None;
         match self.state.timer.take() {
             Some(Timer::Reordering(_)) => self.state.detect(repairing(v), b, v, lost),
-            Some(Timer::Probe(_)) => self.state.tail.due(),
+            Some(Timer::Probe(_)) => probe = self.state.tail.probe(b, v),
             None => {}
         }
-        self.open(!lost.is_empty(), v).unwrap_or(v.phase)
+        DeadlineAction { phase: self.open(!lost.is_empty(), v).unwrap_or(v.phase), probe }
     }
 
-    fn loss_probe(&mut self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
-        self.state.tail.probe(b, v)
-    }
-
-    fn next_seg(&mut self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
+    fn next_seg(&mut self, b: &dyn ScoreboardView, v: &SenderView) -> Option<SeqRange> {
         lost_or_new(b, v)
     }
 
     fn on_retransmit(&mut self, sent: SeqRange, v: &SenderView) {
         self.without_sack.on_retransmit(sent, v);
-        self.state.detection.resent(sent, v);
+        self.state.detection.on_retransmit(sent, v);
     }
 
     fn quota(&mut self, v: &SenderView) -> Bytes {
-        // What is to be resent at this very moment goes first: of what is sent at one moment, the higher
+        // Retransmissions that are due now go before new data: of segments sent at one moment, the higher
         // number counts as later (RFC 8985 §6.2).
         if matches!(self.state.timer, Some(Timer::Reordering(at)) if at <= v.now) {
             return 0;
         }
-        // As in RFC 6675 §5 step 3: in Disorder `pipe` alone limits, when Limited Transmit is on.
+        // As in RFC 6675 §5 step 3: in Disorder only `pipe` limits, when Limited Transmit is on.
         if v.sack && v.phase == Phase::Disorder && self.without_sack.duplicates.limited_transmit() {
             return v.room();
         }
@@ -193,8 +205,9 @@ impl LossRecovery for Rack {
 /// RACK-TLP.
 pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
     name: "rack",
-    about: "RACK-TLP (RFC 8985): a segment is lost when a later one has arrived and the reordering window \
-            has passed, and a tail is probed before the timer expires; `newreno` without SACK.",
+    about: "RACK-TLP (RFC 8985): a segment is lost when one sent later was delivered and the reordering \
+            window has passed; tail loss probes are sent before the retransmission timer expires; acts as \
+            `newreno` without SACK.",
     source: "I-A9; RFC 8985",
     params: &[DUP_THRESH, LIMITED_TRANSMIT, EARLY_RETRANSMIT, PERSIST, MIN_RTT_SPAN, TLP, MAX_ACK_DELAY],
     build: |p| {

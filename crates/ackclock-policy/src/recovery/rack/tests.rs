@@ -3,7 +3,7 @@
 use ackclock_units::{Duration, SeqNumber, SeqRange};
 
 use crate::harness::Sender;
-use crate::{Phase, Registry, Scoreboard};
+use crate::{Phase, Registry, ScoreboardView};
 
 const RTT: Duration = Duration::from_millis(100);
 const MS: Duration = Duration::from_millis(1);
@@ -34,7 +34,7 @@ fn segs(s: &Sender, from: u32, to: u32) -> SeqRange {
     SeqRange::new(s.seq(from), s.seq(to))
 }
 
-/// SACKs segments, numbered from the first outstanding one; answers what was marked.
+/// SACKs segments, numbered from the first outstanding one; returns what was marked lost.
 fn sack(s: &mut Sender, from: u32, to: u32) -> Vec<SeqRange> {
     let (una, block) = (s.v.snd_una, segs(s, from, to));
     s.ack(una, &[block]);
@@ -99,7 +99,7 @@ fn without_reordering_three_sacked_segments_close_the_window() {
 
 #[test]
 fn only_what_was_sent_before_the_latest_delivered_is_lost() {
-    // Everything that was sent later is left alone, however old; of segments sent at one moment, those with
+    // Segments that were sent later are not marked, however old; of segments sent at one moment, those with
     // higher numbers (RACK_sent_after()).
     let mut s = Sender::with(choose(&[]), true, SeqNumber(7), 10);
     s.wait(RTT * 3, RTT);
@@ -143,10 +143,10 @@ fn a_lost_retransmission_is_lost_as_any_other_segment() {
 }
 
 #[test]
-fn an_ack_too_soon_for_a_retransmission_answers_the_original() {
+fn an_ack_too_soon_for_a_retransmission_was_elicited_by_the_original() {
     // Step 2. The retransmission of the first is acknowledged a millisecond after it was sent, or with a
-    // timestamp from before. Taken for its answer, the ack would make everything that was sent before it a
-    // loss.
+    // timestamp from before. If it counted for the retransmission, everything that was sent before that would
+    // be lost.
     let run = |after: Duration, old_timestamp: bool| {
         let mut s = sender(&[("dup_thresh", "2")]);
         s.v.unsent = 0;
@@ -162,7 +162,7 @@ fn an_ack_too_soon_for_a_retransmission_answers_the_original() {
     };
     assert_eq!(run(MS, false), 0);
     assert_eq!(run(RTT * 2, true), 0);
-    assert_eq!(run(RTT * 2, false), 7, "what was sent before the retransmission is later than its answer");
+    assert_eq!(run(RTT * 2, false), 7, "what was sent before the retransmission and is still missing");
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn dsacks_widen_the_window_once_per_round_trip() {
 }
 
 #[test]
-fn an_episode_after_an_episode_opens_at_the_same_moment() {
+fn an_episode_right_after_another_begins_at_the_same_moment() {
     let mut s = sender(&[]);
     s.wait(MS * 9, RTT);
     sack(&mut s, 1, 9);
@@ -238,7 +238,7 @@ fn an_episode_after_an_episode_opens_at_the_same_moment() {
     let blocks = [SeqRange::new(point + 1000, point + 5000)];
     assert_ne!(s.ack(point, &blocks), Phase::Recovery);
     assert_eq!(in_time(&s), Some(Duration::ZERO));
-    // Nothing else goes before the retransmission.
+    // Nothing else is sent before the retransmission.
     s.v.unsent = 5000;
     assert_eq!(s.send(), []);
     assert_eq!(s.reach_deadline().expect("a deadline")[0], point);
@@ -248,7 +248,7 @@ fn an_episode_after_an_episode_opens_at_the_same_moment() {
 // §6.3
 
 #[test]
-fn a_timeout_spares_what_was_sent_lately() {
+fn a_timeout_does_not_mark_what_was_sent_recently() {
     let mut s = sender(&[]);
     // An ack, so that a round trip is known; then new data, just before the timer expires.
     let to = s.seq(1);
@@ -260,11 +260,11 @@ fn a_timeout_spares_what_was_sent_lately() {
     s.wait(MS, RTT);
     s.expire();
     assert_eq!(s.board.lost().len(), 9, "the last of ten was sent a millisecond ago");
-    // The first goes out whatever is taken to be in the network (RFC 6298 §5.4).
+    // The first is retransmitted whatever counts as in the network (RFC 6298 §5.4).
     s.v.window.cwnd = 500;
     let first = s.v.snd_una;
     assert_eq!(s.send(), [first]);
-    // With no answer ever, everything is lost.
+    // Without any ack, everything is lost.
     let mut s = Sender::with(choose(&[]), true, SeqNumber(7), 10);
     s.expire();
     assert_eq!(s.board.lost().len(), 10);
@@ -296,7 +296,7 @@ fn the_probe_waits_for_two_round_trips() {
 }
 
 #[test]
-fn a_sack_or_a_repair_leaves_the_probe_to_other_rules() {
+fn there_is_no_probe_with_sacked_data_or_during_a_repair() {
     // §7.2: not in fast recovery, not in RTO recovery, not while something is SACKed.
     let mut s = sender(&[]);
     let to = s.seq(2);
@@ -314,21 +314,21 @@ fn a_sack_or_a_repair_leaves_the_probe_to_other_rules() {
     assert_eq!((s.v.phase, in_time(&s)), (Phase::Loss, None));
 }
 
-/// Nothing more to send; the probe is out.
+/// A sender with nothing more to send, which has sent the probe.
 fn probed(params: &[(&str, &str)]) -> Sender {
     let mut s = sender(params);
     let to = s.seq(2);
     s.ack(to, &[]);
     s.v.unsent = 0;
     let last = s.v.snd_nxt - 1000;
-    assert_eq!(s.reach_deadline(), Some(vec![last]), "the last segment again");
+    assert_eq!(s.reach_deadline(), Some(vec![last]), "the last segment");
     assert_eq!(s.v.phase, Phase::Open);
     s
 }
 
 #[test]
 fn the_probe_is_new_data_or_the_last_segment() {
-    // §7.3, TLP_send_probe(), whatever the window says.
+    // §7.3, TLP_send_probe(): sent whatever the window allows.
     let mut s = sender(&[]);
     let to = s.seq(2);
     s.ack(to, &[]);
@@ -351,10 +351,10 @@ fn the_probe_is_new_data_or_the_last_segment() {
 }
 
 #[test]
-fn there_is_one_probe_for_a_tail() {
+fn a_tail_is_probed_once() {
     let mut s = probed(&[]);
     assert_eq!(s.recovery.deadline(), None);
-    // The ack of something below the probe: it is still out.
+    // An ack of data below the probe: it is still pending.
     let to = s.seq(1);
     s.ack(to, &[]);
     assert_eq!(s.recovery.deadline(), None);
@@ -421,7 +421,7 @@ fn a_loss_that_the_probe_repaired_is_a_congestion_signal() {
     s.dsack = Some(SeqRange::new(end - 1000, end));
     s.ack(end, &[]);
     assert_eq!(beyond(&mut s), None);
-    // One for something else says nothing.
+    // A DSACK for another segment does not count.
     let mut s = probed(&[]);
     s.dsack = Some(SeqRange::new(end - 2000, end - 1000));
     all(&mut s);

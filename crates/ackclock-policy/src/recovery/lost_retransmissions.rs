@@ -3,24 +3,24 @@ use std::collections::VecDeque;
 use ackclock_units::{SeqNumber, SeqRange};
 
 use super::holes::sacked_above;
-use crate::{Param, Params, Scoreboard, SenderView};
+use crate::{Param, Params, ScoreboardView, SenderView};
 
-/// Finds out which retransmissions were lost in their turn (M-A10): what was sent for the first time after
-/// them arrives, and they do not.
+/// Detects lost retransmissions (M-A10): data sent for the first time after them is delivered, and they are
+/// not.
 #[derive(Debug)]
-pub(super) struct Resent {
+pub(super) struct LostRetransmissions {
     rule: Rule,
-    /// What was found calls for another reduction.
+    /// A lost retransmission requires another reduction.
     reduce: bool,
-    /// Room for them, taken when it is needed for the first time.
+    /// Allocated at the first retransmission of the connection.
     list: Option<Box<List>>,
 }
 
 #[derive(Debug, Default)]
 struct List {
-    /// What was resent, and `snd_nxt` then; in the order of sending.
+    /// Retransmitted ranges, each with `snd_nxt` at that time, in the order of transmission.
     sent: VecDeque<(SeqRange, SeqNumber)>,
-    /// What was resent before this point was of a window for which the congestion window was reduced already.
+    /// The congestion window was already reduced for what was retransmitted before this point.
     reduced_at: SeqNumber,
 }
 
@@ -31,7 +31,7 @@ enum Rule {
     Reduce,
 }
 
-impl Resent {
+impl LostRetransmissions {
     /// Reads [`LOST_RETRANSMISSIONS`].
     pub fn new(p: &Params) -> Self {
         let rule = match p.choice("lost_retransmissions") {
@@ -42,8 +42,7 @@ impl Resent {
         Self { rule, reduce: false, list: None }
     }
 
-    /// An episode begins, or the timer expired: what comes is of a new window, and what was resent before is
-    /// of no interest.
+    /// An episode begins, or the timer expired: earlier retransmissions are forgotten.
     pub fn begin(&mut self, v: &SenderView) {
         self.forget();
         if self.rule != Rule::Ignore {
@@ -51,7 +50,7 @@ impl Resent {
         }
     }
 
-    /// Nothing is missing any more.
+    /// Forgets all retransmissions.
     pub fn forget(&mut self) {
         self.reduce = false;
         if let Some(list) = &mut self.list {
@@ -60,20 +59,20 @@ impl Resent {
         }
     }
 
-    /// `range` was sent again.
+    /// `range` was retransmitted.
     pub fn note(&mut self, range: SeqRange, v: &SenderView) {
         if let Some(list) = &mut self.list {
             list.sent.push_back((range, v.snd_nxt));
         }
     }
 
-    /// Adds to `lost` what was resent and is still missing although `dup_thresh` segments sent after it were
-    /// SACKed. True when that is a congestion signal of its own: the loss of a retransmission is one, and the
-    /// window is reduced a second time (RFC 5681 §4.3), once for all that were sent in one round trip.
+    /// Adds to `lost` the retransmissions that are still missing although `dup_thresh` segments sent after
+    /// them were SACKed. Returns true when that is a further congestion signal: the loss of a retransmission
+    /// reduces the window a second time (RFC 5681 §4.3), once for all that were sent in one round trip.
     pub fn find(
         &mut self,
         dup_thresh: u32,
-        b: &dyn Scoreboard,
+        b: &dyn ScoreboardView,
         v: &SenderView,
         lost: &mut Vec<SeqRange>,
     ) -> bool {
@@ -95,23 +94,23 @@ impl Resent {
         self.reduce
     }
 
-    /// True, once, when what was found is a congestion signal of its own.
+    /// True, once, when a further congestion signal was found.
     pub fn take_signal(&mut self) -> bool {
         std::mem::take(&mut self.reduce)
     }
 }
 
-/// Room for so many is kept for another time.
+/// Capacity that is kept for later.
 const SPARE: usize = 32;
 
-/// What happens to them.
+/// What to do with lost retransmissions.
 pub(super) const fn lost_retransmissions(default: &'static str) -> Param {
     Param::choice(
         "lost_retransmissions",
         default,
         &["ignore", "resend", "reduce"],
-        "a retransmission still missing when `dup_thresh` segments sent for the first time after it were \
-         SACKed: left to the timer, resent, or resent and the window reduced again, as RFC 5681 4.3 has it \
-         (M-A10)",
+        "what to do with a retransmission that is still missing when `dup_thresh` segments first sent after \
+         it are SACKed: `ignore` leaves it to the timer, `resend` retransmits it, `reduce` also reduces the \
+         window again as in RFC 5681 4.3 (M-A10)",
     )
 }

@@ -1,4 +1,6 @@
-//! Bodies of the fuzz targets: what they do with any bytes, so that ordinary tests can run them as well.
+//! Bodies of the fuzz targets, which take any bytes, so that ordinary tests can run them as well.
+
+mod input;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, LazyLock};
@@ -9,11 +11,12 @@ use ackclock_wire::{
     AccEcn, Flags, IcmpError, IcmpKind, MAX_OPTIONS_LEN, Options, SackBlocks, Segment, Strictness,
     Timestamps, Transport, emit_options, emit_tcp, parse_icmp_error, parse_ip, parse_ip_as, parse_options,
 };
-use arbitrary::{Arbitrary, Unstructured};
+use arbitrary::Unstructured;
 
 use crate::{Setup, pattern};
+use input::{Error, Inject, Near, Operation, Start, far};
 
-/// Parses `data` as a packet in every way; what is a good TCP packet must survive being written and read
+/// Parses `data` as a packet in every way; a valid TCP packet must be the same after it is written and parsed
 /// again.
 pub fn packet(data: &[u8]) {
     for strict in [Strictness::FULL, Strictness::OFFLOAD, Strictness::CAPTURE] {
@@ -23,19 +26,19 @@ pub fn packet(data: &[u8]) {
         let mut again = Vec::new();
         let (src, dst) = packet.endpoints();
         let whole = tcp.payload.len() == tcp.segment.len as usize;
-        // Options that were laid out more tightly than ours may not fit any more.
+        // Options with less padding than ours may no longer fit.
         if whole
             && tcp.segment.options.wire_len() as usize <= MAX_OPTIONS_LEN
             && emit_tcp(src, dst, &tcp.segment, tcp.payload, packet.ecn, &mut again).is_ok()
         {
-            let Ok(read) = parse_ip(&again) else { panic!("what we wrote does not read: {again:?}") };
+            let Ok(read) = parse_ip(&again) else { panic!("the written packet does not parse: {again:?}") };
             let Transport::Tcp(read_tcp) = read.transport else { panic!("not TCP: {again:?}") };
             assert_eq!((read_tcp, read.ecn, read.endpoints()), (tcp, packet.ecn, (src, dst)));
         }
     }
 }
 
-/// Parses `data` as TCP options; what is good must survive being written and read again.
+/// Parses `data` as TCP options; valid ones must be the same after they are written and parsed again.
 pub fn options(data: &[u8]) {
     let Ok(options) = parse_options(data) else { return };
     let mut out = [0; MAX_OPTIONS_LEN];
@@ -45,122 +48,11 @@ pub fn options(data: &[u8]) {
     }
 }
 
-/// A number in relation to the connection, so that fuzzing gets past the first checks.
-#[derive(Clone, Copy, Debug, Arbitrary)]
-enum Near {
-    /// What it expects next: the last acknowledgment number that it sent.
-    Expected,
-    /// So many hundreds from there.
-    Hundreds(i8),
-    /// From there.
-    RcvNxt(i16),
-    /// From its oldest unacknowledged byte.
-    SndUna(i16),
-    /// From its next byte.
-    SndNxt(i16),
-    /// Sixteenths of the sequence space, and so many bytes, from its oldest unacknowledged byte: numbers that
-    /// circular comparisons judge either way.
-    Far(u8, i8),
-    /// Anything.
-    Any(u32),
-}
-
-/// How far one number lies from another.
-#[derive(Clone, Copy, Debug, Arbitrary)]
-enum Distance {
-    Short(u16),
-    /// Sixteenths of the sequence space, and so many bytes.
-    Far(u8, i8),
-    Any(u32),
-}
-
-impl Distance {
-    fn bytes(self) -> u32 {
-        match self {
-            Self::Short(n) => n.into(),
-            Self::Far(sixteenths, more) => far(sixteenths, more),
-            Self::Any(n) => n,
-        }
-    }
-}
-
-fn far(sixteenths: u8, more: i8) -> u32 {
-    (u32::from(sixteenths) << 28).wrapping_add(i32::from(more) as u32)
-}
-
-/// A segment to throw at the connection.
-#[derive(Clone, Copy, Debug, Arbitrary)]
-struct Throw {
-    flags: u8,
-    ae: bool,
-    ack_too: bool,
-    seq: Near,
-    ack: Near,
-    len: u16,
-    window: u16,
-    mss: Option<u16>,
-    scale: Option<u8>,
-    sack_permitted: bool,
-    timestamps: Option<(i32, i32)>,
-    sack: [Option<(Near, Distance)>; 4],
-    accecn: Option<(bool, u8, [u32; 3])>,
-    ecn: u8,
-}
-
-/// An ICMP error about a segment.
-#[derive(Clone, Copy, Debug, Arbitrary)]
-struct Error {
-    kind: u8,
-    code: u8,
-    mtu: u16,
-    v6: bool,
-    seq: Near,
-    packet_len: u16,
-}
-
-/// Something that happens to a connection.
-#[derive(Clone, Copy, Debug, Arbitrary)]
-enum Operation {
-    Throw(Throw),
-    /// The next bytes in order, with an acknowledgment of everything.
-    Honest(u16),
-    Write(u16),
-    Read(u16),
-    Wait(u16),
-    WaitSeconds(u16),
-    WaitForDeadline,
-    /// Closes when this is small.
-    Close(u8),
-    /// Aborts when this is 0.
-    Abort(u8),
-    Cork(bool),
-    Icmp(Error),
-}
-
-/// How a connection starts.
-#[derive(Clone, Copy, Debug, Arbitrary)]
-struct Start {
-    passive: bool,
-    stack: u8,
-    timestamps: bool,
-    sack: bool,
-    ecn: bool,
-    feedback: u8,
-    scaling: bool,
-    nagle: bool,
-    mss: u16,
-    rcv_buf: u32,
-    snd_buf: u32,
-    keepalive: bool,
-    user_timeout: bool,
-    /// Opened in order before anything else happens, unless this is small.
-    opened: u8,
-}
-
 const PEER: SeqNumber = SeqNumber(u32::MAX - 2000);
 
-/// Runs the operations that `data` spells on a connection with bytes and on one without: neither may panic,
-/// both must say the same, nothing that is read may be wrong, nothing may be promised and taken back.
+/// Decodes `data` into operations and runs them on a connection with bytes and on one without. Neither may
+/// panic, both must send the same, every byte read must be right, and the right edge of the window may not
+/// move left.
 pub fn connection(data: &[u8]) {
     let mut u = Unstructured::new(data);
     let Ok(start) = u.arbitrary::<Start>() else { return };
@@ -172,16 +64,16 @@ pub fn connection(data: &[u8]) {
     }
     pair.perform(Operation::Abort(0));
     assert_eq!(pair.real.state(), State::Closed);
-    assert_eq!(pair.real.poll_timeout(), None, "nothing is left to happen");
+    assert_eq!(pair.real.poll_timeout(), None, "no deadline is left");
 }
 
-/// A connection with bytes and its twin without.
+/// A connection with bytes and the same one without.
 struct Pair {
     real: Connection,
     counted: Connection,
     now: Instant,
-    /// What the connection last acknowledged, and the right edge of the window that it last promised
-    /// (unscaled windows only).
+    /// The last acknowledgment number sent, and the right edge of the window last advertised (unscaled
+    /// windows only).
     acked: SeqNumber,
     edge: Option<SeqNumber>,
     scaled: bool,
@@ -239,13 +131,13 @@ impl Pair {
     fn perform(&mut self, operation: Operation) {
         let now = self.now;
         match operation {
-            Operation::Throw(throw) => self.throw(throw),
+            Operation::Inject(segment) => self.inject(segment),
             Operation::Honest(len) => {
                 let v = self.real.view(now);
                 let timestamps = v.timestamps.then_some((1, 0));
                 let syn = matches!(self.real.state(), State::Listen | State::SynSent);
                 let flags = if syn { Flags::SYN } else { Flags::default() };
-                self.throw(Throw {
+                self.inject(Inject {
                     flags: flags.0 as u8,
                     ae: false,
                     ack_too: self.real.state() != State::Listen,
@@ -301,7 +193,7 @@ impl Pair {
         let mut steps = 0;
         while let Some(at) = self.real.poll_timeout().filter(|at| *at <= until) {
             steps += 1;
-            assert!(steps < 100_000, "time stands still at {:?}", self.now);
+            assert!(steps < 100_000, "too many deadlines at {:?}", self.now);
             self.now = self.now.max(at);
             self.real.handle_timeout(self.now);
             self.counted.handle_timeout(self.now);
@@ -324,7 +216,7 @@ impl Pair {
         base + i32::from(offset) as u32
     }
 
-    fn throw(&mut self, t: Throw) {
+    fn inject(&mut self, t: Inject) {
         let flag = |set, flag| if set { flag } else { Flags::default() };
         let flags = Flags(t.flags.into()) | flag(t.ae, Flags::AE) | flag(t.ack_too, Flags::ACK);
         let opening = matches!(self.real.state(), State::Listen | State::SynSent);
@@ -392,12 +284,12 @@ impl Pair {
         );
     }
 
-    /// Takes what both have to say, which must be the same and within bounds.
+    /// Collects the segments and events of both, which must be the same and within bounds.
     fn drain(&mut self) {
         for n in 0.. {
             assert!(n < 100_000, "an endless burst");
             let (real, counted) = (self.real.poll_transmit(self.now), self.counted.poll_transmit(self.now));
-            assert_eq!(real.map(said), counted.map(said), "with bytes and without");
+            assert_eq!(real.map(fields), counted.map(fields), "with bytes and without");
             let Some(t) = real else { break };
             self.check(&t);
         }
@@ -406,7 +298,7 @@ impl Pair {
             assert_eq!(real, counted);
             match real {
                 Some(end @ (ConnectionEvent::Finished | ConnectionEvent::Aborted(_))) => {
-                    assert!(self.ended.is_none(), "it ended twice: {:?}, then {end:?}", self.ended);
+                    assert!(self.ended.is_none(), "a second end: {:?}, then {end:?}", self.ended);
                     self.ended = Some(end);
                 }
                 Some(_) => {}
@@ -452,7 +344,7 @@ impl Pair {
     }
 }
 
-/// What a segment says, whatever the payload.
-fn said(t: Transmit) -> (Segment, u64, bool, Ecn) {
+/// Everything of a segment except the payload.
+fn fields(t: Transmit) -> (Segment, u64, bool, Ecn) {
     (t.segment, t.offset, t.retransmission, t.ecn)
 }

@@ -2,23 +2,24 @@ use std::collections::VecDeque;
 
 use ackclock_units::{Instant, SeqNumber, SeqRange};
 
-use crate::{Scoreboard, SenderView, SentSegment, Transmission};
+use crate::{ScoreboardView, SenderView, SentSegment, Transmission};
 
-/// What was resent and is not known to be delivered or lost, in the order of the last transmission: an ack
-/// costs those that it overtakes, whatever is outstanding besides.
+/// Retransmitted segments that are not known to be delivered or lost, in the order of their last
+/// transmission. An ack examines only those sent before the latest delivered one, whatever else is
+/// outstanding.
 #[derive(Debug, Default)]
-pub(super) struct Resent(VecDeque<(SeqRange, Instant)>);
+pub(super) struct Retransmitted(VecDeque<(SeqRange, Instant)>);
 
-/// Room for so many is kept for another time.
+/// Capacity that is kept for later.
 const SPARE: usize = 32;
 
-impl Resent {
-    /// `range` was sent again now.
+impl Retransmitted {
+    /// `range` was retransmitted now.
     pub fn push(&mut self, range: SeqRange, now: Instant) {
         self.0.push_back((range, now));
     }
 
-    /// Adds a segment that was sent again on somebody else's advice, unless it is there.
+    /// Adds a segment that was retransmitted without [`Retransmitted::push`], unless it is there.
     pub fn insert(&mut self, s: SentSegment) {
         let first = self.0.partition_point(|(_, at)| *at < s.xmit_ts);
         let past = first + self.0.range(first..).take_while(|(_, at)| *at == s.xmit_ts).count();
@@ -27,7 +28,7 @@ impl Resent {
         }
     }
 
-    /// Forgets the oldest as far as they are acknowledged.
+    /// Removes the oldest ones that are acknowledged.
     pub fn forget_below(&mut self, snd_una: SeqNumber) {
         while self.0.front().is_some_and(|(range, _)| range.end <= snd_una) {
             self.0.pop_front();
@@ -37,16 +38,16 @@ impl Resent {
         }
     }
 
-    /// Asks `waits` about each that was sent before `latest`, and forgets those of which it returns false,
-    /// and those that are delivered, marked lost or sent yet again.
+    /// Calls `waits` on each that was sent before `latest`, and removes those for which it returns false, and
+    /// those that are delivered, marked lost or retransmitted again.
     pub fn retain_waiting(
         &mut self,
         latest: Transmission,
-        b: &dyn Scoreboard,
+        b: &dyn ScoreboardView,
         v: &SenderView,
         mut waits: impl FnMut(SentSegment) -> bool,
     ) {
-        // Of those sent at one moment, the numbers need not ascend.
+        // Those sent at one moment need not be in ascending order.
         let overtaken = self.0.iter().take_while(|(_, at)| *at <= latest.xmit_ts).count();
         let mut kept = 0;
         for i in 0..overtaken {

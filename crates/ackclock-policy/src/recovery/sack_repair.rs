@@ -1,45 +1,45 @@
 use ackclock_units::{Bytes, SeqNumber, SeqRange};
 
 use super::halving::Halving;
-use super::resent::Resent;
-use crate::{AckInfo, Adjustment, Params, Phase, Scoreboard, SenderView};
+use super::lost_retransmissions::LostRetransmissions;
+use crate::{AckInfo, Adjustment, Params, Phase, ScoreboardView, SenderView};
 
-/// What recoveries by SACK share beyond telling what is lost: how the window comes down (M-A8), and what
-/// becomes of lost retransmissions (M-A10).
+/// What SACK-based recoveries share besides loss detection: how the window is reduced (M-A8), and how lost
+/// retransmissions are found (M-A10).
 #[derive(Debug)]
-pub(super) struct Cut {
-    /// Set when the rate is halved during a round trip rather than the window at once.
+pub(super) struct SackRepair {
+    /// Set when the rate is halved during a round trip, rather than the window at once.
     halving: Option<Halving>,
-    resent: Resent,
+    lost_retransmissions: LostRetransmissions,
 }
 
-impl Cut {
+impl SackRepair {
     /// Reads [`ADJUSTMENT`], [`BOUNDS`], [`WHOLE_SEGS`] and [`lost_retransmissions`].
     ///
     /// [`ADJUSTMENT`]: super::halving::ADJUSTMENT
     /// [`BOUNDS`]: super::halving::BOUNDS
     /// [`WHOLE_SEGS`]: super::halving::WHOLE_SEGS
-    /// [`lost_retransmissions`]: super::resent::lost_retransmissions
+    /// [`lost_retransmissions`]: super::lost_retransmissions::lost_retransmissions
     pub fn new(p: &Params) -> Self {
         Self {
             halving: (p.choice("adjustment") == "rate-halving").then(|| Halving::new(p)),
-            resent: Resent::new(p),
+            lost_retransmissions: LostRetransmissions::new(p),
         }
     }
 
-    /// True when a retransmission waits for its turn in the halved rate, the first one too.
+    /// True when retransmissions, the first one included, wait for their turn in the halved rate.
     pub fn is_gradual(&self) -> bool {
         self.halving.is_some()
     }
 
-    /// Nothing is suspicious.
+    /// Nothing indicates a loss.
     pub fn stop(&mut self) {
         if let Some(halving) = &mut self.halving {
             halving.stop();
         }
     }
 
-    /// An ack came while something is SACKed, up to `fack`, and nothing is known to be lost.
+    /// An ack arrived while data up to `fack` is SACKed and nothing is known to be lost.
     pub fn suspect(&mut self, a: &AckInfo, fack: SeqNumber, v: &SenderView) {
         if let Some(halving) = &mut self.halving {
             // An ECN echo has halved this window already.
@@ -49,13 +49,13 @@ impl Cut {
 
     /// An episode begins.
     pub fn open(&mut self, v: &SenderView) {
-        self.resent.begin(v);
+        self.lost_retransmissions.begin(v);
         if let Some(halving) = &mut self.halving {
-            halving.declare(v);
+            halving.loss_detected(v);
         }
     }
 
-    /// An ack came in the episode.
+    /// An ack arrived during the episode.
     pub fn count(&mut self, a: &AckInfo, fack: SeqNumber, v: &SenderView) {
         if let Some(halving) = &mut self.halving {
             halving.count(a, fack, v);
@@ -63,37 +63,43 @@ impl Cut {
     }
 
     /// Adds to `lost` the retransmissions that were lost.
-    pub fn find(&mut self, dup_thresh: u32, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) {
-        if self.resent.find(dup_thresh, b, v, lost)
+    pub fn find(
+        &mut self,
+        dup_thresh: u32,
+        b: &dyn ScoreboardView,
+        v: &SenderView,
+        lost: &mut Vec<SeqRange>,
+    ) {
+        if self.lost_retransmissions.find(dup_thresh, b, v, lost)
             && v.phase == Phase::Recovery
             && let Some(halving) = &mut self.halving
         {
-            halving.again(v);
+            halving.restart(v);
         }
     }
 
     /// The episode is over.
     pub fn close(&mut self) {
-        self.resent.forget();
+        self.lost_retransmissions.forget();
     }
 
-    /// The timer expired, or what it did was taken back.
+    /// The timer expired, or its expiry was undone.
     pub fn restart(&mut self, v: &SenderView) {
         self.stop();
-        self.resent.begin(v);
+        self.lost_retransmissions.begin(v);
     }
 
-    /// `sent` was sent again.
+    /// `sent` was retransmitted.
     pub fn note(&mut self, sent: SeqRange, v: &SenderView) {
-        self.resent.note(sent, v);
+        self.lost_retransmissions.note(sent, v);
         if let Some(halving) = &mut self.halving {
-            halving.resent(sent.len());
+            halving.on_retransmit(sent.len());
         }
     }
 
-    /// What happens to the window, with `in_flight` in the network.
+    /// The change of the window, with `in_flight` in the network.
     pub fn adjust(&mut self, in_flight: Bytes, v: &SenderView) -> Adjustment {
-        if self.resent.take_signal() {
+        if self.lost_retransmissions.take_signal() {
             return Adjustment::Reduce;
         }
         let repaired = v.phase != Phase::Recovery;
@@ -102,7 +108,7 @@ impl Cut {
             .as_mut()
             .filter(|_| v.phase != Phase::Loss)
             .and_then(|halving| halving.window(in_flight, repaired, v));
-        window.map_or(Adjustment::Keep, Adjustment::To)
+        window.map_or(Adjustment::Keep, Adjustment::SetWindow)
     }
 
     /// Bytes that may be sent before a loss is certain; `None` when the rate is not being halved.

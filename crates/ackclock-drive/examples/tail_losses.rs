@@ -12,7 +12,7 @@ use std::time::{Duration as Time, Instant as Moment};
 use ackclock_drive::{Clock, Lab, LabOptions};
 use ackclock_engine::Stack;
 use ackclock_policy::Registry;
-use ackclock_sim::{Kind, LinkSpec, Passing, Verdict};
+use ackclock_sim::{FaultVerdict, LinkSpec, PacketInfo, PacketKind};
 use ackclock_units::{Duration, Instant, Rng};
 
 const DELAY: Duration = Duration::from_millis(50);
@@ -30,9 +30,13 @@ struct Outcome {
 /// A link that loses the data packets with those numbers, counted from 1, retransmissions included.
 fn losing(numbers: &'static [u64]) -> LinkSpec {
     let mut passed = 0;
-    LinkSpec::delay(DELAY).with_fault(move |p: &Passing, _: Instant, _: &mut Rng| {
-        passed += u64::from(p.kind == Kind::Data);
-        if p.kind == Kind::Data && numbers.contains(&passed) { Verdict::Drop } else { Verdict::Pass }
+    LinkSpec::delay(DELAY).with_fault(move |p: &PacketInfo, _: Instant, _: &mut Rng| {
+        passed += u64::from(p.kind == PacketKind::Data);
+        if p.kind == PacketKind::Data && numbers.contains(&passed) {
+            FaultVerdict::Drop
+        } else {
+            FaultVerdict::Pass
+        }
     })
 }
 

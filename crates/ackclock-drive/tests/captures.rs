@@ -13,12 +13,12 @@ use std::time::Duration as Time;
 use ackclock_capture::read::{Packets, open};
 use ackclock_capture::{Analysis, Cause, Options, Report};
 use ackclock_drive::{Capture, Clock, Emulator, EmulatorOptions, Namespace, Port, Tun, TunOptions};
-use ackclock_sim::{LinkSpec, Passing, Verdict};
+use ackclock_sim::{FaultVerdict, LinkSpec, PacketInfo};
 use ackclock_units::{Duration, Instant, Rate, Rng};
 use common::allowed;
 
 /// What becomes of packets, by number and moment.
-type Fate = Box<dyn FnMut(&Passing, Instant, &mut Rng) -> Verdict + Send>;
+type Fate = Box<dyn FnMut(&PacketInfo, Instant, &mut Rng) -> FaultVerdict + Send>;
 /// What the sending application does with its connection.
 type Talk = fn(TcpStream);
 
@@ -146,16 +146,16 @@ fn run(case: Case) -> (Counted, Report) {
 }
 
 fn pass() -> Fate {
-    Box::new(|_, _, _| Verdict::Pass)
+    Box::new(|_, _, _| FaultVerdict::Pass)
 }
 
 fn lose(p: f64) -> Fate {
-    Box::new(move |_, _, rng| if rng.chance(p) { Verdict::Drop } else { Verdict::Pass })
+    Box::new(move |_, _, rng| if rng.chance(p) { FaultVerdict::Drop } else { FaultVerdict::Pass })
 }
 
 /// Loses the packets of these numbers, counted from the SYN as 0.
 fn lose_numbers(numbers: &'static [u64]) -> Fate {
-    Box::new(move |p, _, _| if numbers.contains(&p.number) { Verdict::Drop } else { Verdict::Pass })
+    Box::new(move |p, _, _| if numbers.contains(&p.number) { FaultVerdict::Drop } else { FaultVerdict::Pass })
 }
 
 /// Loses all that comes within some milliseconds of the packet of this number.
@@ -165,20 +165,20 @@ fn outage(number: u64, ms: u64) -> Fate {
         if p.number == number {
             until = Some(now + Duration::from_millis(ms));
         }
-        if until.is_some_and(|u| now < u) { Verdict::Drop } else { Verdict::Pass }
+        if until.is_some_and(|u| now < u) { FaultVerdict::Drop } else { FaultVerdict::Pass }
     })
 }
 
 fn reorder(p: f64, ms: u64) -> Fate {
     Box::new(
         move |_, _, rng| {
-            if rng.chance(p) { Verdict::Delay(Duration::from_millis(ms)) } else { Verdict::Pass }
+            if rng.chance(p) { FaultVerdict::Delay(Duration::from_millis(ms)) } else { FaultVerdict::Pass }
         },
     )
 }
 
 fn duplicate(p: f64) -> Fate {
-    Box::new(move |_, _, rng| if rng.chance(p) { Verdict::Duplicate } else { Verdict::Pass })
+    Box::new(move |_, _, rng| if rng.chance(p) { FaultVerdict::Duplicate } else { FaultVerdict::Pass })
 }
 
 const NO_SACK: &[(&str, &str)] = &[("net.ipv4.tcp_sack", "0")];

@@ -135,8 +135,12 @@ fn a_queue_that_is_full_drops_and_both_directions_are_apart() {
         return;
     }
     let lossy = LinkSpec::default().with_fault(
-        |p: &ackclock_sim::Passing, _: ackclock_units::Instant, _: &mut ackclock_units::Rng| {
-            if p.number.is_multiple_of(4) { ackclock_sim::Verdict::Drop } else { ackclock_sim::Verdict::Pass }
+        |p: &ackclock_sim::PacketInfo, _: ackclock_units::Instant, _: &mut ackclock_units::Rng| {
+            if p.number.is_multiple_of(4) {
+                ackclock_sim::FaultVerdict::Drop
+            } else {
+                ackclock_sim::FaultVerdict::Pass
+            }
         },
     );
     let (a, b, emulator) = two_kernels(lossy, LinkSpec::default());

@@ -9,18 +9,19 @@ use std::path::PathBuf;
 use ackclock_capture::read::{Packets, open};
 use ackclock_capture::{Analysis, Options};
 use ackclock_drive::{Capture, Clock, DriveError, KernelTransfer, Kernels, KernelsOptions};
-use ackclock_sim::{LinkSpec, Passing, Verdict};
+use ackclock_sim::{FaultVerdict, LinkSpec, PacketInfo};
 use ackclock_units::{Duration, Instant, Rng};
 use common::allowed;
 
 /// A path of 10 ms that loses each hundredth packet on the way there.
 fn kernels(clock: Clock, capture: Option<Capture>) -> Kernels {
     let delay = || LinkSpec::delay(Duration::from_millis(5));
-    let there = delay().with_fault(
-        |p: &Passing, _: Instant, _: &mut Rng| {
-            if p.number % 100 == 99 { Verdict::Drop } else { Verdict::Pass }
-        },
-    );
+    let there =
+        delay().with_fault(
+            |p: &PacketInfo, _: Instant, _: &mut Rng| {
+                if p.number % 100 == 99 { FaultVerdict::Drop } else { FaultVerdict::Pass }
+            },
+        );
     Kernels::new(KernelsOptions {
         mtu: 1500,
         there,

@@ -14,7 +14,7 @@ use ackclock_drive::{
 };
 use ackclock_engine::Stack;
 use ackclock_policy::{QueueDiscipline, Registry};
-use ackclock_sim::{LinkSpec, Passing, Verdict};
+use ackclock_sim::{FaultVerdict, LinkSpec, PacketInfo};
 use ackclock_units::{Duration, Instant, Rate, Rng};
 use common::allowed;
 
@@ -40,8 +40,8 @@ fn delay() -> LinkSpec {
 /// Loses each `n`-th packet.
 fn lossy(n: u64) -> LinkSpec {
     delay().with_fault(
-        move |p: &Passing, _: Instant, _: &mut Rng| {
-            if p.number % n == n - 1 { Verdict::Drop } else { Verdict::Pass }
+        move |p: &PacketInfo, _: Instant, _: &mut Rng| {
+            if p.number % n == n - 1 { FaultVerdict::Drop } else { FaultVerdict::Pass }
         },
     )
 }

@@ -14,7 +14,7 @@ use ackclock_drive::{
 };
 use ackclock_engine::Stack;
 use ackclock_policy::Registry;
-use ackclock_sim::{LinkSpec, Passing, Verdict};
+use ackclock_sim::{FaultVerdict, LinkSpec, PacketInfo};
 use ackclock_units::{Duration, Instant, Rate, Rng};
 use ackclock_wire::internet_checksum;
 use common::allowed;
@@ -108,8 +108,8 @@ fn lies_about(method: ProbeMethod, ahead: u16, packet: &[u8]) -> Vec<Vec<u8>> {
 /// was found, and how many answers the host made up.
 fn run(method: ProbeMethod, ahead: u16, prepare: impl FnOnce(&Kernels)) -> (RealProbe, u64) {
     let there =
-        LinkSpec::delay(Duration::from_millis(4)).with_fault(|_: &Passing, _: Instant, rng: &mut Rng| {
-            if rng.chance(LOSS) { Verdict::Drop } else { Verdict::Pass }
+        LinkSpec::delay(Duration::from_millis(4)).with_fault(|_: &PacketInfo, _: Instant, rng: &mut Rng| {
+            if rng.chance(LOSS) { FaultVerdict::Drop } else { FaultVerdict::Pass }
         });
     let back = LinkSpec::delay(Duration::from_millis(4));
     let kernels = Kernels::new(KernelsOptions {

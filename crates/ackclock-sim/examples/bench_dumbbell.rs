@@ -11,7 +11,7 @@ use ackclock_units::{Duration, Instant, Rng};
 use dumbbell::{Arguments, Tcp, application, measured};
 use measure::{cpu_ns, memory_kb};
 
-/// So many flows, their starts spread evenly over the first second.
+/// A number of flows, their starts spread evenly over the first second.
 struct Bulk {
     flows: u64,
     next: u64,

@@ -1,7 +1,5 @@
-//! The event queue alone: ns per event (one pop and one push) with a constant number pending. Prints one line
-//! of JSON per figure.
-//!
-//! The binary heap of the standard library does the same beside it.
+//! Benchmark of the event queue: ns per event (one pop and one push) with a constant number pending. Prints
+//! one line of JSON per figure. The binary heap of the standard library is measured for comparison.
 
 mod measure;
 #[path = "../src/queue.rs"]
@@ -19,7 +17,8 @@ use queue::{Entry, EventQueue};
 /// Events handled for each figure.
 const EVENTS: u32 = 4_000_000;
 
-/// How far ahead events lie, ns: half of them one transmission ahead, half some part of a long round trip.
+/// How far ahead an event is, ns: half of them one transmission time, half a random part of a long round
+/// trip.
 fn ahead(rng: &mut Rng) -> u64 {
     let bits = rng.next_u64();
     if bits & 1 == 0 { 80_000 + (bits >> 48) } else { ((bits >> 32) * 200_000_000) >> 32 }

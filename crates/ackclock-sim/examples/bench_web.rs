@@ -15,7 +15,7 @@ use ackclock_units::{Duration, Instant, Rng};
 use dumbbell::{Arguments, Tcp, application, measured};
 use measure::{cpu_ns, memory_kb};
 
-/// The flows of a file: seconds, bytes, class of the round-trip time.
+/// The flows listed in a file: seconds, bytes, class of the round-trip time.
 struct Arrivals {
     lines: Lines<BufReader<File>>,
     left: NodeId,

@@ -1,4 +1,4 @@
-//! Packets in flight: 36 bytes each, recycled.
+//! Packets in flight: 36 bytes each, in a pool.
 
 mod flags;
 mod room;
@@ -11,39 +11,40 @@ use ackclock_units::{Ecn, Instant, SeqNumber, seldom};
 use ackclock_wire::{Flags, Options, SackBlocks, Segment, Timestamps};
 
 use self::flags::KeptFlags;
-use crate::fault::{Kind, Passing};
+use crate::fault::{PacketInfo, PacketKind};
 use crate::slab::Slab;
 
-/// A packet somewhere between two endpoints. Options (SACK blocks, timestamps, those of a SYN) lie in slabs
-/// beside. What follows from something else is not kept: a run holds many of these, and its speed is that of
-/// the memory they take.
+/// A packet between two endpoints. Its TCP options (SACK blocks, timestamps, those of a SYN) are stored in
+/// separate slabs. Fields that can be derived from others are left out: a run holds many packets, and memory
+/// traffic limits its speed.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Packet {
-    /// When it reaches the next place on its way: the lower 32 of 48 bits, the upper 16 below. The present
-    /// moment makes them whole.
+    /// When it reaches the next link or its endpoint: the lower 32 of 48 bits, the upper 16 in `at_high`. The
+    /// present time gives the remaining bits.
     at: u32,
-    /// Its insertion number there, for ties: the lower 32 bits. The latest insertion number makes them whole.
+    /// Its insertion number there, for ties: the lower 32 bits. The latest insertion number gives the
+    /// remaining bits.
     order: u32,
-    /// With payload, the true position of its first byte in the sender's stream: the lower 32 of 48 bits, the
-    /// upper 16 below. Without, its sequence number. Of a datagram, its number.
-    place: u32,
-    /// The endpoint that sent it; [`NIL`] in a free place.
+    /// With payload, the position of its first byte in the sender's stream: the lower 32 of 48 bits, the
+    /// upper 16 in `position_high`. Without payload, its sequence number. Of a datagram, its number.
+    position: u32,
+    /// The endpoint that sent it; [`NIL`] in a free slot.
     pub(crate) from: u32,
-    /// The packet behind it in its lane, or the next free place.
+    /// The packet after it in its lane; in a free slot, the next free one.
     pub(crate) next: u32,
-    /// Its acknowledgment number; with options, where both are in the slab of these options. Of a datagram,
-    /// its size.
+    /// Its acknowledgment number; with options, the index of both in the slab of these options. Of a
+    /// datagram, its size.
     more: u32,
     at_high: u16,
-    place_high: u16,
+    position_high: u16,
     pub(crate) len: u16,
     window: u16,
     pub(crate) flags: KeptFlags,
     bits: u8,
-    /// Links of its route that it has left behind (or is on the way of).
+    /// Links of its route that it has passed, the one whose wire it is on included.
     pub(crate) hop: u8,
-    /// Links that an earlier copy of its payload has passed: a later pass repeats bytes.
+    /// Links that an earlier copy of its payload has passed: on these links it repeats bytes.
     pub(crate) seen: u8,
 }
 
@@ -56,9 +57,9 @@ const DATAGRAM: u8 = 1 << 5;
 const WAITS: u8 = 1 << 6;
 /// Other options: those of a SYN, or several kinds.
 const OPTIONS: u8 = 1 << 7;
-/// Both together: SACK blocks and no other option.
+/// Both bits: SACK blocks and no other option.
 const BLOCKS: u8 = TIMESTAMPS | OPTIONS;
-/// What tells the kind of options.
+/// The bits that encode the kind of options.
 const KIND: u8 = TIMESTAMPS | OPTIONS;
 
 pub(crate) const NIL: u32 = u32::MAX;
@@ -67,12 +68,12 @@ impl Packet {
     const FREE: Self = Self {
         at: 0,
         order: 0,
-        place: 0,
+        position: 0,
         from: NIL,
         next: NIL,
         more: 0,
         at_high: 0,
-        place_high: 0,
+        position_high: 0,
         len: 0,
         window: 0,
         flags: KeptFlags::NONE,
@@ -81,11 +82,11 @@ impl Packet {
         seen: 0,
     };
 
-    /// Nanoseconds in which its 48 bits of time go round: more than three days.
+    /// Nanoseconds after which its 48 bits of time wrap: more than three days.
     pub(crate) const SPAN: u64 = 1 << 48;
 
-    /// When it reaches the next place, seen from a moment not after that and less than [`Packet::SPAN`]
-    /// before.
+    /// When it reaches the next link or its endpoint. `now` must not be later than that, and less than
+    /// [`Packet::SPAN`] earlier.
     #[inline]
     pub(crate) fn at(&self, now: Instant) -> Instant {
         let at = u64::from(self.at_high) << 32 | u64::from(self.at);
@@ -93,24 +94,23 @@ impl Packet {
         Instant::from_nanos(now.wrapping_add(at.wrapping_sub(now) & (Self::SPAN - 1)))
     }
 
-    /// Its insertion number where it goes next, for ties, when fewer than 2^32 were given out since, the last
-    /// of them `latest`.
+    /// Its insertion number, for ties. `latest` is the one given out last, fewer than 2^32 later.
     #[inline]
     pub(crate) fn order(&self, latest: u64) -> u64 {
         latest - u64::from((latest as u32).wrapping_sub(self.order))
     }
 
-    /// Says when it reaches the next place, and its insertion number there.
+    /// Sets when it reaches the next link or its endpoint, and its insertion number there.
     #[inline]
     pub(crate) fn arrives(&mut self, at: Instant, order: u64) {
         let at = at.as_nanos();
         (self.at, self.at_high, self.order) = (at as u32, (at >> 32) as u16, order as u32);
     }
 
-    /// True position of its first payload byte in the sender's stream; meaningless without payload.
+    /// Position of its first payload byte in the sender's stream; meaningless without payload.
     #[inline]
     pub(crate) fn offset(&self) -> u64 {
-        u64::from(self.place_high) << 32 | u64::from(self.place)
+        u64::from(self.position_high) << 32 | u64::from(self.position)
     }
 
     pub(crate) fn ecn(&self) -> Ecn {
@@ -162,22 +162,22 @@ impl Packet {
         self.offset() + u64::from(self.len)
     }
 
-    /// True for what carries payload, as [`Kind::is_data`].
+    /// True when it carries payload, as [`PacketKind::is_data`].
     #[inline]
     pub(crate) fn is_data(&self) -> bool {
         self.len > 0 && !self.flags.any(Flags::SYN) || self.is_datagram()
     }
 
-    pub(crate) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> PacketKind {
         if self.is_datagram() {
-            return Kind::Datagram;
+            return PacketKind::Datagram;
         }
         match self.flags.all() {
-            f if f.any(Flags::SYN) => Kind::Syn,
-            _ if self.len > 0 => Kind::Data,
-            f if f.any(Flags::RST) => Kind::Reset,
-            f if f.any(Flags::FIN) => Kind::Fin,
-            _ => Kind::Ack,
+            f if f.any(Flags::SYN) => PacketKind::Syn,
+            _ if self.len > 0 => PacketKind::Data,
+            f if f.any(Flags::RST) => PacketKind::Reset,
+            f if f.any(Flags::FIN) => PacketKind::Fin,
+            _ => PacketKind::Ack,
         }
     }
 }
@@ -218,24 +218,25 @@ impl Pool {
             self.packets.push(packet);
             return self.packets.len() as u32 - 1;
         }
-        let place = &mut self.packets[id as usize];
-        self.free = place.next;
-        *place = packet;
+        let slot = &mut self.packets[id as usize];
+        self.free = slot.next;
+        *slot = packet;
         id
     }
 
-    /// The packet `dropped` has passed only so many links: a copy of it that was sent at the same time is
-    /// what brings its bytes over the others.
+    /// Accounts for a drop after `passed` links of a packet whose copies, sent at the same time, may still be
+    /// in flight: on the links beyond, the copies no longer repeat its bytes.
     #[cold]
-    pub(crate) fn let_stand_for(&mut self, dropped: &Packet, passed: u8) {
+    pub(crate) fn lower_seen_of_copies(&mut self, dropped: &Packet, passed: u8) {
         let same = |p: &&mut Packet| {
-            (p.from, p.place, p.place_high, p.len)
-                == (dropped.from, dropped.place, dropped.place_high, dropped.len)
+            (p.from, p.position, p.position_high, p.len)
+                == (dropped.from, dropped.position, dropped.position_high, dropped.len)
         };
         self.packets.iter_mut().filter(same).for_each(|p| p.seen = p.seen.min(passed));
     }
 
-    /// A packet with the segment of `t`. `retransmission` and `seen` are the world's own knowledge.
+    /// Adds a packet with the segment of `t`. `retransmission` and `seen` come from the ground truth
+    /// ([`crate::truth`]).
     #[inline(always)]
     pub(crate) fn segment(&mut self, from: u32, t: &Transmit, retransmission: bool, seen: u8) -> u32 {
         let s = &t.segment;
@@ -246,11 +247,11 @@ impl Pool {
         if seldom(retransmission) {
             bits |= RETRANSMISSION;
         }
-        let place = if s.len > 0 { t.offset } else { u64::from(s.seq.0) };
+        let position = if s.len > 0 { t.offset } else { u64::from(s.seq.0) };
         let mut packet = Packet {
-            place: place as u32,
+            position: position as u32,
             // 2^48 bytes are 256 TiB.
-            place_high: (place >> 32) as u16,
+            position_high: (position >> 32) as u16,
             from,
             more,
             // `mss` is at most 65,495 (`ackclock_engine::OPTIONS`).
@@ -265,7 +266,7 @@ impl Pool {
         self.put(packet)
     }
 
-    /// Keeps a segment's options: where, and of which kind they are.
+    /// Stores a segment's options. Returns their index and the bits of their kind.
     #[inline(never)]
     fn keep_options(&mut self, s: &Segment) -> (u32, u8) {
         match s.options.timestamps {
@@ -280,13 +281,13 @@ impl Pool {
         }
     }
 
-    /// A datagram of that size; `number` stands where segments have their position.
+    /// Adds a datagram of `bytes`. `number` is stored in the field of a segment's position.
     pub(crate) fn datagram(&mut self, from: u32, bytes: u32, number: u64) -> u32 {
-        let (place, place_high) = (number as u32, (number >> 32) as u16);
-        self.put(Packet { from, place, place_high, more: bytes, bits: DATAGRAM, ..Packet::FREE })
+        let (position, position_high) = (number as u32, (number >> 32) as u16);
+        self.put(Packet { from, position, position_high, more: bytes, bits: DATAGRAM, ..Packet::FREE })
     }
 
-    /// A second packet like that one.
+    /// Duplicates a packet; returns the index of the copy.
     pub(crate) fn copy(&mut self, id: u32) -> u32 {
         let mut packet = self.packets[id as usize];
         match packet.bits & KIND {
@@ -304,7 +305,7 @@ impl Pool {
         self.bytes_of(self.get(id))
     }
 
-    /// The same of a packet at hand.
+    /// As [`Pool::bytes`], for a packet already looked up.
     #[inline]
     pub(crate) fn bytes_of(&self, p: &Packet) -> u32 {
         if p.is_datagram() {
@@ -330,16 +331,16 @@ impl Pool {
         }
     }
 
-    /// The packet `p`, number `id`, as a queue sees it that it reaches at `at`.
+    /// What a queue sees of the packet `p`, number `id`, which reaches it at `at`.
     #[inline(always)]
     pub(crate) fn queued(&self, id: u32, p: &Packet, at: Instant) -> Queued {
         Queued { id: PacketId(id), flow: p.from, bytes: self.bytes_of(p), ecn: p.ecn(), at }
     }
 
-    /// What a link's faults may know of a packet.
-    pub(crate) fn passing(&self, id: u32) -> Passing {
+    /// What a link's faults see of a packet.
+    pub(crate) fn packet_info(&self, id: u32) -> PacketInfo {
         let p = self.get(id);
-        Passing {
+        PacketInfo {
             bytes: self.bytes(id),
             kind: p.kind(),
             number: 0,
@@ -350,12 +351,12 @@ impl Pool {
         }
     }
 
-    /// The segment that a packet carried; its place is free again. `first` is the sequence number of the
-    /// sender's stream position 0.
+    /// Removes a packet and returns its segment. `first` is the sequence number of the sender's stream
+    /// position 0.
     #[inline]
     pub(crate) fn take(&mut self, id: u32, first: SeqNumber) -> Segment {
         let p = &self.packets[id as usize];
-        let seq = if p.len > 0 { first + p.place } else { SeqNumber(p.place) };
+        let seq = if p.len > 0 { first + p.position } else { SeqNumber(p.position) };
         let options = Options::default();
         let mut segment = Segment {
             seq,
@@ -370,21 +371,21 @@ impl Pool {
             (segment.ack, segment.options) = self.options_of(p);
             self.free_options(id);
         }
-        self.free_place(id);
+        self.free_slot(id);
         segment
     }
 
-    /// Frees a packet's place.
+    /// Removes a packet.
     #[inline]
     pub(crate) fn free(&mut self, id: u32) {
         if self.packets[id as usize].bits & KIND != 0 {
             self.free_options(id);
         }
-        self.free_place(id);
+        self.free_slot(id);
     }
 
     #[inline]
-    fn free_place(&mut self, id: u32) {
+    fn free_slot(&mut self, id: u32) {
         let p = &mut self.packets[id as usize];
         p.from = NIL;
         p.next = self.free;
@@ -411,24 +412,24 @@ impl Pool {
         &mut self.packets[id as usize]
     }
 
-    /// Reads a packet so that it is near when it is needed.
+    /// Reads a packet to bring it into the cache.
     #[inline]
-    pub(crate) fn glance(&self, id: u32) {
+    pub(crate) fn prefetch(&self, id: u32) {
         if let Some(p) = self.packets.get(id as usize) {
-            // Its ends: many lie across two cache lines.
+            // Its first and last fields: many packets straddle two cache lines.
             black_box((p.at, p.seen));
         }
     }
 
-    /// The same for the packet behind it in its lane.
+    /// As [`Pool::prefetch`], for the packet after it in its lane.
     #[inline]
-    pub(crate) fn glance_behind(&self, id: u32) {
+    pub(crate) fn prefetch_next(&self, id: u32) {
         if let Some(p) = self.packets.get(id as usize) {
-            self.glance(p.next);
+            self.prefetch(p.next);
         }
     }
 
-    /// Those in flight, in the order of their places.
+    /// All packets in flight, by index.
     pub(crate) fn alive(&self) -> impl Iterator<Item = &Packet> {
         self.packets.iter().filter(|p| p.from != NIL)
     }

@@ -10,18 +10,18 @@ use std::iter::successors;
 
 use ackclock_units::{Instant, seldom};
 
-/// When something happens, which of several comes first, and what.
+/// A pending event: its time, its rank among events of the same time, and what happens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Entry {
     /// When.
     pub(crate) at: Instant,
     /// Events of one moment happen in the order of these numbers, which are all different.
     pub(crate) order: u64,
-    /// What, for the run loop to read.
+    /// What happens, encoded as in [`crate::event`].
     pub(crate) what: u32,
 }
 
-/// An entry in a slot, its parts side by side so that nothing is padded: there are several for each flow.
+/// An entry in a slot. The fields are flattened to avoid padding: a run holds several nodes for each flow.
 #[derive(Clone, Copy)]
 struct Node {
     at: Instant,
@@ -73,7 +73,7 @@ impl EventQueue {
         }
     }
 
-    /// All that is pending, in any order.
+    /// All pending events, in any order.
     pub(crate) fn pending(&self) -> impl Iterator<Item = Entry> {
         let node = |i: u32| self.nodes.get(i as usize);
         let slots = self
@@ -84,7 +84,7 @@ impl EventQueue {
         self.front.iter().copied().chain(slots.map(|n| n.entry()))
     }
 
-    /// Memory that the events take, bytes.
+    /// Memory held by the events, bytes.
     pub(crate) fn held_bytes(&self) -> u64 {
         (self.nodes.capacity() * size_of::<Node>() + self.front.capacity() * size_of::<Entry>()) as u64
     }
@@ -99,7 +99,7 @@ impl EventQueue {
         }
     }
 
-    /// The next event, left where it is.
+    /// The next event, without removing it.
     #[inline]
     pub(crate) fn peek(&mut self) -> Option<Entry> {
         if self.front.is_empty() {
@@ -108,10 +108,9 @@ impl EventQueue {
         self.front.last().copied()
     }
 
-    /// What happens `n` events after the next one, as far as that is sorted out already; for looking ahead
-    /// only.
+    /// What happens `n` events after the next one, if that event is sorted already. Only for prefetching.
     #[inline]
-    pub(crate) fn glance(&self, n: usize) -> Option<u32> {
+    pub(crate) fn upcoming(&self, n: usize) -> Option<u32> {
         let i = self.front.len().checked_sub(n + 1)?;
         Some(self.front[i].what)
     }
@@ -136,7 +135,7 @@ impl EventQueue {
     /// Moves the later part of an overgrown front back to the slots, so that inserting stays cheap.
     #[inline(never)]
     fn shorten_front(&mut self) {
-        // Cut between two different moments, as near to the middle as can be; a crowd at one moment stays
+        // Cut between two different times, as near to the middle as possible; events of one time stay
         // together.
         let middle = self.front[2 * FRONT].at.as_nanos();
         let (first, last) = (self.front[self.front.len() - 1].at.as_nanos(), self.front[0].at.as_nanos());
@@ -178,7 +177,7 @@ impl EventQueue {
         self.occupied[level as usize] |= 1 << slot;
     }
 
-    /// Brings the next window to the front.
+    /// Moves the events of the next window to the front.
     #[cold]
     #[inline(never)]
     fn refill(&mut self) {
@@ -187,7 +186,7 @@ impl EventQueue {
             let shift = level as u32 * BITS;
             let place = std::mem::replace(&mut self.slots[level][slot], Slot { head: NIL, len: 0 });
             self.occupied[level] &= !(1 << slot);
-            // The bits above this level are the window's own, the ones below begin anew.
+            // The bits above this level stay, those of the level become the slot's, those below become zero.
             let above =
                 self.base.checked_shr(shift + BITS).and_then(|b| b.checked_shl(shift + BITS)).unwrap_or(0);
             self.base = above | (slot as u64) << shift;
@@ -210,13 +209,13 @@ impl EventQueue {
                 self.front.sort_unstable_by_key(|e| std::cmp::Reverse(key(e)));
                 return;
             }
-            // What has just been dealt out is all later than the front, which is empty.
+            // The front is empty, and every event just dealt out is in a slot.
             self.front_end = self.base;
         }
     }
 }
 
-/// Time, then insertion number, in one number: compared without branches.
+/// Time, then insertion number, packed into one number so that comparing needs no branch.
 #[inline]
 fn key(e: &Entry) -> u128 {
     u128::from(e.at.as_nanos()) << 64 | u128::from(e.order)

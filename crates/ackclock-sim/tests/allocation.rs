@@ -1,5 +1,5 @@
-//! The packet path allocates nothing once everything has been used once. A test file of its own: the counting
-//! allocator is the process's.
+//! The packet path does not allocate in the steady state. The test has its own file because the counting
+//! allocator counts for the whole process.
 
 mod support;
 
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ackclock_sim::{Access, FlowList, Options, Simulation, Sources};
 use support::{Path, Tcp, at, choose, drop_tail, flow, mbit, ms};
 
-/// Packets over the bottleneck and allocations between two moments of a run with `flows` bulk flows and that
+/// Packets over the bottleneck and allocations in the second minute of a run with `flows` bulk flows and that
 /// recovery.
 fn steady(
     queue: Box<dyn ackclock_policy::QueueDiscipline>,
@@ -43,8 +43,7 @@ fn a_packet_allocates_nothing() {
     ] {
         let (packets, allocations) = steady(choose(queue).build(), 20, recovery);
         assert!(packets > 200_000, "{packets} packets");
-        // A list here or there still grows to a length that it has not had before, or gives memory back after
-        // a burst of losses.
+        // A few lists still grow to a new maximum, or free memory after a burst of losses.
         assert!(
             allocations < packets / 1000,
             "{allocations} allocations for {packets} packets behind {queue}, {recovery}"

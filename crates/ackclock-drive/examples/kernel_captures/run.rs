@@ -12,7 +12,7 @@ use ackclock_drive::{
     Capture, Clock, DriveError, Emulator, EmulatorOptions, Namespace, Port, Tun, TunOptions,
 };
 use ackclock_policy::{QueueDiscipline, Registry};
-use ackclock_sim::{LinkSpec, Passing, Verdict};
+use ackclock_sim::{FaultVerdict, LinkSpec, PacketInfo};
 use ackclock_units::{Duration, Instant, Rate, Rng};
 
 use crate::plan::{Plan, Way};
@@ -44,7 +44,7 @@ fn link(plan: &Plan, way: &Way) -> LinkSpec {
     let rate = plan.mbit.map(|m| Rate::from_bits_per_sec((m * 1e6) as u64));
     let way = way.clone();
     let began = std::cell::Cell::new(None);
-    let fate = move |_: &Passing, now: Instant, rng: &mut Rng| {
+    let fate = move |_: &PacketInfo, now: Instant, rng: &mut Rng| {
         let start = began.get().unwrap_or(now);
         began.set(Some(start));
         let since = now.since(start).as_nanos() / 1_000_000;
@@ -52,15 +52,15 @@ fn link(plan: &Plan, way: &Way) -> LinkSpec {
             |s: &&crate::plan::Stretch| (u64::from(s.from)..u64::from(s.from + s.lasts)).contains(&since);
         let x = rng.unit();
         if way.outages.iter().any(|s| within(&s)) || x < way.loss {
-            return Verdict::Drop;
+            return FaultVerdict::Drop;
         }
         if let Some(s) = way.spikes.iter().find(within) {
-            return Verdict::Delay(Duration::from_millis(u64::from(s.from + s.lasts) - since));
+            return FaultVerdict::Delay(Duration::from_millis(u64::from(s.from + s.lasts) - since));
         }
         match x - way.loss {
-            y if y < way.reorder => Verdict::Delay(Duration::from_millis(u64::from(way.held_ms))),
-            y if y < way.reorder + way.duplicate => Verdict::Duplicate,
-            _ => Verdict::Pass,
+            y if y < way.reorder => FaultVerdict::Delay(Duration::from_millis(u64::from(way.held_ms))),
+            y if y < way.reorder + way.duplicate => FaultVerdict::Duplicate,
+            _ => FaultVerdict::Pass,
         }
     };
     LinkSpec {

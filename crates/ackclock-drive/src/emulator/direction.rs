@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use ackclock_policy::{PacketId, Queued};
-use ackclock_sim::{Carrier, Kind, Link, LinkCounters, Passing};
+use ackclock_sim::{Carrier, Link, LinkCounters, PacketInfo, PacketKind};
 use ackclock_units::{Bytes, Duration, Ecn, Instant};
 use ackclock_wire::{Flags, Strictness, Transport, parse_ip_as};
 
@@ -24,7 +24,7 @@ struct Slot {
     bytes: Vec<u8>,
     /// Deliveries still to come.
     deliveries: u8,
-    about: Option<Passing>,
+    about: Option<PacketInfo>,
     ecn: Ecn,
     flow: u32,
     /// Its way from the link to its host.
@@ -139,7 +139,7 @@ impl Carrier for Direction {
         &mut self.link
     }
 
-    fn passing(&self, id: PacketId) -> Passing {
+    fn packet_info(&self, id: PacketId) -> PacketInfo {
         self.held.about(id.0)
     }
 
@@ -209,9 +209,9 @@ impl Held {
         }
     }
 
-    fn about(&self, id: u32) -> Passing {
+    fn about(&self, id: u32) -> PacketInfo {
         let slot = &self.packets[id as usize];
-        slot.about.unwrap_or(Passing::opaque(slot.bytes.len() as u32))
+        slot.about.unwrap_or(PacketInfo::opaque(slot.bytes.len() as u32))
     }
 
     fn bytes(&self, id: u32) -> &[u8] {
@@ -233,7 +233,7 @@ impl Held {
 
 /// What is read from a packet.
 struct About {
-    passing: Passing,
+    passing: PacketInfo,
     ecn: Ecn,
     /// Source and destination.
     ends: Option<Ends>,
@@ -242,7 +242,7 @@ struct About {
 /// What a fault, a queue and the hosts' delays want to know of a packet. Anything that is not TCP in IP is
 /// opaque, but for its size.
 fn describe(packet: &[u8]) -> About {
-    let opaque = Passing::opaque(packet.len() as u32);
+    let opaque = PacketInfo::opaque(packet.len() as u32);
     let Ok(ip) = parse_ip_as(packet, Strictness::CAPTURE) else {
         return About { passing: opaque, ecn: Ecn::NotEct, ends: None };
     };
@@ -250,19 +250,19 @@ fn describe(packet: &[u8]) -> About {
         Transport::Tcp(tcp) => {
             let flags = tcp.segment.flags;
             let kind = if flags.any(Flags::RST) {
-                Kind::Reset
+                PacketKind::Reset
             } else if flags.any(Flags::SYN) {
-                Kind::Syn
+                PacketKind::Syn
             } else if tcp.segment.len > 0 {
-                Kind::Data
+                PacketKind::Data
             } else if flags.any(Flags::FIN) {
-                Kind::Fin
+                PacketKind::Fin
             } else {
-                Kind::Ack
+                PacketKind::Ack
             };
-            Passing { kind, payload: tcp.segment.len, ..opaque }
+            PacketInfo { kind, payload: tcp.segment.len, ..opaque }
         }
-        Transport::Udp(_) => Passing { kind: Kind::Datagram, ..opaque },
+        Transport::Udp(_) => PacketInfo { kind: PacketKind::Datagram, ..opaque },
         Transport::Other { .. } => opaque,
     };
     About { passing, ecn: ip.ecn, ends: Some(ip.endpoints()) }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use ackclock_policy::{PacketId, Queued};
-use ackclock_sim::{Carrier, Link, LinkCounters, LinkSpec, Passing};
+use ackclock_sim::{Carrier, Link, LinkCounters, LinkSpec, PacketInfo};
 use ackclock_units::{Ecn, Instant};
 
 use super::session::Session;
@@ -140,8 +140,8 @@ impl Carrier for Way {
         &mut self.link
     }
 
-    fn passing(&self, id: PacketId) -> Passing {
-        Passing::opaque(self.waiting.get(&id.0).map_or(0, |(_, bytes)| *bytes))
+    fn packet_info(&self, id: PacketId) -> PacketInfo {
+        PacketInfo::opaque(self.waiting.get(&id.0).map_or(0, |(_, bytes)| *bytes))
     }
 
     fn mark(&mut self, _: PacketId) {

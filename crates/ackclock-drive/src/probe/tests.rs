@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use ackclock_engine::Stack;
 use ackclock_policy::{QueueDiscipline, Registry};
-use ackclock_sim::{LinkSpec, Passing, Verdict};
+use ackclock_sim::{FaultVerdict, LinkSpec, PacketInfo};
 use ackclock_units::{Duration, Instant, Rate, Rng};
 
 use super::session::Session;
@@ -33,11 +33,11 @@ fn back() -> LinkSpec {
 }
 
 /// A link of 25 ms on which `fate` decides about the n-th packet that carries a segment.
-fn meddled(mut fate: impl FnMut(u64, &mut Rng) -> Verdict + Send + 'static) -> LinkSpec {
+fn meddled(mut fate: impl FnMut(u64, &mut Rng) -> FaultVerdict + Send + 'static) -> LinkSpec {
     let mut seen = 0;
-    LinkSpec::delay(ms(25)).with_fault(move |p: &Passing, _: Instant, rng: &mut Rng| {
+    LinkSpec::delay(ms(25)).with_fault(move |p: &PacketInfo, _: Instant, rng: &mut Rng| {
         if p.bytes < 1000 {
-            return Verdict::Pass;
+            return FaultVerdict::Pass;
         }
         seen += 1;
         fate(seen, rng)
@@ -45,7 +45,7 @@ fn meddled(mut fate: impl FnMut(u64, &mut Rng) -> Verdict + Send + 'static) -> L
 }
 
 fn lossy(p: f64) -> LinkSpec {
-    meddled(move |_, rng| if rng.chance(p) { Verdict::Drop } else { Verdict::Pass })
+    meddled(move |_, rng| if rng.chance(p) { FaultVerdict::Drop } else { FaultVerdict::Pass })
 }
 
 fn bottleneck(rate: u64, packets: u64) -> LinkSpec {
@@ -80,7 +80,7 @@ fn loss_and_delay_are_found_again() {
 fn periodic_losses_are_one_signal_each() {
     let found = run(
         options("sack", 200),
-        meddled(|n, _| if n % 500 == 0 { Verdict::Drop } else { Verdict::Pass }),
+        meddled(|n, _| if n % 500 == 0 { FaultVerdict::Drop } else { FaultVerdict::Pass }),
         back(),
     );
     let m = found.report.measured.unwrap();
@@ -170,9 +170,9 @@ fn random_loss_is_no_limit_on_replies() {
 fn never_more_than_the_largest_rate() {
     let times = Arc::new(Mutex::new(Vec::new()));
     let watched = Arc::clone(&times);
-    let forward = LinkSpec::delay(ms(25)).with_fault(move |p: &Passing, at: Instant, _: &mut Rng| {
+    let forward = LinkSpec::delay(ms(25)).with_fault(move |p: &PacketInfo, at: Instant, _: &mut Rng| {
         watched.lock().unwrap().push((at, u64::from(p.bytes)));
-        Verdict::Pass
+        FaultVerdict::Pass
     });
     let found = run(
         ProbeOptions { max_rate: Rate::from_bits_per_sec(5_000_000), background: 0, ..options("sack", 20) },
@@ -232,9 +232,9 @@ fn never_more_than_the_window_and_each_reply_counts_once() {
 #[test]
 fn late_and_repeated_replies_are_told() {
     let forward = meddled(|n, _| match n {
-        400 => Verdict::Delay(ms(400)),
-        600 => Verdict::Duplicate,
-        _ => Verdict::Pass,
+        400 => FaultVerdict::Delay(ms(400)),
+        600 => FaultVerdict::Duplicate,
+        _ => FaultVerdict::Pass,
     });
     let found = run(options("sack", 10), forward, back()).report;
     assert_eq!((found.replies.late, found.replies.again, found.replies.unknown), (1, 1, 0));
@@ -244,7 +244,8 @@ fn late_and_repeated_replies_are_told() {
 
 #[test]
 fn silence_ends_it_soon() {
-    let silent = || LinkSpec::delay(ms(25)).with_fault(|_: &Passing, _: Instant, _: &mut Rng| Verdict::Drop);
+    let silent =
+        || LinkSpec::delay(ms(25)).with_fault(|_: &PacketInfo, _: Instant, _: &mut Rng| FaultVerdict::Drop);
     let found = run(options("sack", 60), silent(), back());
     assert!(!found.report.answered && found.report.measured.is_none());
     assert_eq!(found.forward.offered, 200);

@@ -14,7 +14,7 @@ use ackclock_policy::{
     AckPolicy, Backoff, Chosen, CongestionControl, LossRecovery, Registry, RetransmissionTimer, Role,
     RttEstimator, SpuriousTimeout,
 };
-use ackclock_sim::{LinkSpec, Passing, Verdict};
+use ackclock_sim::{FaultVerdict, LinkSpec, PacketInfo};
 use ackclock_units::{Duration, Instant, Rate, Rng};
 
 /// True when the tests can run here; otherwise prints why not.
@@ -71,16 +71,16 @@ impl Trouble {
     }
 
     fn on(self, spec: LinkSpec) -> LinkSpec {
-        spec.with_fault(move |_: &Passing, _: Instant, rng: &mut Rng| {
+        spec.with_fault(move |_: &PacketInfo, _: Instant, rng: &mut Rng| {
             let x = rng.unit();
             if x < self.loss {
-                Verdict::Drop
+                FaultVerdict::Drop
             } else if x < self.loss + self.reorder {
-                Verdict::Delay(Duration::from_micros(1 + rng.below(2000)))
+                FaultVerdict::Delay(Duration::from_micros(1 + rng.below(2000)))
             } else if x < self.loss + self.reorder + self.duplicate {
-                Verdict::Duplicate
+                FaultVerdict::Duplicate
             } else {
-                Verdict::Pass
+                FaultVerdict::Pass
             }
         })
     }

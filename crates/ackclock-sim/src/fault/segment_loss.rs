@@ -1,7 +1,7 @@
 use ackclock_policy::{Entry, Param};
 use ackclock_units::{Bytes, Instant, Rng};
 
-use super::{Fault, Kind, Passing, Verdict};
+use super::{Fault, FaultVerdict, PacketInfo, PacketKind};
 
 struct SegmentLoss {
     offset: Bytes,
@@ -10,15 +10,15 @@ struct SegmentLoss {
 }
 
 impl Fault for SegmentLoss {
-    fn verdict(&mut self, p: &Passing, _: Instant, _: &mut Rng) -> Verdict {
-        let holds = p.kind == Kind::Data
+    fn verdict(&mut self, p: &PacketInfo, _: Instant, _: &mut Rng) -> FaultVerdict {
+        let holds = p.kind == PacketKind::Data
             && p.flow == self.flow
             && (p.offset..p.offset + Bytes::from(p.payload)).contains(&self.offset);
         if !holds || self.left == 0 {
-            return Verdict::Pass;
+            return FaultVerdict::Pass;
         }
         self.left -= 1;
-        Verdict::Drop
+        FaultVerdict::Drop
     }
 }
 

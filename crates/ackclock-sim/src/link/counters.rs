@@ -1,20 +1,20 @@
-//! What a link has seen.
+//! Counters of a link.
 
 use ackclock_policy::{Backlog, PacketId, Queued};
 use ackclock_units::{Bytes, Duration, Instant};
 
 use super::Link;
 
-/// What a link has seen so far.
+/// Counters of a link since it was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LinkCounters {
     /// Packets offered.
     pub offered: u64,
     /// Their bytes.
     pub offered_bytes: Bytes,
-    /// Packets that the queue refused, pushed out or shed.
+    /// Packets dropped by the queue: refused, pushed out, or dropped after admission.
     pub queue_drops: u64,
-    /// Those of them that the queue refused although there was room.
+    /// Those of them that the queue refused although there was room (early drops).
     pub early_drops: u64,
     /// The bytes of all of them.
     pub queue_drop_bytes: Bytes,
@@ -34,14 +34,15 @@ pub struct LinkCounters {
     pub served_bytes: Bytes,
     /// Segments with payload and datagrams among them.
     pub served_data: u64,
-    /// Time that the wire was busy with them.
+    /// Time for which the wire was busy with them.
     pub busy: Duration,
     /// Largest backlog seen by an arriving packet, itself included, bytes; the packet in service is not part
     /// of it.
     pub max_backlog: Bytes,
     /// The same in packets.
     pub max_backlog_packets: u32,
-    /// Packets in the queue of which it is settled that the wire will lose them.
+    /// Packets in the queue that the wire will lose: the faults of a first-in first-out link decide as a
+    /// packet is offered.
     pub doomed: u64,
     /// The backlog in bytes, summed over time in nanoseconds.
     pub byte_ns: u128,
@@ -50,16 +51,16 @@ pub struct LinkCounters {
 }
 
 impl Link {
-    /// What waits at `now`, the packet in service not included.
+    /// The backlog at `now`, without the packet in service.
     pub fn backlog(&mut self, now: Instant) -> Backlog {
-        self.settle(now);
+        self.advance(now);
         match &self.queue {
             Some(queue) => queue.backlog(),
             None => Backlog { packets: self.ahead.packets.len() as u32, bytes: self.ahead.bytes },
         }
     }
 
-    /// What is in the queue or in service at `now`.
+    /// The backlog at `now`, with the packet in service.
     pub fn queued(&mut self, now: Instant) -> Backlog {
         let waiting = self.backlog(now);
         let served = match self.in_service {
@@ -72,12 +73,12 @@ impl Link {
         }
     }
 
-    /// What it has seen by `now`.
+    /// The counters at `now`.
     pub fn counters(&mut self, now: Instant) -> LinkCounters {
-        self.settle(now);
+        self.advance(now);
         self.integrate(now);
         let (mut c, ahead) = (self.counters, &self.ahead);
-        // Those in the queue were counted as if they had left, and so was the one in service.
+        // Packets in the queue and in service were counted as served when they were offered.
         let serving = (self.fifo && self.free_at > now).then_some(&ahead.serving);
         for p in ahead.packets.iter().chain(serving) {
             c.served -= 1;
@@ -98,7 +99,7 @@ impl Link {
         c
     }
 
-    /// The longest queue is that of what arrives from now on.
+    /// Resets the largest backlog to the present one.
     pub fn forget_longest_queue(&mut self, now: Instant) {
         let waiting = self.backlog(now);
         (self.counters.max_backlog, self.counters.max_backlog_packets) = (waiting.bytes, waiting.packets);
@@ -109,7 +110,7 @@ impl Link {
         self.counters.offered
     }
 
-    /// Memory that what waits in its queue takes, bytes, without the packets themselves.
+    /// Memory held by its queue, bytes, without the packets themselves.
     pub fn held_bytes(&self) -> u64 {
         let waiting = match &self.queue {
             Some(queue) if !self.fifo => 2 * u64::from(queue.backlog().packets) * size_of::<Queued>() as u64,
@@ -118,12 +119,12 @@ impl Link {
         waiting + (self.dropped.capacity() * size_of::<PacketId>()) as u64
     }
 
-    /// Segments with payload and datagrams that it has admitted, without those its queue dropped.
+    /// Segments with payload and datagrams served, counting those still in a first-in first-out queue.
     pub fn served_data(&self) -> u64 {
         self.counters.served_data
     }
 
-    /// Adds the backlog of a queue that is not first-in first-out up to `now`.
+    /// Integrates the backlog of a queue that is not first-in first-out up to `now`.
     pub(super) fn integrate(&mut self, now: Instant) {
         let Some(queue) = self.queue.as_ref().filter(|_| !self.fifo) else { return };
         let (span, backlog) = (u128::from(now.since(self.changed_at).as_nanos()), queue.backlog());

@@ -1,9 +1,9 @@
 //! A one-way link: a queue, a wire of some rate, a propagation delay, and faults on the wire.
 //!
-//! A link has no clock and schedules nothing. Whoever drives it offers packets in order of time. Behind a
-//! first-in first-out queue it says at once when a packet will arrive, so that no event is needed for its
-//! departure; behind any other queue it says when the packet in service will have left, and wants to be
-//! polled then. A [`Carrier`] does both for whoever keeps the packets.
+//! A link has no clock and schedules nothing. Its caller offers packets in order of time. With a first-in
+//! first-out queue, the offer returns when the packet will arrive, so that no event is needed for its
+//! departure. With any other queue, the link returns when the packet in service will have left, and must be
+//! polled then. [`Carrier`] handles both cases for the owner of the packets.
 
 mod carrier;
 mod counters;
@@ -16,18 +16,18 @@ use ackclock_units::{Duration, Instant, Rate, Rng};
 pub use self::carrier::Carrier;
 pub use self::counters::LinkCounters;
 use self::fifo::Ahead;
-use crate::fault::{Fault, Passing, Verdict};
+use crate::fault::{Fault, FaultVerdict, PacketInfo};
 
-/// What a link is made of.
+/// The parts of a link.
 #[derive(Default)]
 pub struct LinkSpec {
     /// Its rate; `None` for a pure delay, which never queues.
     pub rate: Option<Rate>,
-    /// Time that a packet travels once it is on the wire.
+    /// Propagation delay.
     pub delay: Duration,
-    /// Its queue; `None` for one without bounds, first in first out.
+    /// Its queue; `None` for an unbounded first-in first-out queue.
     pub queue: Option<Box<dyn QueueDiscipline>>,
-    /// What can happen to packets on the wire, asked one after the other.
+    /// Faults on the wire, called in this order.
     pub faults: Vec<Box<dyn Fault>>,
 }
 
@@ -42,28 +42,28 @@ impl LinkSpec {
         Self { rate: Some(rate), delay, queue: Some(queue), ..Self::default() }
     }
 
-    /// The same with one fault more.
+    /// Adds a fault.
     pub fn with_fault(mut self, fault: impl Fault + 'static) -> Self {
         self.faults.push(Box::new(fault));
         self
     }
 }
 
-/// What became of an offered packet.
+/// Result of offering a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Offer {
-    /// It will arrive, or be lost on the wire, as told.
+    /// The packet will arrive, or be lost on the wire.
     Sent(Delivery),
-    /// It waits; [`Link::next_departure`] says when to poll. `marked`: Congestion Experienced was set.
+    /// The packet waits; [`Link::next_departure`] returns when to poll.
     Waits {
-        /// True when the queue marked it as it arrived.
+        /// True when the queue set Congestion Experienced as the packet arrived.
         marked: bool,
     },
-    /// The queue refused it.
+    /// The queue refused the packet.
     Refused,
 }
 
-/// What becomes of a packet that leaves the queue.
+/// What happens to a packet that leaves the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Delivery {
     /// Which packet.
@@ -78,39 +78,39 @@ pub struct Delivery {
     pub lost: bool,
     /// Damaged on the wire.
     pub corrupt: bool,
-    /// The queue set Congestion Experienced: as the packet arrived where it is [sent at once](Offer::Sent), as
-    /// it left the queue otherwise.
+    /// The queue set Congestion Experienced: as the packet arrived when the offer returned [`Offer::Sent`],
+    /// otherwise as it left the queue.
     pub marked: bool,
 }
 
-/// A link at work.
+/// A link with its state.
 pub struct Link {
     rate: Option<Rate>,
     delay: Duration,
-    /// `None` for one without bounds, first in, first out.
+    /// `None` for an unbounded first-in first-out queue.
     queue: Option<Box<dyn QueueDiscipline>>,
     fifo: bool,
     plain: bool,
     faults: Vec<(Box<dyn Fault>, Rng)>,
     rng: Rng,
-    /// The wire is free from then on.
+    /// When the wire becomes free.
     free_at: Instant,
-    /// First in, first out: the queue as seen ahead of time.
+    /// First-in first-out queue: packets booked ahead of time.
     ahead: Ahead,
     /// Any other queue: the packet in service.
     in_service: Option<(Queued, Instant)>,
     /// The queue marked the packet in service as it left.
     marked: bool,
-    /// Any other queue: packets that it pushed out or shed, to be fetched.
+    /// Any other queue: admitted packets that it has dropped, for [`Link::next_dropped`].
     dropped: Vec<PacketId>,
     changed_at: Instant,
-    /// Transmission times of the sizes seen last: a division per packet is saved.
+    /// Transmission times of the two sizes seen last, which saves a division per packet.
     known: [(u32, Duration); 2],
     counters: LinkCounters,
 }
 
 impl Link {
-    /// Link number `index` of the run with seed `seed`: both choose its random streams.
+    /// Link number `index` of the run with seed `seed`; both select its random streams.
     pub fn new(spec: LinkSpec, seed: u64, index: u64) -> Self {
         let fault_rng = |i: usize| Rng::stream(seed, "fault", (index << 16) | i as u64);
         let mut queue = spec.queue;
@@ -134,15 +134,15 @@ impl Link {
         }
     }
 
-    /// Offers a packet at the moment `packet.at`, which must not lie before that of any call before.
+    /// Offers a packet at `packet.at`, which must not be earlier than in any previous call.
     #[inline]
-    pub fn offer(&mut self, packet: Queued, about: &Passing) -> Offer {
+    pub fn offer(&mut self, packet: Queued, about: &PacketInfo) -> Offer {
         self.counters.offered += 1;
         self.counters.offered_bytes += u64::from(packet.bytes);
         if self.rate.is_none() {
             return Offer::Sent(self.leave(packet, about, packet.at, false));
         }
-        if self.fifo { self.offer_fifo(packet, about) } else { self.offer_other(packet) }
+        if self.fifo { self.offer_fifo(packet, about) } else { self.offer_scheduled(packet) }
     }
 
     /// Its rate; `None` for a pure delay.
@@ -155,8 +155,9 @@ impl Link {
         self.delay
     }
 
-    /// True when every departure is told at once, so that it never needs to be polled.
-    pub fn tells_at_once(&self) -> bool {
+    /// True for a pure delay or a first-in first-out queue: every departure is known when the packet is
+    /// offered, so that the link never needs to be polled.
+    pub fn is_fifo(&self) -> bool {
         self.fifo
     }
 
@@ -168,32 +169,32 @@ impl Link {
 
     /// Puts a served packet on the wire.
     #[inline]
-    fn leave(&mut self, packet: Queued, about: &Passing, departs: Instant, marked: bool) -> Delivery {
+    fn leave(&mut self, packet: Queued, about: &PacketInfo, departs: Instant, marked: bool) -> Delivery {
         let number = self.counters.served;
         self.count_served(packet.bytes, about.kind.is_data(), marked);
         let at = departs + self.delay;
         let mut out =
             Delivery { id: packet.id, departs, at, copy_at: None, lost: false, corrupt: false, marked };
         if !self.faults.is_empty() {
-            self.strike(&Passing { number, ..*about }, &mut out);
+            self.apply_faults(&PacketInfo { number, ..*about }, &mut out);
         }
         out
     }
 
-    fn strike(&mut self, about: &Passing, out: &mut Delivery) {
+    fn apply_faults(&mut self, about: &PacketInfo, out: &mut Delivery) {
         for (fault, rng) in &mut self.faults {
             match fault.verdict(about, out.departs, rng) {
-                Verdict::Pass => {}
-                Verdict::Drop => {
+                FaultVerdict::Pass => {}
+                FaultVerdict::Drop => {
                     out.lost = true;
                     break;
                 }
-                Verdict::Duplicate => out.copy_at = Some(out.departs + self.delay),
-                Verdict::Delay(extra) => {
+                FaultVerdict::Duplicate => out.copy_at = Some(out.departs + self.delay),
+                FaultVerdict::Delay(extra) => {
                     out.at += extra;
                     self.counters.delayed += 1;
                 }
-                Verdict::Corrupt => out.corrupt = true,
+                FaultVerdict::Corrupt => out.corrupt = true,
             }
         }
         if out.lost {

@@ -3,24 +3,24 @@
 use super::{Packet, Pool};
 
 impl Pool {
-    /// Room for as many again, of a large number for a quarter more.
+    /// Doubles the capacity; beyond [`LARGE_POOL`] packets, adds a quarter.
     #[cold]
     pub(super) fn make_room(&mut self) {
         let len = self.packets.len();
         self.packets.reserve_exact(if len < LARGE_POOL { len.max(64) } else { len / 4 });
     }
 
-    /// Memory that all packets take, bytes.
+    /// Memory held by all packets and their options, bytes.
     pub(crate) fn held_bytes(&self) -> u64 {
         let options = self.options.held_bytes() + self.blocks.held_bytes() + self.timestamps.held_bytes();
         (self.packets.capacity() * size_of::<Packet>()) as u64 + options
     }
 
-    /// Places for packets, free ones included.
-    pub(crate) fn places(&self) -> u64 {
+    /// Number of slots, free ones included.
+    pub(crate) fn slots(&self) -> u64 {
         self.packets.len() as u64
     }
 }
 
-/// Packets from which on there is not made room for twice as many.
+/// From this many packets on, the pool grows by a quarter.
 const LARGE_POOL: usize = 1 << 20;

@@ -1,4 +1,4 @@
-//! From a resolved scenario to a network and its sources.
+//! Builds the network and the sources of a resolved scenario.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use crate::network::{Network, NetworkBuilder, NodeId};
 use crate::workload::Arrivals;
 use crate::workload::source::{Group, Places, RateControlled, Shares, Udp, Web, peer};
 
-/// The nodes by name, as the network numbers them.
+/// Numbers of the network's nodes by name.
 pub(super) fn node_ids(r: &Resolved) -> BTreeMap<&str, NodeId> {
     (0..).zip(&r.path.nodes).map(|(i, name)| (name.as_str(), NodeId(i))).collect()
 }
 
-/// The network; `bare` leaves queues and faults out, for looking up ways alone.
+/// The network; `bare` leaves out queues and faults, for looking up paths only.
 pub(super) fn network(r: &Resolved, bare: bool) -> Result<Network> {
     let wrong = |e: crate::SimError| ScenarioError::new(format!("`path`: {e}"));
     let mut builder = NetworkBuilder::new();
@@ -36,7 +36,7 @@ pub(super) fn network(r: &Resolved, bare: bool) -> Result<Network> {
     Ok(builder.build())
 }
 
-/// All that runs over the network in one job.
+/// The sources of flows and datagrams of one job.
 pub(super) fn sources(r: &Resolved, job: Job, network: &Network) -> Result<Sources> {
     let nodes = node_ids(r);
     let factories: Vec<Arc<dyn StackFactory>> =
@@ -136,7 +136,7 @@ fn datagrams(
     let period = (Instant::ZERO + p.duration("start"), Instant::ZERO + p.duration("stop").min(r.duration()));
     for n in 0..p.count("flows") {
         let from = clients[node_rng.below(clients.len() as u64) as usize];
-        // Checked when the scenario was read: every client has a server elsewhere.
+        // Checked when the scenario was read: every client has a server at another node.
         let Some(to) = peer(&servers, node_rng.below(servers.len() as u64) as usize, from) else { continue };
         let links = ways.get(from, to).map_or(Duration::ZERO, |way| way.round_trip);
         let extra = w.rtt.draw(n, &mut rtt_rng).map_or(Duration::ZERO, |all| all.saturating_sub(links));

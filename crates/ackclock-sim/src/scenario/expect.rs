@@ -1,4 +1,4 @@
-//! What a workload is expected to come to, before it runs.
+//! Estimates of flows and packets of a workload before it runs.
 
 use ackclock_units::{Bytes, Duration, Rate};
 
@@ -6,14 +6,14 @@ use super::resolved::{Expected, Resolved};
 use super::ways::{HEADERS, Way};
 use super::workload::{Body, WorkloadPlan};
 
-/// How long a flow is taken to stay that finds no room on its way: a SYN that is not answered is given up
-/// after two minutes by default.
-const STAY: f64 = 120.0;
-/// Round trips that a short transfer takes.
+/// Estimated lifetime, in seconds, of a flow that gets no capacity: by default an unacknowledged SYN is given
+/// up after two minutes.
+const STARVED_LIFETIME: f64 = 120.0;
+/// Estimated duration of a short transfer, in round trips.
 const ROUND_TRIPS: f64 = 8.0;
 
 impl Expected {
-    /// Of one workload, whose flows take `way`, or one like it.
+    /// The estimate for one workload, of whose paths `way` is one.
     pub(super) fn of(w: &WorkloadPlan, r: &Resolved, way: Option<Way>, mss: Bytes) -> Self {
         let flows = w.expected_flows(r.duration());
         let seconds = (r.duration() + r.drain()).as_secs_f64();
@@ -27,8 +27,8 @@ impl Expected {
                 let arrive = flows / per_second.max(f64::MIN_POSITIVE);
                 let segments = web.sizes.mean_segments(mss);
                 let carried = rate(way.and_then(|way| way.down)).unwrap_or(f64::INFINITY) / segments;
-                // What comes faster than the link carries stays.
-                let waiting = (per_second - carried).max(0.0) * arrive.min(STAY);
+                // Flows that arrive in excess of the link's capacity accumulate.
+                let waiting = (per_second - carried).max(0.0) * arrive.min(STARVED_LIFETIME);
                 let served = per_second.min(carried) * (ROUND_TRIPS * round_trip.as_secs_f64()).min(arrive);
                 Self {
                     flows,

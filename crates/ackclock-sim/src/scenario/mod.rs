@@ -1,5 +1,5 @@
-//! Scenarios: a file describes path, queues, workloads and stacks; resolving it makes every choice explicit;
-//! running it gives tables.
+//! Scenarios: a file describes path, queues, workloads and stacks; resolving it makes every default explicit;
+//! running it returns tables.
 //!
 //! ```text
 //! seed = 1

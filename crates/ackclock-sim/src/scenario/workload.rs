@@ -12,27 +12,27 @@ use super::tree::{Item, Node};
 use crate::workload::declare;
 use crate::workload::{Base, Cdf, OnOff, Pattern, Periods, Sizes, Trace};
 
-/// What one workload consists of.
+/// The content of a workload.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Body {
     /// Random arrivals of transfers.
     Web(WebPlan),
-    /// A number of flows that run an application each.
+    /// Flows that run an application each.
     Flows {
         /// `flows`, `start`, `stagger` and `spread`.
         params: Params,
-        /// What the client runs.
+        /// The client's application.
         app: Chosen<dyn Application>,
-        /// What the server runs.
+        /// The server's application.
         peer: Chosen<dyn Application>,
     },
-    /// Datagrams; `on_off` when they come in bursts, `control` when a rate control spaces them.
+    /// Datagrams.
     Udp {
         /// Its declared keys.
         params: Params,
-        /// The bursts.
+        /// The bursts, for datagrams in bursts.
         on_off: Option<OnOff>,
-        /// The rate control.
+        /// The rate control, for datagrams paced by one.
         control: Option<Chosen<dyn RateControl>>,
     },
 }
@@ -40,11 +40,11 @@ pub enum Body {
 /// Random arrivals of transfers.
 #[derive(Clone, PartialEq, Debug)]
 pub struct WebPlan {
-    /// Its declared keys; `arrival_rate` is what counts, and `load` what it came from if that was given.
+    /// Its declared keys. The simulator uses `arrival_rate`, which is derived from `load` if that was given.
     pub params: Params,
-    /// The load that was asked for.
+    /// The load, if that was given.
     pub load: Option<f64>,
-    /// Name of the base distribution, and its parameters.
+    /// Name of the base distribution of sizes.
     pub sizes_kind: &'static str,
     /// Its parameters.
     pub sizes_params: Params,
@@ -58,23 +58,23 @@ pub struct WebPlan {
     pub arrivals: Pattern,
 }
 
-/// A workload with every choice made.
+/// A workload with all defaults filled in.
 #[derive(Clone, PartialEq, Debug)]
 pub struct WorkloadPlan {
     /// Its name: the group of its flows in results, and the name of its random streams.
     pub name: String,
     /// Its kind, as scenarios name it.
     pub kind: String,
-    /// Nodes that open connections (or send datagrams), one chosen for each flow.
+    /// Nodes that open connections or send datagrams; one is chosen for each flow.
     pub clients: Vec<String>,
-    /// Nodes that they are opened to.
+    /// Nodes at the other end.
     pub servers: Vec<String>,
     /// Round-trip times.
     pub rtt: RttPlan,
-    /// Position in `Resolved::stacks` of the stack that its flows have in every run; `None` for those under
-    /// comparison.
+    /// Position in `Resolved::stacks` of the stack that its flows use in every run; `None` for the stacks
+    /// under comparison.
     pub stack: Option<usize>,
-    /// The rest.
+    /// What its flows do.
     pub body: Body,
 }
 
@@ -104,7 +104,7 @@ impl WorkloadContext<'_> {
             for plan in expanded {
                 if plans.iter().any(|p| p.name == plan.name) {
                     let message =
-                        format!("two workloads are named `{}`: give each a `name` of its own", plan.name);
+                        format!("two workloads are named `{}`: give each its own `name`", plan.name);
                     return Err(ScenarioError::at(reader.place(), message));
                 }
                 plans.push(plan);
@@ -113,7 +113,7 @@ impl WorkloadContext<'_> {
         Ok(plans)
     }
 
-    /// The workload once over each link of a chain, in the same direction.
+    /// Copies of the workload, one over each link of a chain, in the same direction.
     fn one_per_hop(&self, plan: &WorkloadPlan) -> Vec<WorkloadPlan> {
         let forward = plan.clients != [self.path.receiver.clone()];
         let hop = |edge: &super::edges::Edge| {
@@ -163,7 +163,7 @@ impl WorkloadContext<'_> {
                 self.flows(reader, self.registry.choose(kind).map_err(unknown)?)?
             }
         };
-        // Whoever sends the data sits at the sender's side of the path.
+        // The data sender is by default at the sender's side of the path.
         let (client, server) = match body {
             Body::Web(_) => (&self.path.receiver, &self.path.sender),
             _ => (&self.path.sender, &self.path.receiver),
@@ -173,7 +173,7 @@ impl WorkloadContext<'_> {
         let name = reader.text("name")?.map_or(kind, |(name, _)| name).to_owned();
         check_name(&reader.key("name"), &name, reader.place())?;
         let rtt = RttPlan::read(reader)?.unwrap_or_else(|| self.path.rtt.clone());
-        // Datagrams have none.
+        // Datagrams have no stack.
         let stack = if matches!(body, Body::Udp { .. }) { None } else { self.stack(reader)? };
         reader.finish()?;
         Ok(WorkloadPlan { name, kind: kind.to_owned(), clients, servers, rtt, stack, body })
@@ -228,7 +228,7 @@ impl WorkloadContext<'_> {
         Ok(Body::Flows { params, app, peer })
     }
 
-    /// The rate control of datagrams: a word, or a table with its parameters.
+    /// Reads the rate control of datagrams: a word, or a table with its parameters.
     fn control(&self, reader: &Reader<'_>) -> Result<Chosen<dyn RateControl>> {
         let choose = |kind: &str, place: &_| {
             let unknown = |e| ScenarioError::at(place, format!("`{}`: {e}", reader.key("control")));
@@ -319,7 +319,7 @@ impl WorkloadContext<'_> {
         let cdf = if decl.name == "cdf" { Some(self.cdf(&inner)?) } else { None };
         inner.finish()?;
         let base = Base::from_params(decl.name, &params, cdf).ok_or_else(|| {
-            let why = "has no such distribution: the bounds must lie apart, with the mean well between them";
+            let why = "is not a distribution: the bounds must differ, with the mean well between them";
             ScenarioError::at(&item.place, format!("`{key}` {why}"))
         })?;
         Ok((decl.name, params, base))
@@ -378,7 +378,7 @@ fn arrivals(reader: &Reader<'_>) -> Result<(&'static str, Params, Pattern)> {
     Ok((decl.name, params, pattern))
 }
 
-/// The declaration that a word or the `kind` of a table names; the first one where it has none.
+/// The declaration named by a word or by the `kind` of a table, by default the first one.
 fn chosen<'a>(
     item: &'a Item,
     key: &str,
@@ -410,7 +410,7 @@ fn set_params(reader: &Reader<'_>, app: &mut Chosen<dyn Application>) -> Result<
 }
 
 impl WorkloadPlan {
-    /// Flows that it is going to start within `duration`, about.
+    /// Estimated number of flows started within `duration`.
     pub(super) fn expected_flows(&self, duration: Duration) -> f64 {
         match &self.body {
             Body::Web(web) => {

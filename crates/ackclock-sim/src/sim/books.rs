@@ -27,7 +27,7 @@ impl Simulation {
             event.connection = (event.connection & !TRACED_DATAGRAMS) + 2 * flows;
         }
         for place in &self.datagrams {
-            // A source keeps its place for the whole run.
+            // A source keeps its slot for the whole run.
             if let Some(flow) = &self.flows[place.flow as usize] {
                 rows.push(self.datagram_row(place.flow, flow, rows.len() as u32));
             }
@@ -36,8 +36,7 @@ impl Simulation {
         Ok(Outcome { flows: rows, links, events: std::mem::take(&mut self.trace), processed: self.processed })
     }
 
-    /// Looks at every packet in flight: each flow must miss as many as there are of it, and so must each
-    /// link.
+    /// Counts every packet in flight, and compares with the counters of each flow and each link.
     fn check_packets_in_flight(&mut self) -> Result<(), SimError> {
         let mut in_flight = vec![0_u64; self.flows.len()];
         let mut on_link = vec![0_u64; self.net.links.len()];
@@ -47,31 +46,31 @@ impl Simulation {
                 on_link[link as usize] += 1;
             }
         }
-        for (flow, walked) in self.flows.iter().zip(&in_flight) {
-            let booked = flow.as_ref().map_or(0, Flow::in_flight);
-            if booked != *walked {
+        for (flow, found) in self.flows.iter().zip(&in_flight) {
+            let counted = flow.as_ref().map_or(0, Flow::in_flight);
+            if counted != *found {
                 let number = flow.as_ref().map_or(u32::MAX, |f| f.number);
                 return Err(SimError::Conservation(format!(
-                    "flow {number} has {walked} packets in flight, its books say {booked}"
+                    "flow {number} has {found} packets in flight, its counters say {counted}"
                 )));
             }
         }
-        for (i, (place, walked)) in self.net.links.iter_mut().zip(&on_link).enumerate() {
+        for (i, (place, found)) in self.net.links.iter_mut().zip(&on_link).enumerate() {
             let c = place.link.counters(self.net.now);
-            let booked = (c.offered + c.duplicated)
+            let counted = (c.offered + c.duplicated)
                 .checked_sub(c.queue_drops + c.fault_drops + c.doomed + place.delivered);
-            if booked != Some(*walked) {
+            if counted != Some(*found) {
                 let name = self.net.routes.link_labels(i)[0].clone();
                 return Err(SimError::Conservation(format!(
-                    "link `{name}` holds {walked} packets, its books say {booked:?}"
+                    "link `{name}` holds {found} packets, its counters say {counted:?}"
                 )));
             }
         }
         Ok(())
     }
 
-    /// The link that a packet is on or queued for, as the books have it: until it has reached what follows,
-    /// access delays included.
+    /// The link whose counters include a packet: from its offer until it has reached the next link or its
+    /// endpoint, access delays included.
     fn link_of(&self, p: &Packet) -> Option<u32> {
         let route = self.net.ports[p.from as usize].route;
         match p.hop {
@@ -81,8 +80,8 @@ impl Simulation {
         }
     }
 
-    /// For each link, packets that have left it at its far end but are on an access delay, and how many of
-    /// them are damaged.
+    /// For each link, the packets that have left it at its far end but are still in an access delay, and how
+    /// many of them are damaged.
     pub(super) fn behind_links(&self) -> Vec<(u64, u64)> {
         let mut behind = vec![(0, 0); self.net.links.len()];
         for (p, at) in self.net.arrivals() {
@@ -98,7 +97,7 @@ impl Simulation {
         behind
     }
 
-    /// `behind` and `behind_corrupt` as [`Simulation::behind_links`] has them.
+    /// The row of link `i`. `behind` and `behind_corrupt` come from [`Simulation::behind_links`].
     pub(super) fn link_row(&mut self, i: usize, (behind, behind_corrupt): (u64, u64)) -> LinkRow {
         let now = self.net.now;
         let observed = now.since(Instant::ZERO);
@@ -147,11 +146,11 @@ impl Simulation {
         }
     }
 
-    /// The row of a flow as it stands now, in that place.
+    /// The row of the flow in `slot`, as of now.
     pub(super) fn flow_row(&self, slot: u32, flow: &Flow) -> FlowRow {
         let info = &flow.info;
         let whole = flow.stats();
-        // Who sends most; a flow that has not sent yet counts for the server, as in a download.
+        // The sender is the side that sent more; while neither has sent, the server, as in a download.
         let sent = |side: usize| (whole[side].bytes_sent, flow.ends[side].user.books.written);
         let side = usize::from(sent(1) >= sent(0));
         let (from, counted) = flow.counted(self.options.measured, self.net.now);
@@ -167,7 +166,7 @@ impl Simulation {
         };
         let (responses, response_sum) = counted.responses;
         let response_time = match (responses, outcome, end) {
-            // The flow itself is the response of an application that tells of none.
+            // For an application that records no responses, the whole flow is one response.
             (0, FlowOutcome::Finished, Some(end)) if flow.responses().0 == 0 => Some(end.since(flow.start)),
             (0, _, _) => None,
             (n, _, _) => Some(response_sum / u64::from(n)),
@@ -207,7 +206,7 @@ impl Simulation {
             timeouts_by_round: s.timeouts_by_round,
             peer_timeouts: other.timeouts,
             syn_retransmissions: s.syn_retransmissions + other.syn_retransmissions,
-            unneeded_retransmissions: counted.unneeded[side],
+            unneeded_retransmissions: counted.spurious_retransmissions[side],
             spurious_timeouts: counted.spurious_timeouts[side],
             tail_loss_probes: s.tail_loss_probes,
             fast_recoveries: s.fast_recoveries,
@@ -265,7 +264,7 @@ fn rate(bytes: Bytes, span: Duration) -> Option<Rate> {
     (ns > 0).then(|| Rate::from_bits_per_sec((u128::from(bytes) * 8_000_000_000 / ns) as u64))
 }
 
-/// Ways to break the books, for the tests of the checks.
+/// Corrupts the counters, to test the checks.
 #[cfg(test)]
 impl Simulation {
     pub(crate) fn make_a_packet_vanish(&mut self) {

@@ -1,11 +1,11 @@
-//! Lanes against a sorted list, with gaps of days and insertion numbers far apart.
+//! Compares lanes with a sorted list, with gaps of days and of many insertion numbers.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::event::{INBOUND, INDEX, PACKET};
 
-/// Takes what arrives next, as the run loop does: who, when and with which insertion number.
+/// Takes the next arrival as the run loop does: time, insertion number, packet.
 fn next(lane: &mut Lane, pool: &Pool, queue: &mut EventQueue, latest: u64) -> Option<(Instant, u64, u32)> {
     let Entry { at, order, what } = queue.pop_until(Instant::FAR_FUTURE)?;
     if what & !INDEX == PACKET {

@@ -37,7 +37,7 @@ proptest! {
 }
 
 #[test]
-fn a_crowd_at_one_moment_keeps_its_order() {
+fn many_events_of_one_time_keep_their_order() {
     let mut queue = EventQueue::new();
     let at = Instant::from_nanos(12_345);
     queue.push(Entry { at, order: 0, what: 0 });
@@ -53,7 +53,7 @@ fn a_crowd_at_one_moment_keeps_its_order() {
 }
 
 #[test]
-fn an_event_before_a_window_that_was_only_looked_at_comes_first() {
+fn an_event_before_a_window_that_was_only_peeked_at_comes_first() {
     let mut queue = EventQueue::new();
     let entry = |at, order| Entry { at: Instant::from_nanos(at), order, what: 0 };
     queue.push(entry(1_000_000_000, 1));

@@ -5,7 +5,7 @@ use ackclock_policy::{Declaration, Param};
 use ackclock_units::{Duration, Rate};
 
 const LONGEST: Duration = Duration::from_secs(100_000_000);
-/// Shorter periods than this would make a run spend its time on counting periods.
+/// With shorter periods, a run would spend most of its time drawing periods.
 const SHORTEST: Duration = Duration::from_micros(100);
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -19,7 +19,7 @@ const PERIODS: Param = Param::choice(
 );
 const SHAPE: Param = Param::ratio("shape", 1.5, 1.01..=100.0, "shape of Pareto periods");
 
-/// Keys of a stream of flows that ask for a file each.
+/// Keys of a stream of flows, each of which requests a file.
 pub(crate) const WEB: Declaration = Declaration {
     kind: "workload",
     name: "web",

@@ -1,4 +1,4 @@
-//! What the tests of whole runs share: a stack from names, flows, a dumbbell.
+//! Shared by the tests of whole runs: a stack built from names, flows, a dumbbell.
 #![allow(dead_code)]
 
 use std::sync::Arc;

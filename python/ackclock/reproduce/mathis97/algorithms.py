@@ -246,7 +246,7 @@ rule(
         f"{ENGINE}/signals.rs::a_recovery_goes_on_as_what_it_was_when_a_timeout_in_it_is_taken_back",
         f"{ENGINE}/signals.rs::round_trips_are_measured_by_timestamps_through_a_recovery",
         f"{KIT}/instruments.rs::tables_made_of_events_add_up_to_the_counters",
-        f"{SIM}/scenarios/measured.rs::what_came_before_is_left_out_and_nothing_else_changes",
+        f"{SIM}/scenarios/measured.rs::counters_leave_out_what_came_before_and_nothing_else",
         f"{SIM}/scenarios/measured.rs::a_flow_counts_after_its_first_loss_episode",
     ],
     kind="TOOL",

@@ -1,5 +1,5 @@
 use ackclock_policy::{Admit, Backlog, Dequeued, PacketScheduler, Policy, QueueDiscipline};
-use ackclock_sim::{Access, LinkSpec, Verdict};
+use ackclock_sim::{Access, FaultVerdict, LinkSpec};
 use ackclock_units::{Duration, Rate, Rng, SeqNumber};
 use ackclock_wire::{Segment, emit_tcp, parse_ip};
 
@@ -49,10 +49,10 @@ fn packets_arrive_whole_after_serialization_and_delay() {
 
 #[test]
 fn losses_and_copies_leave_no_packet_behind() {
-    let fault = |p: &Passing, _: Instant, _: &mut Rng| match p.number % 3 {
-        0 => Verdict::Drop,
-        1 => Verdict::Duplicate,
-        _ => Verdict::Delay(MS * 5),
+    let fault = |p: &PacketInfo, _: Instant, _: &mut Rng| match p.number % 3 {
+        0 => FaultVerdict::Drop,
+        1 => FaultVerdict::Duplicate,
+        _ => FaultVerdict::Delay(MS * 5),
     };
     let mut d = direction(LinkSpec::delay(MS).with_fault(fault));
     for i in 0..4_u8 {
@@ -118,7 +118,7 @@ fn a_mark_keeps_the_header_right() {
 
 #[test]
 fn damage_is_found_by_the_checksum() {
-    let corrupt = |_: &Passing, _: Instant, _: &mut Rng| Verdict::Corrupt;
+    let corrupt = |_: &PacketInfo, _: Instant, _: &mut Rng| FaultVerdict::Corrupt;
     let mut d = direction(LinkSpec::default().with_fault(corrupt));
     d.offer(Instant::ZERO, &packet(Ecn::NotEct, b"payload", false));
     let got = run(&mut d);
@@ -133,11 +133,11 @@ fn what_a_packet_carries_is_seen() {
     };
     assert_eq!(
         about(&packet(Ecn::Ect0, b"x", false)),
-        (Passing { kind: Kind::Data, payload: 1, ..Passing::opaque(41) }, Ecn::Ect0)
+        (PacketInfo { kind: PacketKind::Data, payload: 1, ..PacketInfo::opaque(41) }, Ecn::Ect0)
     );
-    assert_eq!(about(&packet(Ecn::NotEct, b"", true)).0.kind, Kind::Ack);
-    assert_eq!(about(&[]), (Passing::opaque(0), Ecn::NotEct));
-    assert_eq!(about(&[0x45; 30]).0.kind, Kind::Other);
+    assert_eq!(about(&packet(Ecn::NotEct, b"", true)).0.kind, PacketKind::Ack);
+    assert_eq!(about(&[]), (PacketInfo::opaque(0), Ecn::NotEct));
+    assert_eq!(about(&[0x45; 30]).0.kind, PacketKind::Other);
 }
 
 /// A packet between 10.0.0.1 and host `n`, which it comes from or goes to.

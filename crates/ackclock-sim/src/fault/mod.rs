@@ -58,7 +58,7 @@ enum AppliesTo {
 
 impl AppliesTo {
     const PARAM: Param =
-        Param::choice("of", "all", &["all", "data", "acks", "syns"], "which packets it looks at");
+        Param::choice("of", "all", &["all", "data", "acks", "syns"], "which packets it applies to");
 
     /// Parses a choice of [`AppliesTo::PARAM`].
     fn named(word: &str) -> Self {

@@ -25,8 +25,8 @@ impl Fault for SegmentLoss {
 /// One segment by what it carries.
 pub const ENTRY: Entry<dyn Fault> = Entry {
     name: "segment-loss",
-    about: "Loses the segment that carries a given byte of a flow's stream, and if asked its retransmissions \
-            too.",
+    about: "Loses the segment that carries a given byte of a flow's stream, and optionally its \
+            retransmissions.",
     source: "scripted loss of tests (I-A4, M-A10: lost retransmissions)",
     params: &[
         Param::bytes("offset", 0, 0..=1 << 50, "position of the byte in the stream, from 0"),

@@ -13,7 +13,7 @@ use super::tree::{Item, Node};
 /// Largest number of nodes of a scenario.
 const MOST_NODES: usize = 100_000;
 const KINDS: &[&str] = &["single", "dumbbell", "chain", "graph"];
-const HOPS: Param = Param::count("hops", 3, 1..=1000, "links one after the other, each behind a gateway");
+const HOPS: Param = Param::count("hops", 3, 1..=1000, "number of links in a row, each behind a gateway");
 const RTT: Param = Param::duration(
     "rtt",
     Duration::from_millis(100),

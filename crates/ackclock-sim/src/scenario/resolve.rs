@@ -34,26 +34,26 @@ const RUN: &[Param] = &[
         "warmup",
         Duration::ZERO,
         Duration::ZERO..=LONGEST,
-        "what happens before this counts in no number of the tables and summaries",
+        "what happens before this is left out of all numbers of the tables and summaries",
     ),
     Param::duration(
         "measure_from",
         Duration::ZERO,
         Duration::ZERO..=LONGEST,
-        "the same as `warmup`: the later of the two counts (M-U1)",
+        "the same as `warmup`; the later of the two applies (M-U1)",
     ),
     Param::count(
         "measure_after",
         0,
         0..=1_000_000,
-        "the counters of a flow count from the end of its so many-th loss episode on: 1 leaves out its first \
-         slow start (M-U1); the numbers of links, which have no such moment, are then missing from summaries",
+        "number of loss episodes of a flow after which its counters start: 1 leaves out its first slow start \
+         (M-U1); the numbers of links are then missing from summaries",
     ),
     Param::duration(
         "drain",
         Duration::ZERO,
         Duration::ZERO..=LONGEST,
-        "time after `duration` in which no flow starts and those under way may finish",
+        "time after `duration` in which no flow starts and active flows may finish",
     ),
 ];
 const SEED: Param = Param::count("seed", 1, 0..=i64::MAX as u64, "seed of all random streams");

@@ -5,7 +5,7 @@ mod measure;
 
 use std::sync::Arc;
 
-use ackclock_sim::{FlowSource, FlowSpec, NodeId, Options, Simulation, Sources};
+use ackclock_sim::{FlowSource, FlowSpec, NodeId, RunOptions, Simulation, Sources};
 use ackclock_trace::Mask;
 use ackclock_units::{Duration, Instant, Rng};
 use dumbbell::{Arguments, Tcp, application, measured};
@@ -61,6 +61,6 @@ fn main() {
         arguments: Arguments::read("bench_dumbbell", "FLOWS"),
     };
     let sources = Sources { flows: vec![Box::new(bulk)], datagrams: vec![] };
-    let sim = Simulation::new(network, sources, 1, Options::default()).expect("a network with paths");
+    let sim = Simulation::new(network, sources, 1, RunOptions::default()).expect("a network with paths");
     measured(sim, &arguments, began, before_kb);
 }

@@ -12,7 +12,7 @@ use std::hint::black_box;
 
 use ackclock_units::{Instant, Rng};
 use measure::cpu_ns;
-use queue::{Entry, EventQueue};
+use queue::{EventQueue, PendingEvent};
 
 /// Events handled for each figure.
 const EVENTS: u32 = 4_000_000;
@@ -28,14 +28,14 @@ fn radix(pending: u64) -> f64 {
     let mut rng = Rng::stream(1, "bench", pending);
     let mut queue = EventQueue::new();
     for order in 0..pending {
-        queue.push(Entry { at: Instant::from_nanos(ahead(&mut rng)), order, what: order as u32 });
+        queue.push(PendingEvent { at: Instant::from_nanos(ahead(&mut rng)), order, what: order as u32 });
     }
     let mut order = pending;
     let mut turn = |count: u32| {
         for _ in 0..count {
             let Some(next) = queue.pop_until(Instant::FAR_FUTURE) else { return };
             order += 1;
-            queue.push(Entry {
+            queue.push(PendingEvent {
                 at: Instant::from_nanos(next.at.as_nanos() + ahead(&mut rng)),
                 order,
                 what: black_box(next.what),

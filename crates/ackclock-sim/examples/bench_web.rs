@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Lines};
 use std::sync::Arc;
 
 use ackclock_policy::{Application, Chosen, Value};
-use ackclock_sim::{FlowSource, FlowSpec, NodeId, Options, Simulation, Sources};
+use ackclock_sim::{FlowSource, FlowSpec, NodeId, RunOptions, Simulation, Sources};
 use ackclock_trace::Mask;
 use ackclock_units::{Duration, Instant, Rng};
 use dumbbell::{Arguments, Tcp, application, measured};
@@ -73,6 +73,6 @@ fn main() {
         arguments: Arguments::read("bench_web", "ARRIVALS_FILE"),
     };
     let sources = Sources { flows: vec![Box::new(arrivals)], datagrams: vec![] };
-    let sim = Simulation::new(network, sources, 1, Options::default()).expect("a network with paths");
+    let sim = Simulation::new(network, sources, 1, RunOptions::default()).expect("a network with paths");
     measured(sim, &arguments, began, before_kb);
 }

@@ -4,7 +4,7 @@ use ackclock_units::{Instant, mostly};
 
 use crate::event::alone;
 use crate::packet::{NIL, Packet, Pool};
-use crate::queue::{Entry, EventQueue};
+use crate::queue::{EventQueue, PendingEvent};
 
 /// A first-in first-out list of packets, linked through the pool.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +16,7 @@ pub(crate) struct Lane {
 
 /// When a packet arrives, and its insertion number.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrival {
+pub(crate) struct PacketArrival {
     pub(crate) id: u32,
     pub(crate) at: Instant,
     pub(crate) order: u64,
@@ -29,18 +29,24 @@ impl Lane {
     /// overtakes those in the lane, or arrives [`Packet::SPAN`] or more after them, gets an event of its own,
     /// which holds the full time.
     #[inline(always)]
-    pub(crate) fn push(&mut self, a: Arrival, pool: &mut Pool, queue: &mut EventQueue, head_event: u32) {
-        let Arrival { id, at, order } = a;
+    pub(crate) fn push(
+        &mut self,
+        a: PacketArrival,
+        pool: &mut Pool,
+        queue: &mut EventQueue,
+        head_event: u32,
+    ) {
+        let PacketArrival { id, at, order } = a;
         let p = pool.get_mut(id);
         p.arrives(at, order);
         p.next = NIL;
         if self.head == NIL {
             self.head = id;
-            queue.push(Entry { at, order, what: head_event });
+            queue.push(PendingEvent { at, order, what: head_event });
         } else if mostly(at.as_nanos().wrapping_sub(self.tail_at.as_nanos()) < Packet::SPAN) {
             pool.get_mut(self.tail).next = id;
         } else {
-            queue.push(Entry { at, order, what: alone(id) });
+            queue.push(PendingEvent { at, order, what: alone(id) });
             return;
         }
         (self.tail, self.tail_at) = (id, at);
@@ -60,7 +66,7 @@ impl Lane {
         id
     }
 
-    /// Arrival time and insertion number of the first packet, after the one before it has been removed.
+    /// PacketArrival time and insertion number of the first packet, after the one before it has been removed.
     /// `latest` is the insertion number given out last.
     #[inline]
     pub(crate) fn next(&self, pool: &Pool, now: Instant, latest: u64) -> Option<(Instant, u64)> {

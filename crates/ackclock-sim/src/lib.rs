@@ -31,4 +31,4 @@ pub use flow::{
 };
 pub use link::{Carrier, Delivery, Link, LinkCounters, LinkSpec, Offer};
 pub use network::{LinkId, Network, NetworkBuilder, NodeId};
-pub use sim::{FIRST_DATAGRAM, Measured, Options, Outcome, Progress, Simulation};
+pub use sim::{FIRST_DATAGRAM, MeasuredSpan, Progress, RunOptions, RunOutcome, Simulation};

@@ -12,7 +12,7 @@ use ackclock_units::{Instant, seldom};
 
 /// A pending event: its time, its rank among events of the same time, and what happens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct PendingEvent {
     /// When.
     pub(crate) at: Instant,
     /// Events of one moment happen in the order of these numbers, which are all different.
@@ -23,20 +23,20 @@ pub(crate) struct Entry {
 
 /// An entry in a slot. The fields are flattened to avoid padding: a run holds several nodes for each flow.
 #[derive(Clone, Copy)]
-struct Node {
+struct EventNode {
     at: Instant,
     order: u64,
     what: u32,
     next: u32,
 }
 
-impl Node {
-    fn new(Entry { at, order, what }: Entry, next: u32) -> Self {
+impl EventNode {
+    fn new(PendingEvent { at, order, what }: PendingEvent, next: u32) -> Self {
         Self { at, order, what, next }
     }
 
-    fn entry(self) -> Entry {
-        Entry { at: self.at, order: self.order, what: self.what }
+    fn entry(self) -> PendingEvent {
+        PendingEvent { at: self.at, order: self.order, what: self.what }
     }
 }
 
@@ -49,14 +49,14 @@ struct Slot {
 /// Pending events.
 pub(crate) struct EventQueue {
     /// The events of the present window, the next one last.
-    front: Vec<Entry>,
+    front: Vec<PendingEvent>,
     /// First moment past the present window; later events wait in slots.
     front_end: u64,
     /// Start of the present window; slots are relative to it.
     base: u64,
     slots: Box<[[Slot; SLOTS]; LEVELS]>,
     occupied: [u64; LEVELS],
-    nodes: Vec<Node>,
+    nodes: Vec<EventNode>,
     free: u32,
 }
 
@@ -74,7 +74,7 @@ impl EventQueue {
     }
 
     /// All pending events, in any order.
-    pub(crate) fn pending(&self) -> impl Iterator<Item = Entry> {
+    pub(crate) fn pending(&self) -> impl Iterator<Item = PendingEvent> {
         let node = |i: u32| self.nodes.get(i as usize);
         let slots = self
             .slots
@@ -86,11 +86,12 @@ impl EventQueue {
 
     /// Memory held by the events, bytes.
     pub(crate) fn held_bytes(&self) -> u64 {
-        (self.nodes.capacity() * size_of::<Node>() + self.front.capacity() * size_of::<Entry>()) as u64
+        (self.nodes.capacity() * size_of::<EventNode>() + self.front.capacity() * size_of::<PendingEvent>())
+            as u64
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, entry: Entry) {
+    pub(crate) fn push(&mut self, entry: PendingEvent) {
         if entry.at.as_nanos() < self.front_end {
             self.push_front(entry);
         } else {
@@ -101,7 +102,7 @@ impl EventQueue {
 
     /// The next event, without removing it.
     #[inline]
-    pub(crate) fn peek(&mut self) -> Option<Entry> {
+    pub(crate) fn peek(&mut self) -> Option<PendingEvent> {
         if self.front.is_empty() {
             self.refill();
         }
@@ -117,14 +118,14 @@ impl EventQueue {
 
     /// Takes the next event if it happens by `end`.
     #[inline]
-    pub(crate) fn pop_until(&mut self, end: Instant) -> Option<Entry> {
+    pub(crate) fn pop_until(&mut self, end: Instant) -> Option<PendingEvent> {
         if self.front.is_empty() {
             self.refill();
         }
         self.front.pop_if(|entry| entry.at <= end)
     }
 
-    fn push_front(&mut self, entry: Entry) {
+    fn push_front(&mut self, entry: PendingEvent) {
         let at = self.front.partition_point(|e| key(e) > key(&entry));
         self.front.insert(at, entry);
         if seldom(self.front.len() > 4 * FRONT) {
@@ -154,15 +155,15 @@ impl EventQueue {
     }
 
     #[inline]
-    fn node(&mut self, entry: Entry) -> u32 {
+    fn node(&mut self, entry: PendingEvent) -> u32 {
         if self.free == NIL {
-            self.nodes.push(Node::new(entry, NIL));
+            self.nodes.push(EventNode::new(entry, NIL));
             return self.nodes.len() as u32 - 1;
         }
         let node = self.free;
         let place = &mut self.nodes[node as usize];
         self.free = place.next;
-        *place = Node::new(entry, NIL);
+        *place = EventNode::new(entry, NIL);
         node
     }
 
@@ -217,7 +218,7 @@ impl EventQueue {
 
 /// Time, then insertion number, packed into one number so that comparing needs no branch.
 #[inline]
-fn key(e: &Entry) -> u128 {
+fn key(e: &PendingEvent) -> u128 {
     u128::from(e.at.as_nanos()) << 64 | u128::from(e.order)
 }
 

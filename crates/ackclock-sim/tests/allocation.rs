@@ -5,7 +5,7 @@ mod support;
 
 use std::sync::Arc;
 
-use ackclock_sim::{Access, FlowList, Options, Simulation, Sources};
+use ackclock_sim::{Access, FlowList, RunOptions, Simulation, Sources};
 use support::{Path, Tcp, at, choose, drop_tail, flow, mbit, ms};
 
 /// Packets over the bottleneck and allocations in the second minute of a run with `flows` bulk flows and that
@@ -24,7 +24,7 @@ fn steady(
         spec.access = Access::at_client(ms(10 + 7 * i as u64));
     }
     let sources = Sources { flows: vec![Box::new(FlowList::new(specs))], datagrams: vec![] };
-    let mut sim = Simulation::new(net, sources, 1, Options::default()).unwrap();
+    let mut sim = Simulation::new(net, sources, 1, RunOptions::default()).unwrap();
     sim.run_until(at(60_000)).unwrap();
     let before = sim.progress().data_packets;
     let info = allocation_counter::measure(|| sim.run_until(at(120_000)).unwrap());

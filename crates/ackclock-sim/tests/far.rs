@@ -3,7 +3,7 @@
 mod support;
 
 use ackclock_sim::{
-    Datagram, DatagramSource, DatagramSpec, LinkSpec, NetworkBuilder, Options, Simulation, Sources,
+    Datagram, DatagramSource, DatagramSpec, LinkSpec, NetworkBuilder, RunOptions, Simulation, Sources,
 };
 use ackclock_units::{Duration, Instant, Rng};
 use support::mbit;
@@ -39,7 +39,7 @@ fn packets_that_travel_for_days_arrive_in_time_and_are_counted_at_each_step() {
         group: "far".into(),
     };
     let sources = Sources { flows: vec![], datagrams: vec![source] };
-    let mut sim = Simulation::new(net.build(), sources, 1, Options::default()).unwrap();
+    let mut sim = Simulation::new(net.build(), sources, 1, RunOptions::default()).unwrap();
     // Sent on days 0, 2, 4, 6 and 8; on the link from four days later on for five, then seven more to the
     // receiver.
     for (day, offered, delivered) in [

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ackclock_engine::Config;
 use ackclock_policy::{Admit, Backlog, Dequeued, PacketId, PacketScheduler, Policy, QueueDiscipline, Queued};
 use ackclock_sim::{
-    Carrier, Datagram, DatagramSource, DatagramSpec, FaultVerdict, FlowList, Link, LinkSpec, Options,
-    PacketInfo, Simulation, Sources,
+    Carrier, Datagram, DatagramSource, DatagramSpec, FaultVerdict, FlowList, Link, LinkSpec, PacketInfo,
+    RunOptions, Simulation, Sources,
 };
 use ackclock_units::{Duration, Ecn, Instant, Rng};
 use support::{Path, Tcp, at, flow, mbit, ms, run};
@@ -258,7 +258,7 @@ fn a_fair_queue_distinguishes_flows() {
             group: "flood".into(),
         };
         let sources = Sources { flows: vec![Box::new(FlowList::new(bulk))], datagrams: vec![flood] };
-        let mut sim = Simulation::new(net, sources, 1, Options::default()).unwrap();
+        let mut sim = Simulation::new(net, sources, 1, RunOptions::default()).unwrap();
         sim.run_until(at(30_000)).unwrap();
         let outcome = sim.finish().expect("conservation");
         outcome.flows[0].goodput.unwrap().bits_per_sec()

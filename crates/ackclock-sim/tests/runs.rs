@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use ackclock_sim::{
     Access, Datagram, DatagramSource, DatagramSpec, FaultVerdict, FlowList, FlowSource, FlowSpec, LinkSpec,
-    NetworkBuilder, NodeId, Options, Outcome, PacketInfo, PacketKind, SimError, Simulation, Sources,
+    NetworkBuilder, NodeId, PacketInfo, PacketKind, RunOptions, RunOutcome, SimError, Simulation, Sources,
 };
 use ackclock_trace::{EventKind, Mask};
 use ackclock_units::{Duration, Instant, Rng};
 use support::{Path, Tcp, at, choose, drop_tail, flow, mbit, ms, run};
 
-fn busy(seed: u64) -> Outcome {
+fn busy(seed: u64) -> RunOutcome {
     let tcp = Arc::new(Tcp::default());
     let path = Path {
         queue: Some(choose("red limit=50packets").build()),
@@ -57,7 +57,7 @@ fn slices_do_not_change_a_run() {
     let reference = run(net, specs(20), 1, 30);
     let (net, ..) = Path::default().build();
     let sources = Sources { flows: vec![Box::new(FlowList::new(specs(20)))], datagrams: vec![] };
-    let mut sim = Simulation::new(net, sources, 1, Options::default()).unwrap();
+    let mut sim = Simulation::new(net, sources, 1, RunOptions::default()).unwrap();
     let mut slices = 0;
     let done = sim.run(at(30_000), ms(7), |p| {
         slices += 1;
@@ -78,7 +78,7 @@ fn a_run_can_be_interrupted_and_still_finishes() {
         flows: vec![Box::new(FlowList::new(vec![flow(&tcp, (left, right), "bulk", "sink", at(0))]))],
         datagrams: vec![],
     };
-    let mut sim = Simulation::new(net, sources, 1, Options::default()).unwrap();
+    let mut sim = Simulation::new(net, sources, 1, RunOptions::default()).unwrap();
     let stopped = sim.run(at(10_000), ms(100), |p| {
         if p.now >= at(500) { std::ops::ControlFlow::Break(()) } else { std::ops::ControlFlow::Continue(()) }
     });
@@ -156,7 +156,8 @@ fn datagrams_share_the_links() {
     let flows: Vec<Box<dyn FlowSource>> =
         vec![Box::new(FlowList::new(vec![flow(&tcp, (left, right), "bulk", "sink", at(0))]))];
     let mut sim =
-        Simulation::new(net, Sources { flows, datagrams: vec![datagrams] }, 1, Options::default()).unwrap();
+        Simulation::new(net, Sources { flows, datagrams: vec![datagrams] }, 1, RunOptions::default())
+            .unwrap();
     sim.run_until(at(5000)).unwrap();
     let outcome = sim.finish().unwrap();
     let [tcp, udp] = &outcome.flows[..] else { panic!("two rows") };
@@ -202,7 +203,7 @@ fn a_gap_in_the_numbers_of_datagrams_is_reported_to_their_source() {
     let (down, back, group) = (ms(2), ms(3), "datagrams".into());
     let spec =
         DatagramSpec { from: left, to: right, up: ms(1), down, reports: Some(40), back, source, group };
-    let options = Options { trace: Mask::PACKETS, ..Options::default() };
+    let options = RunOptions { trace: Mask::PACKETS, ..RunOptions::default() };
     let mut sim =
         Simulation::new(net, Sources { flows: Vec::new(), datagrams: vec![spec] }, 1, options).unwrap();
     sim.run_until(at(2000)).unwrap();
@@ -230,7 +231,7 @@ fn a_gap_in_the_numbers_of_datagrams_is_reported_to_their_source() {
 }
 
 /// Packets of the first link that are neither segments with payload nor datagrams.
-fn handshake(outcome: &Outcome) -> u64 {
+fn handshake(outcome: &RunOutcome) -> u64 {
     outcome.flows[0].segments_sent - outcome.flows[0].data_segments_sent
 }
 
@@ -275,7 +276,7 @@ fn a_run_that_cannot_go_on_returns_an_error() {
         flows: vec![Box::new(FlowList::new(vec![flow(&tcp, (a, b), "bulk", "sink", at(5))]))],
         datagrams: vec![],
     };
-    let mut sim = Simulation::new(net.build(), sources, 1, Options::default()).unwrap();
+    let mut sim = Simulation::new(net.build(), sources, 1, RunOptions::default()).unwrap();
     assert_eq!(sim.run_until(at(4)), Ok(()));
     let error = sim.run_until(at(10)).unwrap_err();
     assert_eq!(error.to_string(), "no path leads from `b` to `a`");
@@ -294,7 +295,7 @@ fn a_run_that_cannot_go_on_returns_an_error() {
         net,
         Sources { flows: vec![Box::new(Backwards(specs))], datagrams: vec![] },
         1,
-        Options::default(),
+        RunOptions::default(),
     )
     .unwrap();
     assert!(matches!(sim.run_until(at(100)), Err(SimError::OutOfOrder { .. })));
@@ -323,7 +324,7 @@ fn an_idle_source_is_called_again_when_a_flow_ends() {
         net,
         Sources { flows: vec![Box::new(source)], datagrams: vec![] },
         1,
-        Options::default(),
+        RunOptions::default(),
     )
     .unwrap();
     sim.run_until(at(10_000)).unwrap();

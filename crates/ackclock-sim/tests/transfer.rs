@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ackclock_engine::Config;
 use ackclock_policy::Registry;
 use ackclock_sim::{Fault, FaultVerdict, PacketInfo, PacketKind};
-use ackclock_trace::Outcome as Standing;
+use ackclock_trace::Outcome;
 use ackclock_units::{Duration, Instant, Rng};
 use support::{Path, Tcp, at, drop_tail, flow, mbit, ms, run, transfer};
 
@@ -27,7 +27,7 @@ fn storm() -> Box<dyn Fault> {
 fn a_clean_transfer_takes_the_computed_time() {
     let outcome = transfer(Tcp { ack: "every", ..Tcp::default() }, Path::default(), 1000, 1, 10);
     let row = &outcome.flows[0];
-    assert_eq!(row.outcome, Standing::Finished);
+    assert_eq!(row.outcome, Outcome::Finished);
     assert_eq!((row.bytes_sent, row.bytes_delivered, row.bytes_acked), (1000, 1000, 1000));
     assert_eq!((row.retransmitted_segments, row.unneeded_retransmissions, row.timeouts), (0, 0, 0));
     // SYN and SYN-ACK carry MSS, SACK-permitted and window scale: 12 bytes of options.
@@ -70,8 +70,8 @@ fn every_recovery_window_and_ack_policy_survives_a_storm() {
                     let outcome = transfer(tcp, path, 300_000, 7, 2000);
                     let row = &outcome.flows[0];
                     let what = format!("{recovery}, {window}, {ack}, sack {sack}: {row:?}");
-                    assert_ne!(row.outcome, Standing::Unfinished, "{what}");
-                    if row.outcome == Standing::Finished {
+                    assert_ne!(row.outcome, Outcome::Unfinished, "{what}");
+                    if row.outcome == Outcome::Finished {
                         assert_eq!(row.bytes_delivered, 300_000, "{what}");
                     }
                     assert!(row.retransmitted_segments > 0, "{what}");
@@ -116,7 +116,7 @@ fn a_delay_longer_than_the_timeout_makes_it_spurious() {
         row.unneeded_retransmissions > 0 && row.unneeded_retransmissions == row.retransmitted_segments,
         "{row:?}"
     );
-    assert_eq!(row.outcome, Standing::Finished);
+    assert_eq!(row.outcome, Outcome::Finished);
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn lost_syns_end_the_attempt_after_their_limit() {
         600,
     );
     let row = &outcome.flows[0];
-    assert_eq!((row.outcome, row.reason), (Standing::Failed, Some("syn-timeout")));
+    assert_eq!((row.outcome, row.reason), (Outcome::Failed, Some("syn-timeout")));
     assert_eq!((row.syn_retransmissions, row.bytes_sent), (3, 0));
     assert_eq!(outcome.links[0].dropped_wire, 4);
     assert_eq!(row.spurious_timeouts, 0);
@@ -150,7 +150,7 @@ fn a_web_exchange_counts_from_opening_to_the_last_byte() {
     let spec = flow(&tcp, (left, right), "request request=300B", "respond request=300B size=5000B", at(10));
     let outcome = run(net, vec![spec], 1, 60);
     let row = &outcome.flows[0];
-    assert_eq!((row.outcome, row.responses, row.bytes_delivered), (Standing::Finished, 1, 5000));
+    assert_eq!((row.outcome, row.responses, row.bytes_delivered), (Outcome::Finished, 1, 5000));
     let response = row.response_time.unwrap();
     assert!(ms(100) < response && response < ms(110), "two round trips and some sending: {response}");
     assert_eq!(row.start, at(10));

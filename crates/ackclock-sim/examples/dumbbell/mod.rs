@@ -135,7 +135,7 @@ pub fn measured(mut sim: Simulation, a: &Arguments, began: u64, before_kb: u64) 
         std::process::exit(1);
     }
     let (cpu, wall) = (cpu_ns() - ready, wall.elapsed());
-    // Measured before the table rows are built: memory of the active flows.
+    // MeasuredSpan before the table rows are built: memory of the active flows.
     let (end_kb, anon_kb, peak_kb) = (memory_kb("VmRSS"), memory_kb("RssAnon"), memory_kb("VmHWM"));
     let progress = sim.progress();
     let outcome = match sim.finish() {

@@ -7,8 +7,8 @@ use ackclock_policy::{Registry, Value};
 use ackclock_units::{Duration, Instant, Rng};
 
 use super::error::{Result, ScenarioError};
+use super::pair_paths::PairPaths;
 use super::resolved::{Job, Resolved};
-use super::ways::Ways;
 use super::workload::{Body, WorkloadPlan};
 use crate::flow::{DatagramSource, DatagramSpec, FlowSource, Sources, StackFactory};
 use crate::link::LinkSpec;
@@ -45,12 +45,12 @@ pub(super) fn sources(r: &Resolved, job: Job, network: &Network) -> Result<Sourc
         r.runs[job.run].shares.iter().map(|(i, share)| (*share, Arc::clone(&factories[*i]))).collect();
     let mut sources = Sources::default();
     for w in &r.workloads {
-        let ways = Ways::of(w, r, network, &nodes)?;
+        let paths = PairPaths::of(w, r, network, &nodes)?;
         match &w.body {
-            Body::Udp { .. } => datagrams(&mut sources, w, r, job, &nodes, &ways),
+            Body::Udp { .. } => datagrams(&mut sources, w, r, job, &nodes, &paths),
             _ => {
                 let own = w.stack.map(|i| vec![(1.0, Arc::clone(&factories[i]))]);
-                sources.flows.push(flows(w, r, job, &nodes, ways, own.as_ref().unwrap_or(&shares)));
+                sources.flows.push(flows(w, r, job, &nodes, paths, own.as_ref().unwrap_or(&shares)));
             }
         }
     }
@@ -66,12 +66,12 @@ fn flows(
     r: &Resolved,
     job: Job,
     nodes: &BTreeMap<&str, NodeId>,
-    ways: Ways,
+    paths: PairPaths,
     shares: &Shares,
 ) -> Box<dyn FlowSource> {
     let rtt = w.rtt.clone();
     let access = move |n: u64, client: NodeId, server: NodeId, rng: &mut Rng| {
-        let links = ways.get(client, server).map_or(Duration::ZERO, |way| way.round_trip);
+        let links = paths.get(client, server).map_or(Duration::ZERO, |path| path.round_trip);
         rtt.draw(n, rng).map_or(Duration::ZERO, |all| all.saturating_sub(links))
     };
     let ends = (ids(&w.clients, nodes), ids(&w.servers, nodes));
@@ -126,7 +126,7 @@ fn datagrams(
     r: &Resolved,
     job: Job,
     nodes: &BTreeMap<&str, NodeId>,
-    ways: &Ways,
+    paths: &PairPaths,
 ) {
     let Body::Udp { params: p, on_off, control } = &w.body else { return };
     let stream = |what: &str| Rng::stream(job.seed, &format!("{}.{what}", w.name), 0);
@@ -138,7 +138,7 @@ fn datagrams(
         let from = clients[node_rng.below(clients.len() as u64) as usize];
         // Checked when the scenario was read: every client has a server at another node.
         let Some(to) = peer(&servers, node_rng.below(servers.len() as u64) as usize, from) else { continue };
-        let links = ways.get(from, to).map_or(Duration::ZERO, |way| way.round_trip);
+        let links = paths.get(from, to).map_or(Duration::ZERO, |path| path.round_trip);
         let extra = w.rtt.draw(n, &mut rtt_rng).map_or(Duration::ZERO, |all| all.saturating_sub(links));
         let bytes = p.bytes("bytes") as u32;
         let source: Box<dyn DatagramSource> = match control {

@@ -5,9 +5,9 @@ use ackclock_units::{Bytes, Duration, Rate};
 
 use super::build;
 use super::error::{Result, ScenarioError};
+use super::pair_paths::{HEADERS, MOST_PAIRS, PairPaths};
 use super::resolved::{Expected, Resolved};
 use super::stack::StackPlan;
-use super::ways::{HEADERS, MOST_PAIRS, Ways};
 use super::workload::{Body, WorkloadPlan};
 
 /// Largest expected number of flows of one run.
@@ -21,7 +21,7 @@ pub(super) fn complete(r: &mut Resolved) -> Result<()> {
     queues(r)?;
     let network = build::network(r, true)?;
     let nodes = build::node_ids(r);
-    let (mut rates, mut first_ways, mut pairs) = (Vec::new(), Vec::new(), 0);
+    let (mut rates, mut first_paths, mut pairs) = (Vec::new(), Vec::new(), 0);
     for w in &r.workloads {
         pairs += w.clients.len().saturating_mul(w.servers.len());
         if pairs > MOST_PAIRS {
@@ -29,8 +29,8 @@ pub(super) fn complete(r: &mut Resolved) -> Result<()> {
                 "the workloads have {pairs} pairs of client and server; at most {MOST_PAIRS} are allowed"
             )));
         }
-        let ways = Ways::of(w, r, &network, &nodes)?;
-        let longest = ways.values().map(|way| way.round_trip).max().unwrap_or_default();
+        let paths = PairPaths::of(w, r, &network, &nodes)?;
+        let longest = paths.values().map(|path| path.round_trip).max().unwrap_or_default();
         if let Some(least) = w.rtt.least().filter(|least| *least < longest) {
             let message = format!(
                 "workload `{}` has a round-trip time of `{least}`, but its links alone take `{longest}`: \
@@ -41,7 +41,7 @@ pub(super) fn complete(r: &mut Resolved) -> Result<()> {
         }
         // On a path without rate or delay, a flow would send forever at one simulated time.
         let instant =
-            ways.values().any(|way| way.up.is_none() && way.down.is_none() && way.round_trip.is_zero());
+            paths.values().any(|path| path.up.is_none() && path.down.is_none() && path.round_trip.is_zero());
         if instant && w.rtt.least().is_none_or(Duration::is_zero) {
             let message = format!(
                 "workload `{}` has a path without any `rate`, `delay` or `rtt`: give it at least one of them",
@@ -49,9 +49,9 @@ pub(super) fn complete(r: &mut Resolved) -> Result<()> {
             );
             return Err(ScenarioError::new(message));
         }
-        let way = ways.values().next().copied();
-        rates.push(way.and_then(|way| way.down).or(r.path.slowest()));
-        first_ways.push(way);
+        let path = paths.values().next().copied();
+        rates.push(path.and_then(|path| path.down).or(r.path.slowest()));
+        first_paths.push(path);
     }
     let mss = r.stacks.iter().map(|s| s.mss()).max().unwrap_or(1460);
     for (w, rate) in r.workloads.iter_mut().zip(rates) {
@@ -75,7 +75,7 @@ pub(super) fn complete(r: &mut Resolved) -> Result<()> {
         )));
     }
     let mut expected = Expected::default();
-    r.workloads.iter().zip(first_ways).for_each(|(w, way)| expected.add(Expected::of(w, r, way, mss)));
+    r.workloads.iter().zip(first_paths).for_each(|(w, path)| expected.add(Expected::of(w, r, path, mss)));
     r.expected = expected;
     Ok(())
 }

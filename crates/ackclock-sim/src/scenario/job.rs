@@ -10,11 +10,11 @@ use super::build;
 use super::error::{Result, ScenarioError};
 use super::limits::{TracePart, TraceSink};
 use super::resolved::{Job, Resolved};
-use super::results::HandedOn;
-use super::shared::{Done, Shared, Slot};
+use super::results::StreamedTrace;
+use super::shared::{Done, JobSlot, SharedRuns};
 use crate::SimError;
 use crate::error::Size;
-use crate::sim::{EVENTS_PER_SLICE, Options, Simulation};
+use crate::sim::{EVENTS_PER_SLICE, RunOptions, Simulation};
 
 /// A run is simulated in this many slices.
 const SLICES: u64 = 500;
@@ -33,8 +33,8 @@ pub(super) enum RunEnd {
 /// A simulation in progress.
 pub(super) struct ActiveRun<'a> {
     scenario: &'a Resolved,
-    shared: &'a Shared<'a>,
-    slot: &'a Slot,
+    shared: &'a SharedRuns<'a>,
+    slot: &'a JobSlot,
     sim: Simulation,
     trace: RunTrace<'a>,
     /// Its number among the runs.
@@ -49,19 +49,19 @@ impl<'a> ActiveRun<'a> {
         scenario: &'a Resolved,
         job: Job,
         (n, attempt): (usize, u32),
-        shared: &'a Shared<'a>,
-        slot: &'a Slot,
+        shared: &'a SharedRuns<'a>,
+        slot: &'a JobSlot,
     ) -> Result<Self> {
         let name = format!("run `{}` with seed {}", scenario.runs[job.run].label, job.seed);
         let network = build::network(scenario, false)?;
         let sources = build::sources(scenario, job, &network)?;
         let (label, limits) = (scenario.label(job), &shared.limits);
-        let options = Options {
+        let options = RunOptions {
             trace: scenario.trace,
             run: label.as_str().into(),
             measured: scenario.measured(),
             memory: limits.memory,
-            ..Options::default()
+            ..RunOptions::default()
         };
         let share = limits.traced_events / scenario.job_count() as u64;
         let trace = RunTrace {
@@ -101,11 +101,11 @@ impl<'a> ActiveRun<'a> {
         let rest = if self.trace.tables.is_some() { self.sim.take_trace() } else { Vec::new() };
         let outcome = self.sim.finish().map_err(|e| ScenarioError::new(format!("{}: {e}", self.name)))?;
         let flows = outcome.flows.iter().take_while(|row| row.protocol == "tcp").count();
-        let handed_on = self
+        let streamed = self
             .trace
             .finish(rest, flows as u32)
             .map_err(|e| ScenarioError::too_large(format!("{}: {e}", self.name)))?;
-        Ok(RunEnd::Done(Box::new(Done { outcome, simulated: now, links_warm, links_end, handed_on })))
+        Ok(RunEnd::Done(Box::new(Done { outcome, simulated: now, links_warm, links_end, streamed })))
     }
 
     /// Runs up to `end` in slices, reporting progress after each. Returns why it ended early, if it did.
@@ -205,12 +205,12 @@ impl RunTrace<'_> {
         mut self,
         rest: Vec<ackclock_trace::Event>,
         flows: u32,
-    ) -> std::result::Result<Option<HandedOn>, String> {
+    ) -> std::result::Result<Option<StreamedTrace>, String> {
         let Some(mut tables) = self.tables.take() else { return Ok(None) };
         rest.iter().for_each(|e| tables.record(e));
         let rows = tables.finish();
         self.pass(&rows)?;
-        Ok(Some(HandedOn { attempt: self.attempt, episodes: rows.episodes, first_datagram: 2 * flows }))
+        Ok(Some(StreamedTrace { attempt: self.attempt, episodes: rows.episodes, first_datagram: 2 * flows }))
     }
 
     fn held_bytes(&self) -> u64 {

@@ -11,7 +11,7 @@ use super::stack::StackPlan;
 use super::text;
 use super::workload::WorkloadPlan;
 use super::write;
-use crate::sim::Measured;
+use crate::sim::MeasuredSpan;
 
 /// Names of the groups of events that can be traced.
 pub(super) const TRACES: &[(&str, Mask)] = &[
@@ -84,11 +84,11 @@ impl Resolved {
     }
 
     /// Which part of a run is counted.
-    pub fn measured(&self) -> Measured {
+    pub fn measured(&self) -> MeasuredSpan {
         match (self.warmup(), self.params.count("measure_after")) {
-            (Duration::ZERO, 0) => Measured::Whole,
-            (Duration::ZERO, n) => Measured::AfterEpisodes(n as u32),
-            (from, _) => Measured::From(Instant::ZERO + from),
+            (Duration::ZERO, 0) => MeasuredSpan::Whole,
+            (Duration::ZERO, n) => MeasuredSpan::AfterEpisodes(n as u32),
+            (from, _) => MeasuredSpan::From(Instant::ZERO + from),
         }
     }
 

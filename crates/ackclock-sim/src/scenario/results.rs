@@ -32,12 +32,12 @@ pub struct Results {
     /// Traced events of each simulation; empty where the trace was streamed.
     pub events: Vec<Vec<Event>>,
     /// For each simulation, what remains of a streamed trace.
-    pub handed_on: Vec<Option<HandedOn>>,
+    pub streamed: Vec<Option<StreamedTrace>>,
 }
 
 /// A trace whose samples and segments were passed to a [`super::TraceSink`].
 #[derive(Clone, PartialEq, Debug)]
-pub struct HandedOn {
+pub struct StreamedTrace {
     /// The valid attempt; parts of earlier ones are void.
     pub attempt: u32,
     /// Its episodes.

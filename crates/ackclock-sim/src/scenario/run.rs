@@ -11,7 +11,7 @@ use super::job::{ActiveRun, RunEnd};
 use super::limits::{Limits, TraceSink};
 use super::resolved::{Job, Resolved};
 use super::results::{Results, RunInfo};
-use super::shared::{Done, Progress, Shared, Slot};
+use super::shared::{Done, JobSlot, ScenarioProgress, SharedRuns};
 
 /// Interval between calls of `progress`.
 const PROGRESS_INTERVAL: time::Duration = time::Duration::from_millis(50);
@@ -28,7 +28,7 @@ const WAIT: time::Duration = time::Duration::from_millis(20);
 /// When a run cannot be set up, or violates conservation.
 pub fn run(
     scenario: &Resolved,
-    progress: impl FnMut(&Progress) -> ControlFlow<()>,
+    progress: impl FnMut(&ScenarioProgress) -> ControlFlow<()>,
     workers: usize,
 ) -> Result<Option<Results>> {
     run_within(scenario, progress, workers, &Limits::default(), None)
@@ -41,14 +41,14 @@ pub fn run(
 /// As [`run`], and when the runs exceed the limits, by estimate or in fact.
 pub fn run_within(
     scenario: &Resolved,
-    mut progress: impl FnMut(&Progress) -> ControlFlow<()>,
+    mut progress: impl FnMut(&ScenarioProgress) -> ControlFlow<()>,
     workers: usize,
     limits: &Limits,
     sink: Option<&dyn TraceSink>,
 ) -> Result<Option<Results>> {
     scenario.check_size(limits)?;
     let jobs = scenario.jobs();
-    let shared = Shared {
+    let shared = SharedRuns {
         next: AtomicUsize::new(0),
         stop: AtomicBool::new(false),
         done: AtomicUsize::new(0),
@@ -57,7 +57,7 @@ pub fn run_within(
         sink,
         held: AtomicU64::new(0),
         kept: AtomicU64::new(0),
-        slots: jobs.iter().map(|_| Slot::default()).collect(),
+        slots: jobs.iter().map(|_| JobSlot::default()).collect(),
     };
     thread::scope(|scope| {
         for _ in 0..workers.clamp(1, jobs.len()) {
@@ -76,7 +76,7 @@ pub fn run_within(
 
 /// Stops all runs when its thread panics, so that no thread waits for a missing result. The panic then
 /// reaches the caller.
-struct StopOnPanic<'a, 'b>(&'a Shared<'b>);
+struct StopOnPanic<'a, 'b>(&'a SharedRuns<'b>);
 
 impl Drop for StopOnPanic<'_, '_> {
     fn drop(&mut self) {
@@ -87,7 +87,7 @@ impl Drop for StopOnPanic<'_, '_> {
     }
 }
 
-fn work(scenario: &Resolved, jobs: &[Job], shared: &Shared<'_>) {
+fn work(scenario: &Resolved, jobs: &[Job], shared: &SharedRuns<'_>) {
     let _guard = StopOnPanic(shared);
     loop {
         let n = shared.next.fetch_add(1, Ordering::Relaxed);
@@ -110,10 +110,10 @@ fn work(scenario: &Resolved, jobs: &[Job], shared: &Shared<'_>) {
 
 /// Runs one simulation; `None` when it was stopped. One that runs out of memory starts again when no earlier
 /// one is active.
-fn simulate(scenario: &Resolved, job: Job, n: usize, shared: &Shared<'_>) -> Result<Option<Done>> {
+fn simulate(scenario: &Resolved, job: Job, n: usize, shared: &SharedRuns<'_>) -> Result<Option<Done>> {
     let slot = &shared.slots[n];
     for attempt in 0.. {
-        // A non-zero value shows it as active to [`Shared::has_earlier`] from the start.
+        // A non-zero value shows it as active to [`SharedRuns::has_earlier`] from the start.
         shared.set_held(slot, 1);
         match ActiveRun::begin(scenario, job, (n, attempt), shared, slot)?.run()? {
             RunEnd::Done(done) => return Ok(Some(*done)),
@@ -130,13 +130,13 @@ fn simulate(scenario: &Resolved, job: Job, n: usize, shared: &Shared<'_>) -> Res
     Ok(None)
 }
 
-fn collect(scenario: &Resolved, jobs: &[Job], shared: Shared<'_>) -> Result<Option<Results>> {
+fn collect(scenario: &Resolved, jobs: &[Job], shared: SharedRuns<'_>) -> Result<Option<Results>> {
     let mut results = Results::default();
     let mut complete = true;
     for (job, slot) in jobs.iter().zip(shared.slots) {
         match slot.result.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(Err(e)) => return Err(e),
-            Some(Ok(Done { outcome, simulated, links_warm, links_end, handed_on })) => {
+            Some(Ok(Done { outcome, simulated, links_warm, links_end, streamed })) => {
                 let run = scenario.runs[job.run].label.clone();
                 let label = scenario.label(*job);
                 results.runs.push(RunInfo {
@@ -151,7 +151,7 @@ fn collect(scenario: &Resolved, jobs: &[Job], shared: Shared<'_>) -> Result<Opti
                 results.flows.extend(outcome.flows);
                 results.links.extend(outcome.links);
                 results.events.push(outcome.events);
-                results.handed_on.push(handed_on);
+                results.streamed.push(streamed);
             }
             None => complete = false,
         }

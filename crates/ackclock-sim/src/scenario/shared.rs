@@ -10,13 +10,13 @@ use ackclock_units::Duration;
 use super::error::{Result, ScenarioError};
 use super::limits::{Limits, TraceSink};
 use super::resolved::Job;
-use super::results::HandedOn;
+use super::results::StreamedTrace;
 use crate::error::Size;
-use crate::sim::Outcome;
+use crate::sim::RunOutcome;
 
-/// Progress of a scenario's runs.
+/// ScenarioProgress of a scenario's runs.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Progress {
+pub struct ScenarioProgress {
     /// Share of the simulated time of all runs that has passed, from 0 to 1.
     pub share: f64,
     /// Runs finished.
@@ -31,7 +31,7 @@ pub struct Progress {
 
 /// State shared by the threads. Results are stored by number of their job, so that they do not depend on
 /// which thread ran it.
-pub(super) struct Shared<'a> {
+pub(super) struct SharedRuns<'a> {
     pub(super) next: AtomicUsize,
     pub(super) stop: AtomicBool,
     pub(super) done: AtomicUsize,
@@ -43,11 +43,11 @@ pub(super) struct Shared<'a> {
     pub(super) held: AtomicU64,
     /// Memory of the results of finished runs, bytes.
     pub(super) kept: AtomicU64,
-    pub(super) slots: Vec<Slot>,
+    pub(super) slots: Vec<JobSlot>,
 }
 
 #[derive(Default)]
-pub(super) struct Slot {
+pub(super) struct JobSlot {
     /// Simulated time that has passed, in millionths of the run.
     pub(super) millionths: AtomicU64,
     pub(super) started: AtomicU64,
@@ -57,7 +57,7 @@ pub(super) struct Slot {
     pub(super) result: Mutex<Option<Result<Done>>>,
 }
 
-impl Shared<'_> {
+impl SharedRuns<'_> {
     /// True when the active runs together exceed the memory limit and a run with a lower number than `n` is
     /// active. Run `n` is then aborted and started again later. So the first active run is never aborted, and
     /// the results do not depend on timing.
@@ -67,7 +67,7 @@ impl Shared<'_> {
     }
 
     /// Sets the memory held by the run of `slot`.
-    pub(super) fn set_held(&self, slot: &Slot, bytes: u64) {
+    pub(super) fn set_held(&self, slot: &JobSlot, bytes: u64) {
         // In this order the sum is never too low.
         self.held.fetch_add(bytes, Ordering::Relaxed);
         self.held.fetch_sub(slot.held.swap(bytes, Ordering::Relaxed), Ordering::Relaxed);
@@ -93,11 +93,11 @@ impl Shared<'_> {
         )))
     }
 
-    pub(super) fn progress(&self, jobs: &[Job]) -> Progress {
-        let sum = |count: fn(&Slot) -> &AtomicU64| {
+    pub(super) fn progress(&self, jobs: &[Job]) -> ScenarioProgress {
+        let sum = |count: fn(&JobSlot) -> &AtomicU64| {
             self.slots.iter().map(|s| count(s).load(Ordering::Relaxed)).sum::<u64>()
         };
-        Progress {
+        ScenarioProgress {
             share: sum(|s| &s.millionths) as f64 / (jobs.len() as f64 * 1e6),
             runs_done: self.done.load(Ordering::Acquire),
             runs: jobs.len(),
@@ -109,9 +109,9 @@ impl Shared<'_> {
 
 /// A finished simulation.
 pub(super) struct Done {
-    pub(super) outcome: Outcome,
+    pub(super) outcome: RunOutcome,
     pub(super) simulated: Duration,
     pub(super) links_warm: Vec<LinkRow>,
     pub(super) links_end: Vec<LinkRow>,
-    pub(super) handed_on: Option<HandedOn>,
+    pub(super) streamed: Option<StreamedTrace>,
 }

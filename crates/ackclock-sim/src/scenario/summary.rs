@@ -8,7 +8,7 @@ use super::resolved::Resolved;
 use super::results::{Results, RunInfo};
 use super::workload::Body;
 use crate::network::{LinkId, Network, NodeId};
-use crate::sim::Measured;
+use crate::sim::MeasuredSpan;
 
 /// Summary of one stack in one run. Every number covers the same window, from [`Resolved::warmup`] to the end
 /// of `duration`.
@@ -151,7 +151,7 @@ impl Summary {
             .collect();
         let sum = |sizes: &[(&FlowRow, f64)]| sizes.iter().map(|(_, size)| size).sum::<f64>();
         self.mean_size = (!sizes.is_empty()).then(|| sum(&sizes) / sizes.len() as f64);
-        if matches!(scenario.measured(), Measured::AfterEpisodes(_)) {
+        if matches!(scenario.measured(), MeasuredSpan::AfterEpisodes(_)) {
             return;
         }
         let offered = after.packets_offered - before.packets_offered;

@@ -1,16 +1,16 @@
 //! The end of a run: rows, and the proof that nothing was lost from the books.
 
 use ackclock_engine::AbortReason;
-use ackclock_trace::{FlowRow, LinkRow, Outcome as FlowOutcome, Side};
+use ackclock_trace::{FlowRow, LinkRow, Outcome, Side};
 use ackclock_units::{Bytes, Duration, Instant, Rate};
 
-use super::{Outcome, Simulation, TRACED_DATAGRAMS};
+use super::{RunOutcome, Simulation, TRACED_DATAGRAMS};
 use crate::endpoint::{End, Flow};
 use crate::error::SimError;
 use crate::packet::Packet;
 
 impl Simulation {
-    pub(super) fn close_books(mut self) -> Result<Outcome, SimError> {
+    pub(super) fn close_books(mut self) -> Result<RunOutcome, SimError> {
         self.check_packets_in_flight()?;
         let mut rows = std::mem::take(&mut self.rows);
         let open = (0..)
@@ -33,7 +33,12 @@ impl Simulation {
             }
         }
         let links = self.counted_links();
-        Ok(Outcome { flows: rows, links, events: std::mem::take(&mut self.trace), processed: self.processed })
+        Ok(RunOutcome {
+            flows: rows,
+            links,
+            events: std::mem::take(&mut self.trace),
+            processed: self.processed,
+        })
     }
 
     /// Counts every packet in flight, and compares with the counters of each flow and each link.
@@ -160,14 +165,14 @@ impl Simulation {
         let ended = over[0].is_some();
         let end = over[0].map(|o| o.at);
         let outcome = match (ended, reason) {
-            (false, _) => FlowOutcome::Unfinished,
-            (true, None) if flow.is_orderly() => FlowOutcome::Finished,
-            (true, _) => FlowOutcome::Failed,
+            (false, _) => Outcome::Unfinished,
+            (true, None) if flow.is_orderly() => Outcome::Finished,
+            (true, _) => Outcome::Failed,
         };
         let (responses, response_sum) = counted.responses;
         let response_time = match (responses, outcome, end) {
             // For an application that records no responses, the whole flow is one response.
-            (0, FlowOutcome::Finished, Some(end)) if flow.responses().0 == 0 => Some(end.since(flow.start)),
+            (0, Outcome::Finished, Some(end)) if flow.responses().0 == 0 => Some(end.since(flow.start)),
             (0, _, _) => None,
             (n, _, _) => Some(response_sum / u64::from(n)),
         };

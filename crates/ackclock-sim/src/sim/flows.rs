@@ -8,7 +8,7 @@ use ackclock_units::{Ecn, Instant, Rng, SeqNumber, mostly, seldom};
 use ackclock_wire::{Flags, Segment};
 
 use super::path::Net;
-use super::{FlowPlace, Measured, Simulation};
+use super::{FlowPlace, MeasuredSpan, Simulation};
 use crate::endpoint::{Counting, End, Flow, FlowInfo, FlowKind, IoState, Port};
 use crate::error::SimError;
 use crate::event::{FLOW, INDEX, WAKE};
@@ -66,7 +66,7 @@ impl Simulation {
             number,
             start: self.net.now,
             counting: match self.options.measured {
-                Measured::AfterEpisodes(n) if n > 0 => Some(Box::new(Counting::After(n))),
+                MeasuredSpan::AfterEpisodes(n) if n > 0 => Some(Box::new(Counting::After(n))),
                 _ => None,
             },
             ends: [end(spec.client_app, 0), end(spec.server_app, 1)],

@@ -4,7 +4,7 @@ use ackclock_engine::{Connection, Stats};
 use ackclock_trace::LinkRow;
 use ackclock_units::{Bytes, Count, Duration, Instant, since};
 
-use super::{Measured, Simulation};
+use super::{MeasuredSpan, Simulation};
 use crate::endpoint::{Baseline, Counting, Counts, Flow};
 
 impl Flow {
@@ -51,15 +51,15 @@ impl Flow {
 
     /// Its counters in a run that counts from `measured` on, as of `now`, and when counting began; `None`
     /// when it has not.
-    pub(super) fn counted(&self, measured: Measured, now: Instant) -> (Option<Instant>, Counts) {
+    pub(super) fn counted(&self, measured: MeasuredSpan, now: Instant) -> (Option<Instant>, Counts) {
         if let Some(Counting::From(before)) = self.counting.as_deref() {
             return (Some(before.at), self.counts().since(&before.counts));
         }
         let begun = match measured {
-            Measured::Whole => true,
-            Measured::From(from) => from <= now,
+            MeasuredSpan::Whole => true,
+            MeasuredSpan::From(from) => from <= now,
             // Datagrams have no episodes.
-            Measured::AfterEpisodes(_) => self.info.kind.stacks.is_none(),
+            MeasuredSpan::AfterEpisodes(_) => self.info.kind.stacks.is_none(),
         };
         if begun { (Some(self.start), self.counts()) } else { (None, Counts::default()) }
     }
@@ -70,7 +70,7 @@ impl Simulation {
     #[inline]
     pub(super) fn counting_begins(&self) -> Option<Instant> {
         match self.options.measured {
-            Measured::From(from) if self.links_before.is_none() => Some(from),
+            MeasuredSpan::From(from) if self.links_before.is_none() => Some(from),
             _ => None,
         }
     }

@@ -23,12 +23,12 @@ use crate::flow::{DatagramSource, FlowSeeds, FlowSource, FlowSpec, Sources};
 use crate::lane::Lane;
 use crate::link::Link;
 use crate::network::Network;
-use crate::queue::Entry;
+use crate::queue::PendingEvent;
 use crate::routes::Routes;
 
 /// Which part of a run the tables count (M-U1: without the initial slow start).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Measured {
+pub enum MeasuredSpan {
     /// All of it.
     #[default]
     Whole,
@@ -38,9 +38,9 @@ pub enum Measured {
     AfterEpisodes(u32),
 }
 
-/// Options of a run.
+/// RunOptions of a run.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct RunOptions {
     /// What is traced of every flow.
     pub trace: Mask,
     /// Label of the run in every row.
@@ -49,18 +49,18 @@ pub struct Options {
     /// stack.
     pub stack: Label,
     /// Which part of the run is counted.
-    pub measured: Measured,
+    pub measured: MeasuredSpan,
     /// Memory limit, bytes: a run that would exceed it ends with an error.
     pub memory: u64,
 }
 
-impl Default for Options {
+impl Default for RunOptions {
     fn default() -> Self {
         Self {
             trace: Mask::NONE,
             run: "".into(),
             stack: "".into(),
-            measured: Measured::Whole,
+            measured: MeasuredSpan::Whole,
             memory: u64::MAX,
         }
     }
@@ -83,7 +83,7 @@ pub struct Progress {
 
 /// The tables of a finished run.
 #[derive(Debug, Default)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// One row for each flow and each datagram source: flows first, in the order of their starts.
     pub flows: Vec<FlowRow>,
     /// One row for each link, in the order in which they were added.
@@ -104,14 +104,14 @@ pub struct Simulation {
     datagrams: Vec<DatagramPlace>,
     seed: u64,
     seeds: FlowSeeds,
-    options: Options,
+    options: RunOptions,
     rows: Vec<FlowRow>,
     trace: Vec<Event>,
     started: u32,
     ended: u64,
     processed: u64,
     memory: Memory,
-    /// The table of links when counting began ([`Measured::From`]).
+    /// The table of links when counting began ([`MeasuredSpan::From`]).
     links_before: Option<Vec<LinkRow>>,
 }
 
@@ -164,7 +164,7 @@ impl Simulation {
     ///
     /// # Errors
     /// When a datagram source has no path. A flow without a path stops the run when it starts.
-    pub fn new(network: Network, sources: Sources, seed: u64, options: Options) -> Result<Self, SimError> {
+    pub fn new(network: Network, sources: Sources, seed: u64, options: RunOptions) -> Result<Self, SimError> {
         let (routes, specs) = Routes::new(network);
         let place = |(i, spec)| LinkPlace {
             link: Link::new(spec, seed, i as u64),
@@ -245,7 +245,7 @@ impl Simulation {
     /// Runs at most `most` events without checking the memory.
     fn run_unchecked(&mut self, end: Instant, most: u64) -> Result<bool, SimError> {
         for _ in 0..most {
-            let Some(Entry { at, what, .. }) = self.net.queue.pop_until(end) else {
+            let Some(PendingEvent { at, what, .. }) = self.net.queue.pop_until(end) else {
                 self.net.now = self.net.now.max(end);
                 return Ok(true);
             };
@@ -317,7 +317,7 @@ impl Simulation {
     ///
     /// # Errors
     /// When conservation is violated, or the run had been stopped by an error before.
-    pub fn finish(self) -> Result<Outcome, SimError> {
+    pub fn finish(self) -> Result<RunOutcome, SimError> {
         self.check()?;
         self.close_books()
     }

@@ -12,10 +12,10 @@ use crate::endpoint::{Port, WayOut};
 use crate::error::SimError;
 use crate::event::{INBOUND, INDEX, LINK, OUTBOUND, PACKET, POLL};
 use crate::fault::PacketInfo;
-use crate::lane::{Arrival, Lane};
+use crate::lane::{Lane, PacketArrival};
 use crate::link::{Carrier, Link};
 use crate::packet::{NIL, Packet, Pool};
-use crate::queue::{Entry, EventQueue};
+use crate::queue::{EventQueue, PendingEvent};
 use crate::routes::Routes;
 
 /// The network during a run: the present time, pending events, packets, links, and the ports of endpoints.
@@ -102,7 +102,7 @@ impl Net {
 
     pub(super) fn schedule(&mut self, at: Instant, what: u32) {
         self.order += 1;
-        self.queue.push(Entry { at, order: self.order, what });
+        self.queue.push(PendingEvent { at, order: self.order, what });
     }
 
     /// Sends a segment. `retransmission` and `seen` come from the ground truth ([`crate::truth`]).
@@ -135,7 +135,7 @@ impl Net {
             at += self.ports[from as usize ^ 1].down;
         }
         self.order += 1;
-        let arrival = Arrival { id, at, order: self.order };
+        let arrival = PacketArrival { id, at, order: self.order };
         way.lane.push(arrival, &mut self.pool, &mut self.queue, OUTBOUND | out);
     }
 
@@ -154,7 +154,7 @@ impl Net {
         if seldom(at == self.now) {
             return (id, Some(order));
         }
-        self.queue.push(Entry { at, order, what });
+        self.queue.push(PendingEvent { at, order, what });
         (id, None)
     }
 
@@ -165,7 +165,7 @@ impl Net {
         if self.queue.peek().is_none_or(|e| (self.now, order) < (e.at, e.order)) {
             return true;
         }
-        self.queue.push(Entry { at: self.now, order, what });
+        self.queue.push(PendingEvent { at: self.now, order, what });
         false
     }
 
@@ -240,7 +240,7 @@ impl Net {
 
     /// Every packet on its way to its next link or its endpoint, with its arrival time.
     pub(super) fn arrivals(&self) -> impl Iterator<Item = (&Packet, Instant)> {
-        let first = |Entry { at, what, .. }: Entry| {
+        let first = |PendingEvent { at, what, .. }: PendingEvent| {
             let i = (what & INDEX) as usize;
             let id = match what & !INDEX {
                 INBOUND => self.ports[i].inbound.first(),
@@ -275,7 +275,7 @@ impl Net {
             if !port.down.is_zero() {
                 let at = at + port.down;
                 return port.inbound.push(
-                    Arrival { id, at, order },
+                    PacketArrival { id, at, order },
                     &mut self.pool,
                     &mut self.queue,
                     INBOUND | to,
@@ -283,7 +283,7 @@ impl Net {
             }
         }
         let lane = &mut self.links[number as usize].lane;
-        lane.push(Arrival { id, at, order }, &mut self.pool, &mut self.queue, LINK | number);
+        lane.push(PacketArrival { id, at, order }, &mut self.pool, &mut self.queue, LINK | number);
     }
 
     /// True when a packet has not passed all links of its route.

@@ -8,7 +8,7 @@ use ackclock_trace::Mask;
 use ackclock_units::{Duration, Instant, Rate};
 
 use crate::{
-    Access, FlowList, FlowSpec, LinkSpec, NetworkBuilder, Options, SimError, Simulation, Sources,
+    Access, FlowList, FlowSpec, LinkSpec, NetworkBuilder, RunOptions, SimError, Simulation, Sources,
     StackFactory,
 };
 
@@ -68,7 +68,7 @@ fn running() -> Simulation {
         trace: Mask::NONE,
     };
     let sources = Sources { flows: vec![Box::new(FlowList::new(vec![spec]))], datagrams: vec![] };
-    let mut sim = Simulation::new(net.build(), sources, 1, Options::default()).unwrap();
+    let mut sim = Simulation::new(net.build(), sources, 1, RunOptions::default()).unwrap();
     sim.run_until(Instant::ZERO + Duration::from_secs(1)).unwrap();
     sim
 }

@@ -1,4 +1,4 @@
-//! Arrival times of flows.
+//! PacketArrival times of flows.
 
 use ackclock_policy::Params;
 use ackclock_units::{Duration, Instant, Rng};

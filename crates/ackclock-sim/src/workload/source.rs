@@ -144,7 +144,7 @@ pub(crate) fn peer(nodes: &[NodeId], at: usize, other: NodeId) -> Option<NodeId>
 pub struct Web {
     /// Nodes, delays and stacks.
     pub places: Places,
-    /// Arrival times.
+    /// PacketArrival times.
     pub arrivals: Arrivals,
     /// File sizes.
     pub sizes: Sizes,

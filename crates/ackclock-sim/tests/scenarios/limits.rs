@@ -169,23 +169,23 @@ fn a_streamed_trace_has_the_same_rows() {
     let sets = [("trace", "all"), ("duration", "4s"), ("workload", datagrams), ("repeat", "2")];
     let scenario = resolved(TEN_LINES, &sets);
     let whole = results(&scenario, 2);
-    assert!(whole.handed_on.iter().all(Option::is_none));
+    assert!(whole.streamed.iter().all(Option::is_none));
     for workers in [1, 4] {
         let kept = Kept::default();
         let all =
             within(&scenario, workers, &Limits { traced_events: 40_000, ..Limits::default() }, Some(&kept))
                 .unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((&all.flows, &all.links), (&whole.flows, &whole.links));
-        for (n, handed_on) in all.handed_on.iter().enumerate() {
-            let handed_on = handed_on.as_ref().expect("more than its share");
+        for (n, streamed) in all.streamed.iter().enumerate() {
+            let streamed = streamed.as_ref().expect("more than its share");
             let (samples, episodes, segments) = tables(&whole, n);
             let mut kept = kept.0.lock().unwrap();
-            let (mine, mut segments_of_mine) = kept.remove(&(n, handed_on.attempt)).expect("its parts");
+            let (mine, mut segments_of_mine) = kept.remove(&(n, streamed.attempt)).expect("its parts");
             let sources = segments_of_mine.iter_mut().filter(|row| row.connection >= FIRST_DATAGRAM);
             sources
-                .for_each(|row| row.connection = row.connection - FIRST_DATAGRAM + handed_on.first_datagram);
+                .for_each(|row| row.connection = row.connection - FIRST_DATAGRAM + streamed.first_datagram);
             assert!(segments.len() > 10_000 && all.events[n].is_empty());
-            assert_eq!((&mine, &handed_on.episodes, &segments_of_mine), (&samples, &episodes, &segments));
+            assert_eq!((&mine, &streamed.episodes, &segments_of_mine), (&samples, &episodes, &segments));
         }
     }
 }

@@ -16,10 +16,10 @@ const MOST_STEPS: usize = 1_000_000_000;
 pub(super) const HEADERS: Bytes = 40;
 
 /// Delays and slowest rates of the paths between a workload's clients and servers, in both directions.
-pub(super) struct Ways(BTreeMap<(NodeId, NodeId), Way>);
+pub(super) struct PairPaths(BTreeMap<(NodeId, NodeId), PairPath>);
 
 #[derive(Clone, Copy)]
-pub(super) struct Way {
+pub(super) struct PairPath {
     /// Propagation delay in both directions together.
     pub(super) round_trip: Duration,
     /// Slowest link from client to server.
@@ -28,12 +28,12 @@ pub(super) struct Way {
     pub(super) down: Option<Rate>,
 }
 
-impl Ways {
-    pub(super) fn get(&self, client: NodeId, server: NodeId) -> Option<Way> {
+impl PairPaths {
+    pub(super) fn get(&self, client: NodeId, server: NodeId) -> Option<PairPath> {
         self.0.get(&(client, server)).copied()
     }
 
-    pub(super) fn values(&self) -> impl Iterator<Item = &Way> {
+    pub(super) fn values(&self) -> impl Iterator<Item = &PairPath> {
         self.0.values()
     }
 
@@ -58,7 +58,7 @@ impl Ways {
             )));
         }
         let links: Vec<_> = resolved.path.links().map(|(_, _, _, l)| (l.delay, l.rate)).collect();
-        let mut ways = BTreeMap::new();
+        let mut pairs_found = BTreeMap::new();
         if let Body::Flows { params, .. } = &w.body {
             let (wanted, short) = (params.count("per_server") as usize, |s: &&String| {
                 w.clients.iter().filter(|c| c != s).count()
@@ -94,9 +94,9 @@ impl Ways {
                     }))
                 };
                 let ((there, up), (back, down)) = (walk(c, s)?, walk(s, c)?);
-                ways.insert((c, s), Way { round_trip: there + back, up, down });
+                pairs_found.insert((c, s), PairPath { round_trip: there + back, up, down });
             }
         }
-        Ok(Self(ways))
+        Ok(Self(pairs_found))
     }
 }

@@ -110,7 +110,7 @@ def test_memory_is_bounded_and_more_can_be_allowed():
     with pytest.raises(
         ac.ScenarioError,
         match=r"run `tcp` with seed 1: at [0-9.]+s it would hold more than 60 MiB of memory, "
-        r"with 1 flows and",
+        r"with 1 flows, ",
     ):
         ac.simulate(long, ac.Udp(rate="1Gbit/s", bytes="28B"), {"tcp": "sack"}, memory="60MiB")
 

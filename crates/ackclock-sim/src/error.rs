@@ -68,8 +68,8 @@ impl fmt::Display for SimError {
                 let (limit, at) = (Size(*limit), at.as_secs_f64());
                 write!(
                     f,
-                    "at {at:.3}s it would hold more than {limit} of memory, with {flows} flows and {packets} \
-                     packets under way and {rows} rows: "
+                    "at {at:.3}s it would hold more than {limit} of memory, with {flows} flows, {packets} \
+                     packets in flight and {rows} rows: "
                 )?;
                 f.write_str(
                     "lower the load, make `duration` or windows shorter, or allow more memory (`--memory`)",

@@ -98,7 +98,7 @@ impl Simulation {
     /// Fails when the run exceeds its memory limit. Returns how many events may run before the next check.
     pub(super) fn check_memory(&mut self) -> Result<u64, SimError> {
         if self.net.pool.slots() > u64::from(INDEX / 2) {
-            return Err(SimError::TooMany("packets under way", u64::from(INDEX / 2)));
+            return Err(SimError::TooMany("packets in flight", u64::from(INDEX / 2)));
         }
         if self.memory.limit == u64::MAX {
             return Ok(EVENTS_PER_SLICE);

@@ -1,11 +1,12 @@
 //! A simulation run: set-up, the event loop, the end.
 
-mod books;
+mod conservation;
 mod datagrams;
 mod flows;
 pub(crate) mod held;
 mod measured;
 mod path;
+mod rows;
 
 use std::hint::black_box;
 use std::ops::ControlFlow;
@@ -319,7 +320,7 @@ impl Simulation {
     /// When conservation is violated, or the run had been stopped by an error before.
     pub fn finish(self) -> Result<RunOutcome, SimError> {
         self.check()?;
-        self.close_books()
+        self.tables()
     }
 
     fn check(&self) -> Result<(), SimError> {

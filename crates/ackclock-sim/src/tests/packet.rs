@@ -1,10 +1,11 @@
 //! A packet stores a segment without loss.
 
 use ackclock_trace::SendKind;
-use ackclock_units::SeqRange;
+use ackclock_units::{Ecn, SeqRange};
 use ackclock_wire::AccEcn;
 
 use super::*;
+use crate::fault::PacketKind;
 
 /// A segment at stream position `offset` of a stream whose first byte has the sequence number 4,000,000,000.
 fn transmit(offset: u64, len: u32, flags: Flags, options: Options) -> Transmit {

@@ -1,4 +1,4 @@
-//! The end of a run: rows, and the proof that nothing was lost from the books.
+//! The tables of a run: rows of flows, of sources of datagrams and of links.
 
 use ackclock_engine::AbortReason;
 use ackclock_trace::{FlowRow, LinkRow, Outcome, Side};
@@ -7,10 +7,10 @@ use ackclock_units::{Bytes, Duration, Instant, Rate};
 use super::{RunOutcome, Simulation, TRACED_DATAGRAMS};
 use crate::endpoint::{End, Flow};
 use crate::error::SimError;
-use crate::packet::Packet;
 
 impl Simulation {
-    pub(super) fn close_books(mut self) -> Result<RunOutcome, SimError> {
+    /// Checks conservation and returns the tables of the run.
+    pub(super) fn tables(mut self) -> Result<RunOutcome, SimError> {
         self.check_packets_in_flight()?;
         let mut rows = std::mem::take(&mut self.rows);
         let open = (0..)
@@ -39,50 +39,6 @@ impl Simulation {
             events: std::mem::take(&mut self.trace),
             processed: self.processed,
         })
-    }
-
-    /// Counts every packet in flight, and compares with the counters of each flow and each link.
-    fn check_packets_in_flight(&mut self) -> Result<(), SimError> {
-        let mut in_flight = vec![0_u64; self.flows.len()];
-        let mut on_link = vec![0_u64; self.net.links.len()];
-        for p in self.net.pool.alive() {
-            in_flight[p.from as usize / 2] += 1;
-            if let Some(link) = self.link_of(p) {
-                on_link[link as usize] += 1;
-            }
-        }
-        for (flow, found) in self.flows.iter().zip(&in_flight) {
-            let counted = flow.as_ref().map_or(0, Flow::in_flight);
-            if counted != *found {
-                let number = flow.as_ref().map_or(u32::MAX, |f| f.number);
-                return Err(SimError::Conservation(format!(
-                    "flow {number} has {found} packets in flight, its counters say {counted}"
-                )));
-            }
-        }
-        for (i, (place, found)) in self.net.links.iter_mut().zip(&on_link).enumerate() {
-            let c = place.link.counters(self.net.now);
-            let counted = (c.offered + c.duplicated)
-                .checked_sub(c.queue_drops + c.fault_drops + c.doomed + place.delivered);
-            if counted != Some(*found) {
-                let name = self.net.routes.link_labels(i)[0].clone();
-                return Err(SimError::Conservation(format!(
-                    "link `{name}` holds {found} packets, its counters say {counted:?}"
-                )));
-            }
-        }
-        Ok(())
-    }
-
-    /// The link whose counters include a packet: from its offer until it has reached the next link or its
-    /// endpoint, access delays included.
-    fn link_of(&self, p: &Packet) -> Option<u32> {
-        let route = self.net.ports[p.from as usize].route;
-        match p.hop {
-            hop if p.waits() => Some(self.net.routes.link(route, hop)),
-            0 => None,
-            hop => Some(self.net.routes.link(route, hop - 1)),
-        }
     }
 
     /// For each link, the packets that have left it at its far end but are still in an access delay, and how
@@ -267,21 +223,4 @@ impl Simulation {
 fn rate(bytes: Bytes, span: Duration) -> Option<Rate> {
     let ns = u128::from(span.as_nanos());
     (ns > 0).then(|| Rate::from_bits_per_sec((u128::from(bytes) * 8_000_000_000 / ns) as u64))
-}
-
-/// Corrupts the counters, to test the checks.
-#[cfg(test)]
-impl Simulation {
-    pub(crate) fn make_a_packet_vanish(&mut self) {
-        let id = self.net.pool.alive_ids().next().expect("a packet in flight");
-        self.net.pool.free(id);
-    }
-
-    pub(crate) fn miscount_a_link(&mut self) {
-        self.net.links[0].delivered += 1;
-    }
-
-    pub(crate) fn forget_arrivals(&mut self) {
-        self.flows[0].as_mut().expect("the flow").ends[1].arrived = Default::default();
-    }
 }

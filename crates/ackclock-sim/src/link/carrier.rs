@@ -3,7 +3,8 @@
 use ackclock_policy::{PacketId, Queued};
 use ackclock_units::Instant;
 
-use super::{Delivery, Link, Offer};
+use super::delivery::{Delivery, Offer};
+use super::state::Link;
 use crate::fault::PacketInfo;
 
 /// Takes packets over a [`Link`]. The implementor stores the packets and handles each outcome; the provided

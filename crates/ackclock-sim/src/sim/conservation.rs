@@ -1,6 +1,6 @@
 //! Conservation of packets, checked at the end of a run.
 
-use super::Simulation;
+use super::state::Simulation;
 use crate::endpoint::Flow;
 use crate::error::SimError;
 use crate::packet::Packet;

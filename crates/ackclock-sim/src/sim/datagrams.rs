@@ -3,7 +3,7 @@
 use ackclock_trace::{Event, EventKind, Mask, SendKind};
 use ackclock_units::{Duration, Rng, SeqNumber};
 
-use super::{DatagramPlace, Simulation, TRACED_DATAGRAMS};
+use super::state::{DatagramSourceState, Simulation, TRACED_DATAGRAMS};
 use crate::endpoint::Flow;
 use crate::error::SimError;
 use crate::event::DATAGRAM;
@@ -18,7 +18,7 @@ impl Simulation {
         self.net.attach(2 * slot + 1, (spec.back, spec.down), back)?;
         self.flows[slot as usize] = Some(Flow::of_datagrams(&spec, self.datagrams.len() as u32));
         let rng = Rng::stream(self.seed, "datagrams", self.datagrams.len() as u64);
-        self.datagrams.push(DatagramPlace {
+        self.datagrams.push(DatagramSourceState {
             source: spec.source,
             rng,
             next_bytes: 0,
@@ -45,7 +45,7 @@ impl Simulation {
 
     #[inline(never)]
     pub(super) fn send_datagram(&mut self, i: u32) {
-        let DatagramPlace { next_bytes, flow: slot, .. } = self.datagrams[i as usize];
+        let DatagramSourceState { next_bytes, flow: slot, .. } = self.datagrams[i as usize];
         let mut number = 0;
         if let Some(flow) = &mut self.flows[slot as usize] {
             flow.ends[0].sent.send();

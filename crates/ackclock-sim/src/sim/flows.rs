@@ -7,8 +7,9 @@ use ackclock_trace::{Event, Mask, SendKind};
 use ackclock_units::{Ecn, Instant, Rng, SeqNumber, mostly, seldom};
 use ackclock_wire::{Flags, Segment};
 
+use super::options::MeasuredSpan;
 use super::path::Net;
-use super::{FlowPlace, MeasuredSpan, Simulation};
+use super::state::{FlowSourceState, Simulation};
 use crate::endpoint::{Counting, End, Flow, FlowInfo, FlowKind, IoState, Port};
 use crate::error::SimError;
 use crate::event::{FLOW, INDEX, WAKE};
@@ -271,7 +272,7 @@ impl Simulation {
     }
 }
 
-impl FlowPlace {
+impl FlowSourceState {
     /// Returns `kind`, shared with the previous flow when that was of the same kind.
     fn kind_of(&mut self, kind: FlowKind) -> Arc<FlowKind> {
         match &self.kind {

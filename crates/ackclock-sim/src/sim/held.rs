@@ -6,7 +6,9 @@
 use ackclock_engine::{Connection, TroubleCounts};
 use ackclock_trace::{Event, FlowRow};
 
-use super::{EVENTS_PER_SLICE, LinkPlace, Simulation};
+use super::memory::{EVENT_IN_LISTS, EVENTS_PER_SLICE, SEGMENT_IN_LISTS};
+use super::path::LinkState;
+use super::state::Simulation;
 use crate::endpoint::{Baseline, Counting, Flow, Port, Rare};
 use crate::error::SimError;
 use crate::event::INDEX;
@@ -16,37 +18,6 @@ use crate::event::INDEX;
 pub(crate) const FLOW_HEAP: u64 = 1200;
 /// All memory of an active flow with little in flight.
 pub(crate) const FLOW: u64 = (size_of::<Option<Flow>>() + 2 * size_of::<Port>()) as u64 + FLOW_HEAP;
-/// What a sent segment may add to the lists of its flow, in the engine and in the ground truth.
-const SEGMENT_IN_LISTS: u64 = 64;
-/// What an event may add to an application's lists.
-const EVENT_IN_LISTS: u64 = 24;
-/// Memory of a packet with its options and its entry in a queue.
-const PACKET: u64 = 120;
-
-/// The memory limit of a run, and what was held when the flows were last added up.
-#[derive(Debug)]
-pub(super) struct Memory {
-    limit: u64,
-    /// Memory of the flows' lists then.
-    lists: u64,
-    /// Packets offered to links and events processed until then.
-    offered: u64,
-    processed: u64,
-    /// What a single event may add: a window of the flow with the largest send buffer so far.
-    burst: u64,
-}
-
-impl Memory {
-    pub(super) fn new(limit: u64) -> Self {
-        Self { limit, lists: 0, offered: 0, processed: 0, burst: PACKET }
-    }
-
-    /// Notes the start of a flow whose window may hold this many segments.
-    pub(super) fn on_flow(&mut self, segments: u64) {
-        self.burst = self.burst.max(segments.saturating_mul(PACKET + SEGMENT_IN_LISTS));
-    }
-}
-
 impl Simulation {
     /// Estimate of the memory held, bytes: packets, events, flows, queues, rows and traced events. The lists
     /// of the flows count as of when they were last added up.
@@ -74,7 +45,7 @@ impl Simulation {
         let (rows, trace) =
             (self.rows.capacity() * size_of::<FlowRow>(), self.trace.capacity() * size_of::<Event>());
         let links: u64 =
-            self.net.links.iter().map(|l| l.link.held_bytes() + size_of::<LinkPlace>() as u64).sum();
+            self.net.links.iter().map(|l| l.link.held_bytes() + size_of::<LinkState>() as u64).sum();
         let flow_heap = self.active_flows() * FLOW_HEAP;
         (flows + ports + rows + trace) as u64
             + links

@@ -4,7 +4,8 @@ use ackclock_engine::{Connection, Stats};
 use ackclock_trace::LinkRow;
 use ackclock_units::{Bytes, Count, Duration, Instant, since};
 
-use super::{MeasuredSpan, Simulation};
+use super::options::MeasuredSpan;
+use super::state::Simulation;
 use crate::endpoint::{Baseline, Counting, Counts, Flow};
 
 impl Flow {

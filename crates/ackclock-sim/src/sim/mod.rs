@@ -5,160 +5,32 @@ mod datagrams;
 mod flows;
 pub(crate) mod held;
 mod measured;
+mod memory;
+mod options;
 mod path;
 mod rows;
+mod state;
 
 use std::hint::black_box;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
-use ackclock_trace::{Event, FlowRow, Label, LinkRow, Mask};
+use ackclock_trace::LinkRow;
 use ackclock_units::{Duration, Instant, Rng, mostly, seldom};
 
-use self::held::Memory;
-use self::path::Net;
-use crate::endpoint::{Flow, FlowKind};
+pub(crate) use self::memory::EVENTS_PER_SLICE;
+use self::memory::Memory;
+pub use self::options::{MeasuredSpan, Progress, RunOptions, RunOutcome};
+use self::path::{LinkState, Net};
+use self::state::FlowSourceState;
+pub use self::state::{FIRST_DATAGRAM, Simulation};
 use crate::error::SimError;
 use crate::event::{FLOW, INBOUND, INDEX, LINK, OUTBOUND, PACKET, POLL, WAKE, endpoint_of};
-use crate::flow::{DatagramSource, FlowSeeds, FlowSource, FlowSpec, Sources};
+use crate::flow::{FlowSeeds, Sources};
 use crate::lane::Lane;
 use crate::link::Link;
 use crate::network::Network;
 use crate::queue::PendingEvent;
 use crate::routes::Routes;
-
-/// Which part of a run the tables count (M-U1: without the initial slow start).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum MeasuredSpan {
-    /// All of it.
-    #[default]
-    Whole,
-    /// From this moment, for flows and links.
-    From(Instant),
-    /// For each flow, from the end of its n-th loss episode on; for links, all of the run.
-    AfterEpisodes(u32),
-}
-
-/// RunOptions of a run.
-#[derive(Clone, Debug)]
-pub struct RunOptions {
-    /// What is traced of every flow.
-    pub trace: Mask,
-    /// Label of the run in every row.
-    pub run: Label,
-    /// Label of the stack under test in every row; when empty, a flow's row has the label of its sender's
-    /// stack.
-    pub stack: Label,
-    /// Which part of the run is counted.
-    pub measured: MeasuredSpan,
-    /// Memory limit, bytes: a run that would exceed it ends with an error.
-    pub memory: u64,
-}
-
-impl Default for RunOptions {
-    fn default() -> Self {
-        Self {
-            trace: Mask::NONE,
-            run: "".into(),
-            stack: "".into(),
-            measured: MeasuredSpan::Whole,
-            memory: u64::MAX,
-        }
-    }
-}
-
-/// The state of a run in progress.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Progress {
-    /// Simulated time.
-    pub now: Instant,
-    /// Flows begun.
-    pub flows_started: u64,
-    /// Flows ended.
-    pub flows_ended: u64,
-    /// Events processed.
-    pub events: u64,
-    /// Segments with payload that entered the wire of any link.
-    pub data_packets: u64,
-}
-
-/// The tables of a finished run.
-#[derive(Debug, Default)]
-pub struct RunOutcome {
-    /// One row for each flow and each datagram source: flows first, in the order of their starts.
-    pub flows: Vec<FlowRow>,
-    /// One row for each link, in the order in which they were added.
-    pub links: Vec<LinkRow>,
-    /// Events selected by the trace mask. Connection `2 n` is the client of flow `n`, or the source of
-    /// datagrams, and `2 n + 1` its server.
-    pub events: Vec<Event>,
-    /// Events that the run loop processed.
-    pub processed: u64,
-}
-
-/// A run. It uses no global state, so several can exist in one process.
-pub struct Simulation {
-    net: Net,
-    flows: Vec<Option<Flow>>,
-    free_flows: Vec<u32>,
-    flow_sources: Vec<FlowPlace>,
-    datagrams: Vec<DatagramPlace>,
-    seed: u64,
-    seeds: FlowSeeds,
-    options: RunOptions,
-    rows: Vec<FlowRow>,
-    trace: Vec<Event>,
-    started: u32,
-    ended: u64,
-    processed: u64,
-    memory: Memory,
-    /// The table of links when counting began ([`MeasuredSpan::From`]).
-    links_before: Option<Vec<LinkRow>>,
-}
-
-/// A link with its state in the run.
-struct LinkPlace {
-    link: Link,
-    lane: Lane,
-    /// Time of the pending poll, for a link that must be polled.
-    poll: Instant,
-    /// Packets that have left it at its far end.
-    delivered: u64,
-    delivered_corrupt: u64,
-    /// Data packets that repeat bytes already carried over this link by an earlier copy, and payload bytes
-    /// that do not.
-    repeated: u64,
-    unique_bytes: u64,
-}
-
-struct FlowPlace {
-    source: Box<dyn FlowSource>,
-    rng: Rng,
-    next: Option<FlowSpec>,
-    /// The kind of its latest flow.
-    kind: Option<Arc<FlowKind>>,
-    /// Its last call returned no flow.
-    idle: bool,
-}
-
-struct DatagramPlace {
-    source: Box<dyn DatagramSource>,
-    rng: Rng,
-    next_bytes: u32,
-    flow: u32,
-    /// Size of the receiver's reports, if it sends any.
-    reports: Option<u32>,
-    /// The number of the datagram that the receiver expects next.
-    expected: u64,
-}
-
-/// Largest number of events between two calls of `progress`: a few hundredths of a second.
-pub(crate) const EVENTS_PER_SLICE: u64 = 100_000;
-
-/// Marks the connection of a traced datagram until the flows have been counted.
-const TRACED_DATAGRAMS: u32 = FIRST_DATAGRAM;
-/// Number of the first datagram source's connection in the events of [`Simulation::take_trace`].
-pub const FIRST_DATAGRAM: u32 = 1 << 31;
 
 impl Simulation {
     /// Sets up a run. All random streams derive from `seed`.
@@ -167,7 +39,7 @@ impl Simulation {
     /// When a datagram source has no path. A flow without a path stops the run when it starts.
     pub fn new(network: Network, sources: Sources, seed: u64, options: RunOptions) -> Result<Self, SimError> {
         let (routes, specs) = Routes::new(network);
-        let place = |(i, spec)| LinkPlace {
+        let place = |(i, spec)| LinkState {
             link: Link::new(spec, seed, i as u64),
             lane: Lane::EMPTY,
             poll: Instant::FAR_FUTURE,
@@ -176,7 +48,7 @@ impl Simulation {
             repeated: 0,
             unique_bytes: 0,
         };
-        let flow_place = |(i, source)| FlowPlace {
+        let flow_place = |(i, source)| FlowSourceState {
             source,
             rng: Rng::stream(seed, "flows", i as u64),
             next: None,

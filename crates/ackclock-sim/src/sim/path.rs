@@ -7,7 +7,6 @@ use ackclock_engine::Transmit;
 use ackclock_policy::PacketId;
 use ackclock_units::{Duration, Ecn, Instant, mostly, seldom};
 
-use super::LinkPlace;
 use crate::endpoint::{Port, WayOut};
 use crate::error::SimError;
 use crate::event::{INBOUND, INDEX, LINK, OUTBOUND, PACKET, POLL};
@@ -25,7 +24,7 @@ pub(super) struct Net {
     order: u64,
     pub(super) queue: EventQueue,
     pub(super) pool: Pool,
-    pub(super) links: Vec<LinkPlace>,
+    pub(super) links: Vec<LinkState>,
     pub(super) routes: Routes,
     pub(super) ports: Vec<Port>,
     ways_out: Vec<WayOut>,
@@ -39,7 +38,7 @@ pub(super) struct Net {
 }
 
 impl Net {
-    pub(super) fn new(links: Vec<LinkPlace>, routes: Routes) -> Self {
+    pub(super) fn new(links: Vec<LinkState>, routes: Routes) -> Self {
         Self {
             now: Instant::ZERO,
             order: 0,
@@ -303,6 +302,21 @@ impl Net {
     }
 }
 
+/// A link with its state in the run.
+pub(super) struct LinkState {
+    pub(super) link: Link,
+    pub(super) lane: Lane,
+    /// Time of the pending poll, for a link that must be polled.
+    pub(super) poll: Instant,
+    /// Packets that have left it at its far end.
+    pub(super) delivered: u64,
+    pub(super) delivered_corrupt: u64,
+    /// Data packets that repeat bytes already carried over this link by an earlier copy, and payload bytes
+    /// that do not.
+    pub(super) repeated: u64,
+    pub(super) unique_bytes: u64,
+}
+
 /// Takes packets of the network over one of its links.
 struct OnLink<'a> {
     net: &'a mut Net,
@@ -351,7 +365,7 @@ impl Carrier for OnLink<'_> {
     }
 }
 
-impl LinkPlace {
+impl LinkState {
     /// Counts the payload of a packet put on the wire.
     #[inline(always)]
     fn count(&mut self, p: &Packet) {

@@ -4,7 +4,8 @@ use ackclock_engine::AbortReason;
 use ackclock_trace::{FlowRow, LinkRow, Outcome, Side};
 use ackclock_units::{Bytes, Duration, Instant, Rate};
 
-use super::{RunOutcome, Simulation, TRACED_DATAGRAMS};
+use super::options::RunOutcome;
+use super::state::{Simulation, TRACED_DATAGRAMS};
 use crate::endpoint::{End, Flow};
 use crate::error::SimError;
 

@@ -6,10 +6,12 @@ use ackclock_policy::{Chosen, Params};
 use ackclock_units::Duration;
 
 use super::link::LinkPlan;
-use super::path::{PathPlan, RttPlan};
+use super::path::PathPlan;
+use super::rtt::RttPlan;
 use super::stack::StackPlan;
 use super::text::{inline, quoted, value};
-use super::workload::{Body, WebPlan, WorkloadPlan};
+use super::web::WebPlan;
+use super::workload::{Body, WorkloadPlan};
 use crate::fault::Fault;
 use crate::workload::Base;
 

@@ -119,8 +119,8 @@ impl Resolved {
         for (name, v) in self.params.iter() {
             let _ = writeln!(out, "{name} = {}", text::value(v));
         }
-        let names =
-            TRACES[..3].iter().filter(|(_, mask)| self.trace.any(*mask)).map(|(name, _)| text::quoted(name));
+        let groups = TRACES.iter().filter(|(_, mask)| mask.0.is_power_of_two() && self.trace.any(*mask));
+        let names = groups.map(|(name, _)| text::quoted(name));
         let _ = writeln!(out, "trace = [{}]", names.collect::<Vec<_>>().join(", "));
         for run in self.runs.iter().filter(|r| r.label == "mix") {
             let shares = run

@@ -127,6 +127,14 @@ fn resolving_twice_changes_nothing() {
 }
 
 #[test]
+fn a_resolved_file_names_every_group_of_traced_events() {
+    for group in ["packets", "samples", "episodes", "state", "all", "none"] {
+        let once = resolved(TEN_LINES, &[("trace", group)]);
+        assert_eq!(resolved(&once.to_toml(), &[]).trace, once.trace, "{group}");
+    }
+}
+
+#[test]
 fn a_resolved_file_gives_the_same_run() {
     for text in VARIETY {
         let once = resolved(text, &[]);

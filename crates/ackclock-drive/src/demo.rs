@@ -137,7 +137,7 @@ pub fn download_demo(
     let kernel_congestion_control =
         choose_congestion_control(&lab.namespace, options.congestion_control.as_deref())?;
     let (file, sent) = random_file(options)?;
-    let server = Server::start(&lab.namespace, options, file)?;
+    let server = WebServer::start(&lab.namespace, options, file)?;
     let counter = |name| lab.namespace.tcp_counter(name);
     let before = (counter("RetransSegs")?, counter("TCPTimeouts")?);
 
@@ -256,9 +256,9 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// The web server; killed when dropped.
-struct Server(Child);
+struct WebServer(Child);
 
-impl Server {
+impl WebServer {
     /// Starts it with the file as its standard input, which it serves under that name: nothing is written to
     /// disk.
     fn start(namespace: &Namespace, options: &DemoOptions, file: File) -> Result<Self, DriveError> {
@@ -300,7 +300,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for WebServer {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();

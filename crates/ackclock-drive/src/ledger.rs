@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ackclock_engine::{Books, Connection, ResponseTimes};
 use ackclock_units::{Bytes, Duration, Instant};
 
-use crate::pattern::{Pattern, RUN};
+use crate::pattern::{PayloadPattern, RUN};
 
 /// A transaction of an application: for `telnet`, a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,7 +21,7 @@ pub struct Response {
 /// The books of one end of a connection.
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    pattern: Arc<Pattern>,
+    pattern: Arc<PayloadPattern>,
     /// Numbers of the streams that it writes and reads.
     out: usize,
     into: usize,
@@ -35,7 +35,7 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     /// Of one end of connection `n`: of the client, or of the server.
-    pub(crate) fn new(pattern: &Arc<Pattern>, n: usize, client: bool) -> Self {
+    pub(crate) fn new(pattern: &Arc<PayloadPattern>, n: usize, client: bool) -> Self {
         let (client_s, server_s) = (2 * n, 2 * n + 1);
         let (out, into) = if client { (client_s, server_s) } else { (server_s, client_s) };
         Self {
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_byte_in_a_wrong_place_is_found() {
-        let pattern = Arc::new(Pattern::new());
+        let pattern = Arc::new(PayloadPattern::new());
         let (mut client, mut server) = (Ledger::new(&pattern, 3, true), Ledger::new(&pattern, 3, false));
         let mut wire = Vec::new();
         let mut send = |block: &[u8]| {

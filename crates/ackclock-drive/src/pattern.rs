@@ -2,7 +2,7 @@
 
 /// The bytes of many streams, each known by a number.
 #[derive(Debug)]
-pub(crate) struct Pattern(Vec<u8>);
+pub(crate) struct PayloadPattern(Vec<u8>);
 
 /// Prime, so that no stream lies in it as another does.
 const LEN: usize = 65_537;
@@ -11,7 +11,7 @@ pub(crate) const RUN: usize = 1 << 14;
 /// Streams of neighbours begin so far apart.
 const APART: u64 = 4_099;
 
-impl Pattern {
+impl PayloadPattern {
     pub(crate) fn new() -> Self {
         // A multiplicative mixing of the position: long without repeats.
         let byte = |i: u64| ((i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8;
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn a_wrong_byte_is_found_wherever_it_is() {
-        let p = Pattern::new();
+        let p = PayloadPattern::new();
         let mut answer = Vec::new();
         while answer.len() < 200_000 {
             answer.extend_from_slice(p.from(7, answer.len() as u64));

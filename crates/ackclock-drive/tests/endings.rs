@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration as Time, Instant as Now};
 
-use ackclock_drive::{Carrier, Clock, Ends, Flows, KernelsOptions};
+use ackclock_drive::{Clock, EndKind, FlowTestbed, Flows, KernelsOptions};
 use ackclock_engine::{AtNeed, Config, Policies, State};
 use ackclock_policy::{AckAction, AckPending, AckPolicy, Arrival, Policy};
 use ackclock_sim::StackFactory;
@@ -182,7 +182,7 @@ fn a_run_whose_host_has_ended_fails_at_once() {
         clock: Clock::start(),
         capture: None,
     };
-    let ends = Ends::new((Carrier::Engine, Carrier::Engine), flows.hosts().unwrap(), path).unwrap();
+    let ends = FlowTestbed::new((EndKind::Engine, EndKind::Engine), flows.hosts().unwrap(), path).unwrap();
     let start = Now::now();
     let e = flows.run(ends, &mut || ControlFlow::Continue(())).unwrap_err().to_string();
     assert!(e.contains("the host has ended") && e.contains("thirteen bytes"), "{e}");

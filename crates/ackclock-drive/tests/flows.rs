@@ -5,7 +5,7 @@ mod common;
 
 use std::ops::ControlFlow;
 
-use ackclock_drive::{Carrier, DriveError, Flow, FlowsReport};
+use ackclock_drive::{DriveError, EndKind, FlowReport, FlowsReport};
 use ackclock_trace::Outcome;
 use ackclock_units::Duration;
 use common::allowed;
@@ -65,7 +65,7 @@ fn run(
     options: &[(&str, i32)],
     go_on: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<FlowsReport, DriveError> {
-    Run { parameters, options, quick_acks: true, ..Run::of(text, Carrier::Kernel, Carrier::Kernel) }
+    Run { parameters, options, quick_acks: true, ..Run::of(text, EndKind::Kernel, EndKind::Kernel) }
         .run(go_on)
 }
 
@@ -97,13 +97,14 @@ fn each_packet_is_timed_from_its_writing_to_the_kernels_stamp_of_its_ack() {
         assert_eq!(f.client.outcome, Outcome::Unfinished);
     }
     let (plain, padded) = (of(&found, "telnet"), of(&found, "padded"));
-    let packets = |flows: &[&Flow]| flows.iter().map(|f| f.client.responses.len()).sum::<usize>();
+    let packets = |flows: &[&FlowReport]| flows.iter().map(|f| f.client.responses.len()).sum::<usize>();
     // 300 and 150 on average.
     assert!(packets(&plain) > 200 && packets(&padded) > 80, "{}, {}", packets(&plain), packets(&padded));
     // A packet of 500 bytes, and with padding three dummies of 20 more, each a segment of its own where
     // nothing was in its way.
-    let segments =
-        |flows: &[&Flow]| flows.iter().map(|f| f.client.counts.unwrap().data_segments_sent).sum::<u64>();
+    let segments = |flows: &[&FlowReport]| {
+        flows.iter().map(|f| f.client.counts.unwrap().data_segments_sent).sum::<u64>()
+    };
     // One that is typed before the one before it has all its dummies stands in for those.
     let written = padded.iter().map(|f| f.client.written).sum::<u64>();
     assert!(written >= 540 * packets(&padded) as u64, "{written} bytes for {} packets", packets(&padded));
@@ -169,17 +170,17 @@ fn any_application_of_the_registry_runs_above_kernels() {
 #[test]
 fn any_application_of_the_registry_runs_above_our_engine() {
     // Without a kernel no rights are needed.
-    expect_others(&Run::of(OTHERS, Carrier::Engine, Carrier::Engine).whole());
+    expect_others(&Run::of(OTHERS, EndKind::Engine, EndKind::Engine).whole());
     if !allowed() {
         return;
     }
-    expect_others(&Run::of(OTHERS, Carrier::Engine, Carrier::Kernel).whole());
-    expect_others(&Run::of(OTHERS, Carrier::Kernel, Carrier::Engine).whole());
+    expect_others(&Run::of(OTHERS, EndKind::Engine, EndKind::Kernel).whole());
+    expect_others(&Run::of(OTHERS, EndKind::Kernel, EndKind::Engine).whole());
 }
 
 #[test]
 fn what_is_for_kernels_is_refused_where_there_is_none() {
-    let run = Run { options: &[("TCP_NODELAY", 1)], ..Run::of(OTHERS, Carrier::Engine, Carrier::Engine) };
+    let run = Run { options: &[("TCP_NODELAY", 1)], ..Run::of(OTHERS, EndKind::Engine, EndKind::Engine) };
     match run.run(&mut || ControlFlow::Continue(())) {
         Err(DriveError::Input(sentence)) => {
             assert!(sentence.contains("both ends are our engine"), "{sentence}")
@@ -222,7 +223,7 @@ fn a_connection_that_nobody_answers_is_told() {
                 { rate = \"1Gbit/s\", faults = [{ kind = \"loss\", p = 1.0 }] }\nrtt = \"10ms\"\n\
                 [[workload]]\nkind = \"telnet\"\nflows = 3\nspread = \"50ms\"\n[stacks]\ntcp = \
                 \"sack+init-rto(50ms)+syn-retries(1)\"\n";
-    let found = Run::of(text, Carrier::Engine, Carrier::Engine).whole();
+    let found = Run::of(text, EndKind::Engine, EndKind::Engine).whole();
     for f in &found.flows {
         assert_eq!(
             (f.client.outcome, f.client.reason, f.established),

@@ -5,7 +5,7 @@
 
 mod common;
 
-use ackclock_drive::{Carrier, Flow, FlowsReport};
+use ackclock_drive::{EndKind, FlowReport, FlowsReport};
 use ackclock_engine::Stats;
 use common::allowed;
 use common::flows::{Run, expect_whole, of};
@@ -27,13 +27,13 @@ fn scenario(fault: &str, workloads: &[(String, String)]) -> String {
     text
 }
 
-fn stats(f: &Flow) -> &Stats {
+fn stats(f: &FlowReport) -> &Stats {
     f.client.stats.as_deref().unwrap()
 }
 
 /// Our engine sends to the kernel, whose application has every packet acknowledged at once.
 fn to_the_kernel(text: &str) -> FlowsReport {
-    let found = Run { quick_acks: true, ..Run::of(text, Carrier::Engine, Carrier::Kernel) }.whole();
+    let found = Run { quick_acks: true, ..Run::of(text, EndKind::Engine, EndKind::Kernel) }.whole();
     found.flows.iter().for_each(expect_whole);
     assert_eq!(found.path.undelivered, 0);
     found
@@ -55,7 +55,7 @@ fn messages(n: u32, pause: &str, stack: &str) -> [(String, String); 1] {
 }
 
 /// Copies that left: bytes sent beyond those written and those sent again.
-fn copies(f: &Flow) -> u64 {
+fn copies(f: &FlowReport) -> u64 {
     let s = stats(f);
     assert_eq!((s.bytes_sent - s.retransmitted_bytes - f.client.written) % 500, 0);
     (s.bytes_sent - s.retransmitted_bytes - f.client.written) / 500

@@ -9,18 +9,18 @@ use ackclock_sim::{Carrier, Link, LinkCounters, PacketInfo, PacketKind};
 use ackclock_units::{Bytes, Duration, Ecn, Instant};
 use ackclock_wire::{Flags, Strictness, Transport, parse_ip_as};
 
-use super::flows::{Ends, Flows};
+use super::flow_numbers::{AddressPair, FlowNumbers};
 use super::hosts::Hosts;
 
 /// Packets that are held, in the queue and on the wire; `u32` numbers them by their place.
 #[derive(Default)]
 struct Held {
-    packets: Vec<Slot>,
+    packets: Vec<HeldPacket>,
     free: Vec<u32>,
     bytes: Bytes,
 }
 
-struct Slot {
+struct HeldPacket {
     bytes: Vec<u8>,
     /// Deliveries still to come.
     deliveries: u8,
@@ -39,7 +39,7 @@ const MAX_HELD: Bytes = 256 << 20;
 pub(crate) struct Direction {
     link: Link,
     hosts: Hosts,
-    flows: Flows,
+    flows: FlowNumbers,
     held: Held,
     /// What is on its way from its host to the link: when it gets there, then the order in which it was sent.
     entering: BinaryHeap<Reverse<(Instant, u64, u32)>>,
@@ -54,7 +54,7 @@ impl Direction {
         Self {
             link,
             hosts,
-            flows: Flows::default(),
+            flows: FlowNumbers::default(),
             held: Held::default(),
             entering: BinaryHeap::new(),
             due: BinaryHeap::new(),
@@ -173,7 +173,7 @@ impl Carrier for Direction {
 impl Held {
     fn insert(&mut self, packet: &[u8], about: &About, flow: u32, after: Duration) -> u32 {
         let id = self.free.pop().unwrap_or_else(|| {
-            self.packets.push(Slot {
+            self.packets.push(HeldPacket {
                 bytes: Vec::new(),
                 deliveries: 0,
                 about: None,
@@ -187,7 +187,7 @@ impl Held {
         let slot = &mut self.packets[id as usize];
         slot.bytes.clear();
         slot.bytes.extend_from_slice(packet);
-        (slot.deliveries, slot.about, slot.ecn) = (0, Some(about.passing), about.ecn);
+        (slot.deliveries, slot.about, slot.ecn) = (0, Some(about.info), about.ecn);
         (slot.flow, slot.after) = (flow, after);
         self.bytes += packet.len() as Bytes;
         id
@@ -233,10 +233,10 @@ impl Held {
 
 /// What is read from a packet.
 struct About {
-    passing: PacketInfo,
+    info: PacketInfo,
     ecn: Ecn,
     /// Source and destination.
-    ends: Option<Ends>,
+    ends: Option<AddressPair>,
 }
 
 /// What a fault, a queue and the hosts' delays want to know of a packet. Anything that is not TCP in IP is
@@ -244,9 +244,9 @@ struct About {
 fn describe(packet: &[u8]) -> About {
     let opaque = PacketInfo::opaque(packet.len() as u32);
     let Ok(ip) = parse_ip_as(packet, Strictness::CAPTURE) else {
-        return About { passing: opaque, ecn: Ecn::NotEct, ends: None };
+        return About { info: opaque, ecn: Ecn::NotEct, ends: None };
     };
-    let passing = match ip.transport {
+    let info = match ip.transport {
         Transport::Tcp(tcp) => {
             let flags = tcp.segment.flags;
             let kind = if flags.any(Flags::RST) {
@@ -265,7 +265,7 @@ fn describe(packet: &[u8]) -> About {
         Transport::Udp(_) => PacketInfo { kind: PacketKind::Datagram, ..opaque },
         Transport::Other { .. } => opaque,
     };
-    About { passing, ecn: ip.ecn, ends: Some(ip.endpoints()) }
+    About { info, ecn: ip.ecn, ends: Some(ip.endpoints()) }
 }
 
 /// Sets both bits of the ECN field, and mends the IPv4 header checksum (RFC 1624).

@@ -3,7 +3,7 @@
 
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 mod direction;
-mod flows;
+mod flow_numbers;
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 mod hosts;
 #[cfg(target_os = "linux")]
@@ -11,4 +11,4 @@ mod run;
 
 pub use hosts::AccessDelays;
 #[cfg(target_os = "linux")]
-pub use run::{Emulator, EmulatorOptions, EmulatorReport, Side};
+pub use run::{Emulator, EmulatorOptions, EmulatorReport, EmulatorSide};

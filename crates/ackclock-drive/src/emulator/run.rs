@@ -13,7 +13,7 @@ use crate::{Clock, DriveError, Port};
 
 /// A side of the emulator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Side {
+pub enum EmulatorSide {
     /// The first port.
     A,
     /// The second port.
@@ -56,11 +56,11 @@ pub struct EmulatorReport {
 
 /// A running emulator. Dropping it stops it and closes its ports.
 pub struct Emulator {
-    shared: Arc<Shared>,
+    shared: Arc<EmulatorShared>,
     thread: Option<JoinHandle<()>>,
 }
 
-struct Shared {
+struct EmulatorShared {
     stop: AtomicBool,
     waker: Waker,
     report: Mutex<EmulatorReport>,
@@ -78,9 +78,12 @@ impl Emulator {
                     .into(),
             ));
         }
-        let shared =
-            Arc::new(Shared { stop: AtomicBool::new(false), waker: Waker::new()?, report: Mutex::default() });
-        let mut worker = Worker {
+        let shared = Arc::new(EmulatorShared {
+            stop: AtomicBool::new(false),
+            waker: Waker::new()?,
+            report: Mutex::default(),
+        });
+        let mut worker = EmulatorThread {
             clock: options.clock,
             ports: [a, b],
             directions: [
@@ -140,17 +143,17 @@ const REPORT_EVERY: Duration = Duration::from_millis(100);
 /// Lateness from which a delivery counts as late.
 const LATE: Duration = Duration::from_millis(1);
 
-struct Worker {
+struct EmulatorThread {
     clock: Clock,
     ports: [Port; 2],
     directions: [Direction; 2],
     buffer: Vec<u8>,
     report: EmulatorReport,
     lateness: u128,
-    shared: Arc<Shared>,
+    shared: Arc<EmulatorShared>,
 }
 
-impl Worker {
+impl EmulatorThread {
     fn run(&mut self) {
         be_punctual();
         let mut publish_at = None;

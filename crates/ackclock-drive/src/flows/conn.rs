@@ -9,8 +9,8 @@ use ackclock_units::{Bytes, Instant, Rng};
 use rustix::io::Errno;
 use rustix::net::{getpeername, sockopt};
 
-use super::FlowEnd;
 use super::io::Socket;
+use super::report::FlowEnd;
 use super::stamping::Stamping;
 use crate::ledger::Ledger;
 use crate::linux::sys;
@@ -20,7 +20,7 @@ use crate::{Clock, DriveError, TcpCounts};
 /// An application and what it draws from.
 pub(super) type App = (Box<dyn Application>, Rng);
 
-pub(super) struct Conn {
+pub(super) struct FlowConn {
     socket: Socket,
     user: User<Ledger>,
     rng: Rng,
@@ -29,7 +29,7 @@ pub(super) struct Conn {
     opened: Instant,
 }
 
-impl Conn {
+impl FlowConn {
     /// A connection that was opened or accepted at `opened`.
     pub(super) fn new(
         socket: OwnedFd,
@@ -123,7 +123,7 @@ impl Conn {
     }
 
     /// What became of it, with what the kernel counted. Times count from `zero`.
-    pub(super) fn settle(self, zero: Instant) -> FlowEnd {
+    pub(super) fn finish(self, zero: Instant) -> FlowEnd {
         let counts = TcpCounts::of(self.socket.fd.as_fd());
         let (outcome, reason) = match self.socket.failed {
             Some(e) if self.stamps.is_none() && e == Errno::TIMEDOUT => {

@@ -14,7 +14,7 @@ use crate::{
 
 /// What carries the connections at one end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Carrier {
+pub enum EndKind {
     /// The TCP of a kernel, in a namespace of its own.
     Kernel,
     /// Our engine: each connection with the stack that the scenario has for it.
@@ -22,7 +22,7 @@ pub enum Carrier {
 }
 
 /// One end of the path.
-pub(super) enum End {
+pub(super) enum EndSystem {
     Kernel(Namespace),
     Engine(Host),
 }
@@ -30,14 +30,14 @@ pub(super) enum End {
 /// Two ends and the emulated path between them. Dropping it removes everything.
 ///
 /// With the engine at both, no rights are needed.
-pub struct Ends {
-    pub(super) near: End,
-    pub(super) far: End,
+pub struct FlowTestbed {
+    pub(super) near: EndSystem,
+    pub(super) far: EndSystem,
     pub(super) emulator: Emulator,
     pub(super) clock: Clock,
 }
 
-impl End {
+impl EndSystem {
     pub(super) fn kernel(&self) -> Option<&Namespace> {
         match self {
             Self::Kernel(namespace) => Some(namespace),
@@ -70,27 +70,27 @@ impl End {
     }
 }
 
-impl Ends {
+impl FlowTestbed {
     /// Sets them up: the near end is [`Kernels::NEAR`], the far one the first `hosts` of [`Kernels::host`].
     ///
     /// # Errors
     /// A right that is missing (see [`crate::check`]), or a system call that failed.
     pub fn new(
-        (near, far): (Carrier, Carrier),
+        (near, far): (EndKind, EndKind),
         hosts: u16,
         options: KernelsOptions,
     ) -> Result<Self, DriveError> {
-        let kernel = |(namespace, port)| (End::Kernel(namespace), port);
+        let kernel = |(namespace, port)| (EndSystem::Kernel(namespace), port);
         let (near, mut near_port) = match near {
-            Carrier::Kernel => kernel(kernels::near(options.mtu)?),
-            Carrier::Engine => End::engine(&options, vec![Kernels::NEAR])?,
+            EndKind::Kernel => kernel(kernels::near(options.mtu)?),
+            EndKind::Engine => EndSystem::engine(&options, vec![Kernels::NEAR])?,
         };
         if let Some(capture) = &options.capture {
             near_port.record(capture, "near")?;
         }
         let (far, far_port) = match far {
-            Carrier::Kernel => kernel(kernels::far(options.mtu)?),
-            Carrier::Engine => End::engine(&options, (0..hosts).map(Kernels::host).collect())?,
+            EndKind::Kernel => kernel(kernels::far(options.mtu)?),
+            EndKind::Engine => EndSystem::engine(&options, (0..hosts).map(Kernels::host).collect())?,
         };
         let links = EmulatorOptions {
             forward: options.there,

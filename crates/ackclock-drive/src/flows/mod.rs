@@ -3,8 +3,10 @@
 
 mod conn;
 mod ends;
-mod guests;
+mod engine_side;
 mod io;
+mod kernel_side;
+mod report;
 mod side;
 mod stamping;
 
@@ -14,23 +16,23 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration as Time;
 
-use ackclock_engine::Stats;
 use ackclock_sim::scenario::Conversation;
 use ackclock_sim::{Access, StackFactory};
-use ackclock_trace::Outcome;
-use ackclock_units::{Bytes, Duration, Instant};
+use ackclock_units::{Duration, Instant};
 
-pub use self::ends::{Carrier, Ends};
+pub use self::ends::{EndKind, FlowTestbed};
+pub use self::report::{FlowEnd, FlowReport, FlowsReport};
 pub use self::stamping::Stamping;
 
 use self::conn::App;
-use self::ends::End;
-use self::guests::Guests;
-use self::side::{Role, Seen, Side};
-use crate::ledger::{Ledger, Response};
-use crate::pattern::Pattern;
-use crate::sockets::{Shared, Wanted, ended, joined, open_as_many_as_allowed};
-use crate::{AccessDelays, DriveError, EmulatorReport, Kernels, Namespace, OptionSeen, TcpCounts, TcpOption};
+use self::ends::EndSystem;
+use self::engine_side::EngineSide;
+use self::kernel_side::KernelSide;
+use self::side::{SideReport, SideRole};
+use crate::ledger::Ledger;
+use crate::pattern::PayloadPattern;
+use crate::sockets::{RunControl, SocketOptions, join, open_as_many_as_allowed, then_stop};
+use crate::{AccessDelays, DriveError, Kernels, Namespace, TcpOption};
 
 /// Connections with an application of the registry at each end. The near end opens them, so that the link
 /// there is the one that its applications' data takes; each server is a host of its own at its own distance.
@@ -47,89 +49,6 @@ pub struct Flows {
     /// True when a kernel is told after every read to acknowledge at once (TCP_QUICKACK, which does not
     /// last).
     pub quick_acks: bool,
-}
-
-/// What became of one end of a connection.
-#[derive(Clone, Debug)]
-pub struct FlowEnd {
-    /// Bytes that its TCP has taken from the application.
-    pub written: Bytes,
-    /// Bytes of them whose acknowledgment it has told of.
-    pub acked: Bytes,
-    /// Bytes that the application has read.
-    pub read: Bytes,
-    /// The first position of those whose byte is not the one that was written there.
-    pub wrong: Option<u64>,
-    /// Its transactions, in the order of their ends.
-    pub responses: Vec<Response>,
-    /// How it stands at the end of the run.
-    pub outcome: Outcome,
-    /// Why it failed, in the words of the table of flows.
-    pub reason: Option<&'static str>,
-    /// What its kernel counted, where that carries it.
-    pub counts: Option<TcpCounts>,
-    /// What our engine counted, where that does.
-    pub stats: Option<Box<Stats>>,
-}
-
-impl FlowEnd {
-    const UNOPENED: Self = Self {
-        written: 0,
-        acked: 0,
-        read: 0,
-        wrong: None,
-        responses: Vec::new(),
-        outcome: Outcome::Unfinished,
-        reason: None,
-        counts: None,
-        stats: None,
-    };
-
-    /// What an application's books say. Times count from `zero`.
-    fn of(ledger: Ledger, zero: Instant) -> Self {
-        Self {
-            written: ledger.written,
-            read: ledger.read,
-            wrong: ledger.wrong,
-            responses: ledger.responses(zero),
-            ..Self::UNOPENED
-        }
-    }
-}
-
-/// What became of one connection.
-#[derive(Clone, Debug)]
-pub struct Flow {
-    /// The workload that it belongs to.
-    pub group: Arc<str>,
-    /// When it was opened, from the run's beginning; `None` when the run was over before.
-    pub opened: Option<Duration>,
-    /// From opening until the client's TCP had the server's answer.
-    pub established: Option<Duration>,
-    /// The client's end.
-    pub client: FlowEnd,
-    /// The server's end.
-    pub server: FlowEnd,
-}
-
-/// What a run found.
-#[derive(Debug)]
-pub struct FlowsReport {
-    /// The connections.
-    pub flows: Vec<Flow>,
-    /// The options of the clients' sockets, where they have any.
-    pub client_options: Vec<OptionSeen>,
-    /// The options of the connections that were accepted, where they have any.
-    pub server_options: Vec<OptionSeen>,
-    /// How the clients learned of acknowledgments from their kernel.
-    pub stamping: Stamping,
-    /// Of [`Flows::COUNTERS`]: what the clients' kernel and the servers' counted, where they are kernels and
-    /// have it.
-    pub counters: Vec<(&'static str, Option<u64>, Option<u64>)>,
-    /// The path at the end.
-    pub path: EmulatorReport,
-    /// How long it took.
-    pub lasted: Duration,
 }
 
 const PORT: u16 = 23;
@@ -193,14 +112,14 @@ impl Flows {
     /// for, a kernel that does not tell of acknowledgments, or a system call that failed.
     pub fn run(
         self,
-        ends: Ends,
+        ends: FlowTestbed,
         go_on: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> Result<FlowsReport, DriveError> {
         self.hosts()?;
         open_as_many_as_allowed();
         self.prepare(&ends)?;
-        let shared = Shared::new(ends.clock)?;
-        let pattern = Arc::new(Pattern::new());
+        let control = RunControl::new(ends.clock)?;
+        let pattern = Arc::new(PayloadPattern::new());
         let (mut starts, mut groups, mut clients, mut servers) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (n, c) in self.conversations.into_iter().enumerate() {
@@ -211,37 +130,33 @@ impl Flows {
             servers.push((c.server, server, Ledger::new(&pattern, n, false)));
         }
         let settings = Settings { options: self.options, quick_acks: self.quick_acks };
-        let listening = Role::Accepts { at: SocketAddr::from((Ipv4Addr::UNSPECIFIED, PORT)) };
-        let server = Running::new(&shared, &ends.far, listening, servers, &settings)?;
+        let listening = SideRole::Accepts { at: SocketAddr::from((Ipv4Addr::UNSPECIFIED, PORT)) };
+        let server = Running::new(&control, &ends.far, listening, servers, &settings)?;
         let zero = ends.clock.now() + LEAD;
-        let opening = Role::Opens { from: SocketAddr::new(Kernels::NEAR, 0), port: PORT, starts };
-        let client = Running::new(&shared, &ends.near, opening, clients, &settings)?;
+        let opening = SideRole::Opens { from: SocketAddr::new(Kernels::NEAR, 0), port: PORT, starts };
+        let client = Running::new(&control, &ends.near, opening, clients, &settings)?;
         let end = zero + self.duration;
         let (opened, accepted) = std::thread::scope(|scope| {
-            let accepting = scope.spawn(|| ended(&shared, server.run(zero, None)));
-            let opening = scope.spawn(|| ended(&shared, client.run(zero, Some(end))));
-            while !opening.is_finished() && !shared.over() {
+            let accepting = scope.spawn(|| then_stop(&control, server.run(zero, None)));
+            let opening = scope.spawn(|| then_stop(&control, client.run(zero, Some(end))));
+            while !opening.is_finished() && !control.is_stopped() {
                 std::thread::sleep(GLANCE);
                 if go_on().is_break() {
-                    shared.end();
+                    control.stop();
                 }
             }
-            (joined(opening), joined(accepting))
+            (join(opening), join(accepting))
         });
         let lasted = ends.clock.now().since(zero);
         let (opened, accepted) = (opened?, accepted?);
-        let counted = |end: &End, name| end.kernel().and_then(|kernel| kernel.tcp_counter(name).ok());
+        let counted = |end: &EndSystem, name| end.kernel().and_then(|kernel| kernel.tcp_counter(name).ok());
         let counters = Self::COUNTERS
             .iter()
             .map(|&name| (name, counted(&ends.near, name), counted(&ends.far, name)))
             .collect();
         let both = opened.ends.into_iter().zip(accepted.ends).zip(opened.opened);
-        let flows = groups.into_iter().zip(both).map(|(group, ((client, server), (at, established)))| Flow {
-            group,
-            opened: at,
-            established,
-            client,
-            server,
+        let flows = groups.into_iter().zip(both).map(|(group, ((client, server), (at, established)))| {
+            FlowReport { group, opened: at, established, client, server }
         });
         Ok(FlowsReport {
             flows: flows.collect(),
@@ -255,8 +170,9 @@ impl Flows {
     }
 
     /// Sets the kernels' parameters.
-    fn prepare(&self, ends: &Ends) -> Result<(), DriveError> {
-        let kernels: Vec<&Namespace> = [&ends.near, &ends.far].into_iter().filter_map(End::kernel).collect();
+    fn prepare(&self, ends: &FlowTestbed) -> Result<(), DriveError> {
+        let kernels: Vec<&Namespace> =
+            [&ends.near, &ends.far].into_iter().filter_map(EndSystem::kernel).collect();
         if kernels.is_empty() && !(self.parameters.is_empty() && self.options.is_empty() && !self.quick_acks)
         {
             return Err(DriveError::Input(
@@ -285,34 +201,40 @@ struct Settings {
 
 /// One end of all connections.
 enum Running<'a> {
-    Sockets(Side<'a>, &'a Namespace),
-    Guests(Guests<'a>),
+    Kernel(KernelSide<'a>, &'a Namespace),
+    EngineSide(EngineSide<'a>),
 }
 
 impl<'a> Running<'a> {
     fn new(
-        shared: &'a Shared,
-        end: &'a End,
-        role: Role,
+        control: &'a RunControl,
+        end: &'a EndSystem,
+        role: SideRole,
         apps: Vec<(App, Arc<dyn StackFactory>, Ledger)>,
         settings: &Settings,
     ) -> Result<Self, DriveError> {
         match end {
-            End::Kernel(namespace) => {
+            EndSystem::Kernel(namespace) => {
                 let apps = apps.into_iter().map(|(app, _, ledger)| Some((app, ledger))).collect();
                 let side = namespace.run(|| {
-                    Side::new(shared, role, apps, Wanted::new(&settings.options), settings.quick_acks)
+                    KernelSide::new(
+                        control,
+                        role,
+                        apps,
+                        SocketOptions::new(&settings.options),
+                        settings.quick_acks,
+                    )
                 })??;
-                Ok(Self::Sockets(side, namespace))
+                Ok(Self::Kernel(side, namespace))
             }
-            End::Engine(host) => Ok(Self::Guests(Guests::new(shared, host, role, apps))),
+            EndSystem::Engine(host) => Ok(Self::EngineSide(EngineSide::new(control, host, role, apps))),
         }
     }
 
-    fn run(self, zero: Instant, end: Option<Instant>) -> Result<Seen, DriveError> {
+    fn run(self, zero: Instant, end: Option<Instant>) -> Result<SideReport, DriveError> {
         match self {
-            Self::Sockets(side, namespace) => namespace.run(|| side.run(zero, end)).and_then(|r| r),
-            Self::Guests(guests) => guests.run(zero, end),
+            Self::Kernel(side, namespace) => namespace.run(|| side.run(zero, end)).and_then(|r| r),
+            Self::EngineSide(apps) => apps.run(zero, end),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar};
 
 use ackclock_units::Instant;
 
-use super::guests::Service;
+use super::apps::AppFactory;
 
 /// A listening port.
 pub(super) struct Listening {
@@ -17,11 +17,11 @@ pub(super) struct Listening {
     pub(super) cookies_until: Instant,
     pub(super) changed: Arc<Condvar>,
     /// Puts applications above its connections, which nobody else accepts then.
-    pub(super) service: Option<Service>,
+    pub(super) service: Option<AppFactory>,
 }
 
 impl Listening {
-    pub(super) fn new(backlog: usize, service: Option<Service>) -> Self {
+    pub(super) fn new(backlog: usize, service: Option<AppFactory>) -> Self {
         Self {
             backlog: backlog.max(1),
             half_open: 0,

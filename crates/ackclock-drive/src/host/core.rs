@@ -11,12 +11,12 @@ use std::sync::{Arc, Condvar};
 use ackclock_engine::{AbortReason, Config, Connection, State};
 use ackclock_units::{Bytes, Instant, Rng, SeqNumber};
 
-use super::alone::{Alone, Alones};
+use super::apps::{AppReport, EventSummary, HostedApp, RunningApp};
 use super::backlog::Listening;
-use super::ending::Ending;
-use super::guests::{Guest, Left, News, Seated};
-use super::limits::Rate;
+use super::ending::HostEnd;
+use super::limits::RateLimit;
 use super::options::{HostCounters, HostOptions};
+use super::orphan_table::{Orphan, OrphanTable};
 use super::ports::{PORTS, Ports};
 use crate::Port;
 
@@ -27,20 +27,20 @@ pub(super) struct Core {
     /// By IP version; for connections that are accepted, the second pair.
     pub(super) configs: [[Arc<Config>; 2]; 2],
     pub(super) by_pair: HashMap<(SocketAddr, SocketAddr), u32>,
-    pub(super) entries: Vec<Option<Entry>>,
+    pub(super) entries: Vec<Option<ConnEntry>>,
     free: Vec<u32>,
     /// Deadlines with the connection that each belongs to. A connection has at most one that counts
-    /// ([`Entry::armed`]); it may fire early, never late.
+    /// ([`ConnEntry::armed`]); it may fire early, never late.
     timers: BinaryHeap<Reverse<(Instant, u32)>>,
     pub(super) listeners: BTreeMap<u16, Listening>,
     /// Applications above connections, and what became of those that are over.
-    pub(super) guests: usize,
-    pub(super) left: Vec<Left>,
+    pub(super) apps: usize,
+    pub(super) app_reports: Vec<AppReport>,
     ports: Ports,
     /// Answers to segments without a connection.
-    pub(super) resets: Rate,
+    pub(super) resets: RateLimit,
     /// Connections that no program holds.
-    pub(super) alone: Alones,
+    pub(super) orphans: OrphanTable,
     /// Memory of all connections' buffers.
     pub(super) held_bytes: Bytes,
     made: u64,
@@ -49,12 +49,12 @@ pub(super) struct Core {
     /// Until when the host's thread sleeps; in the past while it is awake.
     pub(super) sleeps_until: Instant,
     /// Why nothing happens any more, once that is so.
-    pub(super) ended: Option<Ending>,
+    pub(super) ended: Option<HostEnd>,
     pub(super) counters: HostCounters,
 }
 
 /// A connection and those who care about it.
-pub(super) struct Entry {
+pub(super) struct ConnEntry {
     pub(super) connection: Connection,
     pub(super) local: SocketAddr,
     pub(super) peer: SocketAddr,
@@ -70,9 +70,9 @@ pub(super) struct Entry {
     /// A program holds it, or an application above it.
     pub(super) held: bool,
     /// The application.
-    pub(super) guest: Option<Box<Seated>>,
+    pub(super) app: Option<Box<RunningApp>>,
     /// Since nobody holds it.
-    pub(super) alone: Option<Alone>,
+    pub(super) orphan: Option<Orphan>,
     /// Memory of its buffers, as it is counted.
     pub(super) held_bytes: Bytes,
     armed: Option<Instant>,
@@ -80,12 +80,12 @@ pub(super) struct Entry {
 
 /// What becomes of a connection after an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Fate {
+pub(super) enum Retention {
     Stays,
     Gone,
 }
 
-impl Entry {
+impl ConnEntry {
     /// Resets the connection where there is data for a program that no longer reads: the peer has to know
     /// (RFC 9293 §3.10.4, RFC 2525 §2.17).
     fn abort_unread(&mut self, now: Instant) -> bool {
@@ -115,8 +115,8 @@ impl Core {
                 [opens, Arc::new(accepts)]
             }),
             ports: Ports::new(&keys),
-            resets: Rate::per_second(options.limits.stray_resets),
-            alone: Alones::default(),
+            resets: RateLimit::per_second(options.limits.stray_resets),
+            orphans: OrphanTable::default(),
             held_bytes: 0,
             own: options.addresses.iter().copied().collect(),
             options,
@@ -125,8 +125,8 @@ impl Core {
             free: Vec::new(),
             timers: BinaryHeap::new(),
             listeners: BTreeMap::new(),
-            guests: 0,
-            left: Vec::new(),
+            apps: 0,
+            app_reports: Vec::new(),
             made: 0,
             keys,
             scratch: Vec::new(),
@@ -141,7 +141,7 @@ impl Core {
     }
 
     /// A connection that a program holds, which therefore exists.
-    pub(super) fn entry(&mut self, id: u32) -> &mut Entry {
+    pub(super) fn entry(&mut self, id: u32) -> &mut ConnEntry {
         self.entries[id as usize].as_mut().expect("a held connection stays in the table")
     }
 
@@ -152,7 +152,7 @@ impl Core {
         now: Instant,
         port: &Port,
         to: SocketAddr,
-        guest: Option<Guest>,
+        app: Option<HostedApp>,
     ) -> Option<u32> {
         let address = *self.options.addresses.iter().find(|a| a.is_ipv4() == to.is_ipv4())?;
         let local = (0..PORTS).find_map(|_| {
@@ -162,7 +162,7 @@ impl Core {
             (!taken).then_some(candidate)
         })?;
         let iss = self.initial_number(now, local, to);
-        let id = self.insert(now, local, to, iss, None, guest);
+        let id = self.insert(now, local, to, iss, None, app);
         self.entry(id).held = true;
         self.operate(now, port, id, |entry| entry.connection.connect(now));
         Some(id)
@@ -181,12 +181,12 @@ impl Core {
         peer: SocketAddr,
         iss: SeqNumber,
         listener: Option<u16>,
-        guest: Option<Guest>,
+        app: Option<HostedApp>,
     ) -> u32 {
         let rng = Rng::stream(self.keys.hash_one("connection"), "connection", self.made);
         self.made += 1;
-        self.guests += usize::from(guest.is_some());
-        let (config, policies, guest) = match guest {
+        self.apps += usize::from(app.is_some());
+        let (config, policies, app) = match app {
             None => (
                 self.configs[usize::from(local.is_ipv6())][usize::from(listener.is_some())].clone(),
                 (self.options.policies)(),
@@ -195,10 +195,10 @@ impl Core {
             Some(g) => (
                 fitted(&g.config, &self.options, local.is_ipv6()),
                 g.policies,
-                Some(Box::new(Seated::new(g.number, g.user, g.rng, now))),
+                Some(Box::new(RunningApp::new(g.number, g.user, g.rng, now))),
             ),
         };
-        let entry = Entry {
+        let entry = ConnEntry {
             connection: Connection::new(config, policies, iss, rng),
             local,
             peer,
@@ -207,9 +207,9 @@ impl Core {
             outcome: None,
             listener,
             established: false,
-            held: guest.is_some(),
-            guest,
-            alone: None,
+            held: app.is_some(),
+            app,
+            orphan: None,
             held_bytes: 0,
             armed: None,
         };
@@ -224,7 +224,13 @@ impl Core {
 
     /// Does something with a connection, and brings to an end what that has begun: sends, arms its timer,
     /// tells those who wait, and removes it when it is done.
-    pub(super) fn operate(&mut self, now: Instant, port: &Port, id: u32, action: impl FnOnce(&mut Entry)) {
+    pub(super) fn operate(
+        &mut self,
+        now: Instant,
+        port: &Port,
+        id: u32,
+        action: impl FnOnce(&mut ConnEntry),
+    ) {
         if self.ended.as_ref().is_some_and(|e| e.broken) {
             return;
         }
@@ -232,47 +238,47 @@ impl Core {
         let pair = (entry.local, entry.peer);
         let done = catch_unwind(AssertUnwindSafe(|| {
             action(&mut entry);
-            self.bring_to_end(now, port, id, &mut entry)
+            self.complete(now, port, id, &mut entry)
         }));
         match done {
-            Ok(Fate::Gone) => self.forget(id, &entry),
-            Ok(Fate::Stays) => self.entries[id as usize] = Some(entry),
+            Ok(Retention::Gone) => self.forget(id, &entry),
+            Ok(Retention::Stays) => self.entries[id as usize] = Some(entry),
             Err(panic) => {
                 // Whoever holds it still finds it there.
                 self.entries[id as usize] = Some(entry);
-                return self.fail(now, port, Ending::panicked(pair, &*panic));
+                return self.fail(now, port, HostEnd::panicked(pair, &*panic));
             }
         }
         self.keep_limits(now, port);
     }
 
-    pub(super) fn settle(&mut self, now: Instant, port: &Port, id: u32) {
+    pub(super) fn finish(&mut self, now: Instant, port: &Port, id: u32) {
         self.operate(now, port, id, |_| ());
     }
 
     /// A connection that was taken out of the table does not come back.
-    pub(super) fn forget(&mut self, id: u32, entry: &Entry) {
+    pub(super) fn forget(&mut self, id: u32, entry: &ConnEntry) {
         self.held_bytes -= entry.held_bytes;
-        self.alone.remove(entry.alone);
+        self.orphans.remove(entry.orphan);
         self.free.push(id);
     }
 
-    fn bring_to_end(&mut self, now: Instant, port: &Port, id: u32, entry: &mut Entry) -> Fate {
+    fn complete(&mut self, now: Instant, port: &Port, id: u32, entry: &mut ConnEntry) -> Retention {
         // Before anything is sent: data that nobody will read is not acknowledged.
         entry.abort_unread(now);
-        let news = self.pump(now, port, entry);
-        entry.outcome = entry.outcome.or(news.aborted);
-        if news.established {
+        let summary = self.pump(now, port, entry);
+        entry.outcome = entry.outcome.or(summary.aborted);
+        if summary.established {
             self.leave_half_open(id, entry);
         }
-        if news.any && entry.waiting > 0 {
+        if summary.any && entry.waiting > 0 {
             entry.changed.notify_all();
         }
-        self.let_go(entry);
+        self.detach_app(entry);
         if entry.abort_unread(now) {
             self.transmit(now, port, entry);
         }
-        self.watch_alone(now, id, entry);
+        self.track_orphan(now, id, entry);
         let held_bytes = entry.connection.held_bytes();
         self.held_bytes = self.held_bytes - entry.held_bytes + held_bytes;
         entry.held_bytes = held_bytes;
@@ -290,39 +296,39 @@ impl Core {
             }
         }
         if gone && !entry.held && entry.listener.is_none() {
-            return Fate::Gone;
+            return Retention::Gone;
         }
-        let guest = entry.guest.as_ref().and_then(|g| g.deadline());
-        let deadlines = [entry.connection.poll_timeout(), guest, entry.alone.and_then(|a| a.deadline())];
+        let app = entry.app.as_ref().and_then(|g| g.deadline());
+        let deadlines = [entry.connection.poll_timeout(), app, entry.orphan.and_then(|a| a.deadline())];
         if let Some(at) = deadlines.into_iter().flatten().min()
             && entry.armed.is_none_or(|armed| at < armed)
         {
             entry.armed = Some(at);
             self.timers.push(Reverse((at, id)));
         }
-        Fate::Stays
+        Retention::Stays
     }
 
     /// Sends what there is to send, and learns what there is to tell; with an application above, until
     /// neither has anything more.
-    fn pump(&mut self, now: Instant, port: &Port, entry: &mut Entry) -> News {
-        let mut news = News::default();
-        let Some(mut guest) = entry.guest.take() else {
+    fn pump(&mut self, now: Instant, port: &Port, entry: &mut ConnEntry) -> EventSummary {
+        let mut summary = EventSummary::default();
+        let Some(mut app) = entry.app.take() else {
             self.transmit(now, port, entry);
             while let Some(event) = entry.connection.poll_event() {
-                news.take(event);
+                summary.take(event);
             }
-            return news;
+            return summary;
         };
         // The application first, as in the simulator: what it writes because of a segment leaves with the
         // answer to that.
         let mut first = true;
-        while guest.run(&mut entry.connection, now, first, &mut news) || first {
+        while app.run(&mut entry.connection, now, first, &mut summary) || first {
             first = false;
             self.transmit(now, port, entry);
         }
-        entry.guest = Some(guest);
-        news
+        entry.app = Some(app);
+        summary
     }
 
     /// A program lets go of a connection: closes it, or resets it when data was left unread.

@@ -8,14 +8,14 @@ use ackclock_engine::AbortReason;
 
 /// Why nothing happens any more.
 #[derive(Clone, Debug)]
-pub(super) struct Ending {
+pub(super) struct HostEnd {
     /// One sentence.
     pub(super) why: String,
     /// After a panic: what is in the table may be anything, and nothing more is done with it.
     pub(super) broken: bool,
 }
 
-impl Ending {
+impl HostEnd {
     /// The host was dropped.
     pub(super) fn in_order() -> Self {
         Self { why: "the host has ended: it was dropped".into(), broken: false }

@@ -4,7 +4,7 @@ use ackclock_units::{Duration, Instant};
 
 /// So many per second, and as many at once after a silence: the generic cell rate algorithm.
 #[derive(Debug)]
-pub(super) struct Rate {
+pub(super) struct RateLimit {
     /// Between two; `None` when there are none at all.
     interval: Option<Duration>,
     /// When all that has happened would have been due.
@@ -14,7 +14,7 @@ pub(super) struct Rate {
 /// What may be made up for after a silence.
 const BURST: Duration = Duration::from_secs(1);
 
-impl Rate {
+impl RateLimit {
     pub(super) fn per_second(n: u32) -> Self {
         Self {
             interval: (n > 0).then(|| Duration::from_nanos(1_000_000_000 / u64::from(n))),
@@ -40,13 +40,13 @@ mod tests {
 
     #[test]
     fn a_second_holds_so_many() {
-        let mut rate = Rate::per_second(100);
+        let mut rate = RateLimit::per_second(100);
         let mut at = Instant::from_nanos(5_000_000_000);
         let mut many = |at| (0..1000).filter(|_| rate.allows(at)).count();
         assert_eq!((many(at), many(at)), (100, 0));
         at += Duration::from_millis(250);
         assert_eq!(many(at), 25);
         assert_eq!(many(at + Duration::from_secs(100)), 100);
-        assert!(!Rate::per_second(0).allows(at));
+        assert!(!RateLimit::per_second(0).allows(at));
     }
 }

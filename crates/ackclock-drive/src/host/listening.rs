@@ -10,7 +10,7 @@ use ackclock_wire::{Flags, Segment};
 
 use super::backlog::Listening;
 use super::cookies::{Opening, VALID};
-use super::core::{Core, Entry};
+use super::core::{ConnEntry, Core};
 use crate::Port;
 
 /// What a connection's buffers may hold however much others hold: some segments, so that it goes on while its
@@ -39,13 +39,13 @@ impl Core {
             self.answer_by_cookie(now, port, local, peer, syn);
             return None;
         }
-        let id = self.seat(now, local, peer, None)?;
+        let id = self.admit(now, local, peer, None)?;
         self.entry(id).connection.listen();
         Some(id)
     }
 
     /// A place in the table, and among those that are half open; `None` where no application is left for it.
-    fn seat(
+    fn admit(
         &mut self,
         now: Instant,
         local: SocketAddr,
@@ -54,12 +54,12 @@ impl Core {
     ) -> Option<u32> {
         let iss = iss.unwrap_or_else(|| self.initial_number(now, local, peer));
         let listening = self.listeners.get_mut(&local.port())?;
-        let guest = match &mut listening.service {
+        let app = match &mut listening.service {
             Some(service) => Some(service(local)?),
             None => None,
         };
         listening.half_open += 1;
-        Some(self.insert(now, local, peer, iss, Some(local.port()), guest))
+        Some(self.insert(now, local, peer, iss, Some(local.port()), app))
     }
 
     fn answer_by_cookie(
@@ -107,7 +107,7 @@ impl Core {
             self.counters.backlog_drops += 1;
             return None;
         }
-        let id = self.seat(now, local, peer, Some(cookie))?;
+        let id = self.admit(now, local, peer, Some(cookie))?;
         let clock = opening.clock(&self.keys, now);
         self.entry(id).connection.listen_answered(now, &syn, clock);
         self.counters.cookies_taken += 1;
@@ -118,7 +118,7 @@ impl Core {
     /// backlog, or buffers larger than they may be.
     pub(super) fn has_room(&mut self, id: u32, segment: &Segment) -> bool {
         let Some(entry) = &self.entries[id as usize] else { return true };
-        let waits = entry.listener.filter(|_| !entry.established && entry.guest.is_none());
+        let waits = entry.listener.filter(|_| !entry.established && entry.app.is_none());
         let completes = segment.flags.has(Flags::ACK) && !segment.flags.any(Flags::SYN | Flags::RST);
         if completes && waits.and_then(|p| self.listeners.get(&p)).is_some_and(Listening::is_full) {
             self.counters.backlog_drops += 1;
@@ -153,11 +153,11 @@ impl Core {
     }
 
     /// A connection is established: it waits to be accepted, unless an application is above it.
-    pub(super) fn leave_half_open(&mut self, id: u32, entry: &mut Entry) {
+    pub(super) fn leave_half_open(&mut self, id: u32, entry: &mut ConnEntry) {
         entry.established = true;
         let Some(listening) = entry.listener.and_then(|p| self.listeners.get_mut(&p)) else { return };
         listening.half_open -= 1;
-        if entry.guest.is_some() {
+        if entry.app.is_some() {
             entry.listener = None;
         } else {
             listening.ready.push_back(id);
@@ -166,7 +166,7 @@ impl Core {
     }
 
     /// A half-open connection is over.
-    pub(super) fn leave_listener(&mut self, entry: &mut Entry) {
+    pub(super) fn leave_listener(&mut self, entry: &mut ConnEntry) {
         if let Some(listening) = entry.listener.take().and_then(|p| self.listeners.get_mut(&p)) {
             listening.half_open -= 1;
         }

@@ -8,24 +8,24 @@
 //! Whatever comes from the port may come from an enemy. What it can make the host do and keep has limits
 //! ([`HostLimits`]), each with a file here.
 
-mod alone;
+mod app_service;
+mod apps;
 mod arriving;
 mod backlog;
 mod cookies;
 mod core;
 mod ending;
-mod guests;
 mod icmp;
 mod limits;
 mod listener;
 mod listening;
 mod offload;
 mod options;
+mod orphan_table;
 mod orphans;
 mod ports;
 mod run;
 mod sending;
-mod services;
 mod stopping;
 mod stream;
 
@@ -38,14 +38,14 @@ pub use options::{HostCounters, HostLimits, HostOptions};
 pub use stream::Stream;
 
 use crate::{DriveError, Port};
-pub(crate) use guests::{Guest, Left, Service};
-use run::Shared;
+pub(crate) use apps::{AppFactory, AppReport, HostedApp};
+use run::HostShared;
 
 /// A TCP host: the engine with addresses, a port and the real clock.
 ///
 /// Dropping it resets what is still open.
 pub struct Host {
-    shared: Arc<Shared>,
+    shared: Arc<HostShared>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
@@ -66,7 +66,7 @@ impl Host {
 
     fn started(port: Port, options: HostOptions, punctual: bool) -> Result<Self, DriveError> {
         options.check()?;
-        let shared = Arc::new(Shared::new(port, options)?);
+        let shared = Arc::new(HostShared::new(port, options)?);
         let worker = shared.clone();
         let thread = std::thread::Builder::new()
             .name("host".into())
@@ -84,7 +84,7 @@ impl Host {
         Stream::connect(&self.shared, to)
     }
 
-    /// Waits for connections to a port, on every address; `backlog` of them may be half open, and as many
+    /// OrphanWait for connections to a port, on every address; `backlog` of them may be half open, and as many
     /// wait to be accepted. Port 0 asks for a free one.
     ///
     /// # Errors
@@ -95,23 +95,23 @@ impl Host {
 
     /// Opens a connection to `to` with an application above it. False without an own address of that family,
     /// or a free port.
-    pub(crate) fn launch(&self, to: SocketAddr, guest: Guest) -> bool {
-        self.shared.launch(to, guest)
+    pub(crate) fn launch(&self, to: SocketAddr, app: HostedApp) -> bool {
+        self.shared.launch(to, app)
     }
 
     /// Puts an application above each connection to `port`, on every address.
-    pub(crate) fn serve(&self, port: u16, backlog: usize, service: Service) {
+    pub(crate) fn serve(&self, port: u16, backlog: usize, service: AppFactory) {
         self.shared.serve(port, backlog, service);
     }
 
     /// How many applications are above connections and not over.
-    pub(crate) fn guests(&self) -> usize {
-        self.shared.guests()
+    pub(crate) fn running_apps(&self) -> usize {
+        self.shared.running_apps()
     }
 
     /// What became of all applications that were above connections.
-    pub(crate) fn collect(&self) -> Vec<Left> {
-        self.shared.collect()
+    pub(crate) fn collect_reports(&self) -> Vec<AppReport> {
+        self.shared.collect_reports()
     }
 
     /// Says whether it still works: it ends when its port fails, or when a thread panics in it. Every call

@@ -7,13 +7,13 @@ use std::time::Duration as Time;
 use ackclock_units::Instant;
 
 use super::core::Core;
-use super::ending::Ending;
+use super::ending::HostEnd;
 use super::options::HostOptions;
 use crate::linux::wait::{Waker, be_punctual, wait};
 use crate::{Clock, DriveError, Offload, Port};
 
 /// What the host's thread, its streams and its listeners share.
-pub(super) struct Shared {
+pub(super) struct HostShared {
     pub(super) port: Port,
     pub(super) clock: Clock,
     waker: Waker,
@@ -25,7 +25,7 @@ const MAX_PACKET: usize = 65_536 + Offload::LEN;
 /// Packets taken in before timers are looked at and programs get a chance at the lock.
 const BATCH: usize = 32;
 
-impl Shared {
+impl HostShared {
     pub(super) fn new(port: Port, options: HostOptions) -> Result<Self, DriveError> {
         Ok(Self { port, clock: options.clock, waker: Waker::new()?, core: Mutex::new(Core::new(options)) })
     }
@@ -38,12 +38,12 @@ impl Shared {
 
     /// Brings to an end what a program's thread did with connection `id`, and wakes the host's thread if it
     /// would sleep too long.
-    pub(super) fn settle(&self, core: &mut Core, now: Instant, id: u32) {
-        core.settle(now, &self.port, id);
-        self.rouse(core);
+    pub(super) fn finish(&self, core: &mut Core, now: Instant, id: u32) {
+        core.finish(now, &self.port, id);
+        self.wake_if_needed(core);
     }
 
-    pub(super) fn rouse(&self, core: &mut Core) {
+    pub(super) fn wake_if_needed(&self, core: &mut Core) {
         if core.ended.is_some() || core.next_deadline().is_some_and(|at| at < core.sleeps_until) {
             core.sleeps_until = Instant::ZERO;
             self.waker.wake();
@@ -51,12 +51,12 @@ impl Shared {
     }
 
     pub(super) fn halt(&self) {
-        self.lock().abort_all(self.clock.now(), &self.port, Ending::in_order());
+        self.lock().abort_all(self.clock.now(), &self.port, HostEnd::in_order());
         self.waker.wake();
     }
 
     fn thread_lost(&self, core: &mut Core) {
-        core.fail(self.clock.now(), &self.port, Ending::thread_lost());
+        core.fail(self.clock.now(), &self.port, HostEnd::thread_lost());
         self.waker.wake();
     }
 
@@ -76,7 +76,7 @@ impl Shared {
             let more = match self.take_in(&mut core, &mut buffer) {
                 Ok(more) => more,
                 // The port is gone, and with it every connection.
-                Err(e) => return core.abort_all(self.clock.now(), &self.port, Ending::port_failed(&e)),
+                Err(e) => return core.abort_all(self.clock.now(), &self.port, HostEnd::port_failed(&e)),
             };
             core.expire(self.clock.now(), &self.port);
             let next = core.next_deadline();
@@ -108,7 +108,7 @@ impl Shared {
 }
 
 /// Sees to it that the host ends with its thread, whatever ends that.
-struct Watch<'a>(&'a Shared);
+struct Watch<'a>(&'a HostShared);
 
 impl Drop for Watch<'_> {
     fn drop(&mut self) {
@@ -121,7 +121,7 @@ impl Drop for Watch<'_> {
 
 /// The core, while this thread has it to itself.
 pub(super) struct Locked<'a> {
-    shared: &'a Shared,
+    shared: &'a HostShared,
     /// Always there, but while it waits.
     core: Option<MutexGuard<'a, Core>>,
     /// The thread was panicking already, for a reason of its own.

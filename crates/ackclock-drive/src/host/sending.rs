@@ -6,7 +6,7 @@ use ackclock_engine::Connection;
 use ackclock_units::{Ecn, Instant};
 use ackclock_wire::{Segment, emit_tcp};
 
-use super::core::{Core, Entry};
+use super::core::{ConnEntry, Core};
 use super::offload::Batch;
 use crate::{Offload, Port};
 
@@ -57,7 +57,7 @@ impl Core {
         }
     }
 
-    pub(super) fn transmit(&mut self, now: Instant, port: &Port, entry: &mut Entry) {
+    pub(super) fn transmit(&mut self, now: Instant, port: &Port, entry: &mut ConnEntry) {
         let offload = port.offload();
         let mut batch: Option<Batch> = None;
         while let Some(out) = entry.connection.poll_transmit(now) {
@@ -73,7 +73,7 @@ impl Core {
         }
     }
 
-    fn send_batch(&mut self, port: &Port, entry: &Entry, batch: &Batch, offload: bool) {
+    fn send_batch(&mut self, port: &Port, entry: &ConnEntry, batch: &Batch, offload: bool) {
         self.scratch.clear();
         match batch.emit(entry.local, entry.peer, &entry.connection, offload, &mut self.scratch) {
             Ok(()) => self.send_scratch(port),

@@ -7,22 +7,22 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use ackclock_units::Instant;
 
 use super::core::Core;
-use super::ending::Ending;
+use super::ending::HostEnd;
 use crate::Port;
 
 impl Core {
     /// The error of every call once the host has ended.
     pub(super) fn end_error(&self) -> Option<io::Error> {
-        self.ended.as_ref().map(Ending::error)
+        self.ended.as_ref().map(HostEnd::error)
     }
 
     /// The same where not even what has arrived before is given out any more.
     pub(super) fn broken(&self) -> Option<io::Error> {
-        self.ended.as_ref().filter(|e| e.broken).map(Ending::error)
+        self.ended.as_ref().filter(|e| e.broken).map(HostEnd::error)
     }
 
     /// Resets everything, and wakes everyone.
-    pub(super) fn abort_all(&mut self, now: Instant, port: &Port, ending: Ending) {
+    pub(super) fn abort_all(&mut self, now: Instant, port: &Port, ending: HostEnd) {
         if self.ended.is_some() {
             return;
         }
@@ -37,7 +37,7 @@ impl Core {
     }
 
     /// After a panic: peers are told as far as that still goes, and everyone is woken.
-    pub(super) fn fail(&mut self, now: Instant, port: &Port, ending: Ending) {
+    pub(super) fn fail(&mut self, now: Instant, port: &Port, ending: HostEnd) {
         if self.ended.as_ref().is_some_and(|e| e.broken) {
             return;
         }

@@ -7,33 +7,33 @@ use ackclock_engine::{State, Stats};
 use ackclock_policy::SenderView;
 use ackclock_units::Instant;
 
-use super::core::Entry;
+use super::core::ConnEntry;
 use super::ending::error_of;
-use super::run::{Locked, Shared};
+use super::run::{HostShared, Locked};
 
 /// A connection. Reading and writing wait, and may be done from two threads at once through a shared
 /// reference.
 ///
 /// Dropping it closes it in the background, while the host lives; what was written is still sent.
 pub struct Stream {
-    shared: Arc<Shared>,
+    shared: Arc<HostShared>,
     id: u32,
     read_timeout: Mutex<Option<Time>>,
 }
 
 impl Stream {
-    pub(super) fn held(shared: &Arc<Shared>, id: u32) -> Self {
+    pub(super) fn held(shared: &Arc<HostShared>, id: u32) -> Self {
         Self { shared: shared.clone(), id, read_timeout: Mutex::default() }
     }
 
-    pub(super) fn connect(shared: &Arc<Shared>, to: SocketAddr) -> io::Result<Self> {
+    pub(super) fn connect(shared: &Arc<HostShared>, to: SocketAddr) -> io::Result<Self> {
         let mut core = shared.lock();
         let now = shared.clock.now();
         if let Some(e) = core.end_error() {
             return Err(e);
         }
         let id = core.connect(now, &shared.port, to, None).ok_or(io::ErrorKind::AddrNotAvailable)?;
-        shared.rouse(&mut core);
+        shared.wake_if_needed(&mut core);
         drop(core);
         let stream = Self::held(shared, id);
         stream.until(None, |entry, _| entry.established.then_some(Ok(())))?;
@@ -82,11 +82,11 @@ impl Stream {
         self.operate(|entry, now| entry.connection.set_cork(now, corked));
     }
 
-    fn operate(&self, action: impl FnOnce(&mut Entry, Instant)) {
+    fn operate(&self, action: impl FnOnce(&mut ConnEntry, Instant)) {
         let mut core = self.shared.lock();
         let now = self.shared.clock.now();
         core.operate(now, &self.shared.port, self.id, |entry| action(entry, now));
-        self.shared.rouse(&mut core);
+        self.shared.wake_if_needed(&mut core);
     }
 
     /// Its counters.
@@ -111,11 +111,11 @@ impl Stream {
         self.shared.lock().entry(self.id).connection.unacked()
     }
 
-    /// Waits until `done` answers, the connection fails, or `timeout` is over.
+    /// OrphanWait until `done` answers, the connection fails, or `timeout` is over.
     fn until<T>(
         &self,
         timeout: Option<Time>,
-        mut done: impl FnMut(&mut Entry, Instant) -> Option<io::Result<T>>,
+        mut done: impl FnMut(&mut ConnEntry, Instant) -> Option<io::Result<T>>,
     ) -> io::Result<T> {
         let deadline = timeout.map(|t| std::time::Instant::now() + t);
         let mut core = self.shared.lock();
@@ -127,7 +127,7 @@ impl Stream {
             let now = self.shared.clock.now();
             let entry = core.entry(self.id);
             if let Some(answer) = done(entry, now) {
-                self.shared.settle(&mut core, now, self.id);
+                self.shared.finish(&mut core, now, self.id);
                 return answer;
             }
             if let Some(e) = ended.or_else(|| entry.outcome.map(error_of)) {
@@ -152,7 +152,7 @@ impl Stream {
 }
 
 impl Read for &Stream {
-    /// Waits for bytes; 0 once the peer has closed its side and everything was read.
+    /// OrphanWait for bytes; 0 once the peer has closed its side and everything was read.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() {
             return Ok(0);
@@ -168,7 +168,7 @@ impl Read for &Stream {
 }
 
 impl Write for &Stream {
-    /// Waits for room; how much was taken.
+    /// OrphanWait for room; how much was taken.
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         if data.is_empty() {
             return Ok(0);
@@ -213,6 +213,6 @@ impl Drop for Stream {
         let mut core = self.shared.lock();
         let now = self.shared.clock.now();
         core.release(now, &self.shared.port, self.id);
-        self.shared.rouse(&mut core);
+        self.shared.wake_if_needed(&mut core);
     }
 }

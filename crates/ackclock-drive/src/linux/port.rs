@@ -15,12 +15,12 @@ use crate::DriveError;
 /// Reading and writing never wait.
 #[derive(Debug)]
 pub struct Port {
-    kind: Kind,
+    kind: PortKind,
     tap: Option<Tap>,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum PortKind {
     /// A TUN device, behind which is a kernel.
     Tun(Tun),
     /// One end of [`Port::pair`].
@@ -46,7 +46,7 @@ impl Port {
                     sockopt::set_socket_send_buffer_size(socket, ROOM)?;
                 }
             }
-            Ok((Self { kind: Kind::Socket(a), tap: None }, Self { kind: Kind::Socket(b), tap: None }))
+            Ok((Self { kind: PortKind::Socket(a), tap: None }, Self { kind: PortKind::Socket(b), tap: None }))
         };
         make().map_err(|e| DriveError::System("make a pair of sockets", e.into()))
     }
@@ -62,7 +62,7 @@ impl Port {
 
     /// True for a device with [`super::TunOptions::offload`].
     pub(crate) fn offload(&self) -> bool {
-        matches!(&self.kind, Kind::Tun(tun) if tun.offload())
+        matches!(&self.kind, PortKind::Tun(tun) if tun.offload())
     }
 
     /// The packet without what a device with offload says of it.
@@ -73,8 +73,8 @@ impl Port {
     /// Takes the next packet; `WouldBlock` when there is none.
     pub fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = match &self.kind {
-            Kind::Tun(tun) => tun.recv(buffer)?,
-            Kind::Socket(fd) => recv(fd, &mut *buffer, RecvFlags::empty())?.0,
+            PortKind::Tun(tun) => tun.recv(buffer)?,
+            PortKind::Socket(fd) => recv(fd, &mut *buffer, RecvFlags::empty())?.0,
         };
         // Nothing at all means that the far end is gone.
         if let Some(tap) = self.tap.as_ref().filter(|_| n > 0) {
@@ -89,23 +89,23 @@ impl Port {
             tap.record(self.bare(packet));
         }
         match &self.kind {
-            Kind::Tun(tun) => tun.send(packet).map(drop),
-            Kind::Socket(fd) => Ok(send(fd, packet, SendFlags::NOSIGNAL).map(drop)?),
+            PortKind::Tun(tun) => tun.send(packet).map(drop),
+            PortKind::Socket(fd) => Ok(send(fd, packet, SendFlags::NOSIGNAL).map(drop)?),
         }
     }
 }
 
 impl From<Tun> for Port {
     fn from(tun: Tun) -> Self {
-        Self { kind: Kind::Tun(tun), tap: None }
+        Self { kind: PortKind::Tun(tun), tap: None }
     }
 }
 
 impl AsFd for Port {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match &self.kind {
-            Kind::Tun(tun) => tun.as_fd(),
-            Kind::Socket(fd) => fd.as_fd(),
+            PortKind::Tun(tun) => tun.as_fd(),
+            PortKind::Socket(fd) => fd.as_fd(),
         }
     }
 }

@@ -31,7 +31,7 @@ pub enum LimitSign {
 
 /// What became of a probe under test.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fate {
+pub(super) struct ProbeFate {
     pub at: Instant,
     pub rtt: Option<Duration>,
 }
@@ -82,7 +82,7 @@ pub(super) fn even_replies(answered: &[bool], interval: Duration) -> Option<Repl
 
 /// Probes under test, in the order of sending, each of which has come back or will not: losses without a
 /// queue before them.
-pub(super) fn losses_without_queue(fates: &[Fate]) -> Option<Suspicion> {
+pub(super) fn losses_without_queue(fates: &[ProbeFate]) -> Option<Suspicion> {
     let answered = fates.iter().filter(|f| f.rtt.is_some()).count();
     let lost = fates.len() - answered;
     let span = fates.last()?.at.since(fates.first()?.at).as_secs_f64();
@@ -135,9 +135,12 @@ mod tests {
         }
     }
 
-    fn fates(n: u64, rtt: impl Fn(u64) -> Option<u64>) -> Vec<Fate> {
+    fn fates(n: u64, rtt: impl Fn(u64) -> Option<u64>) -> Vec<ProbeFate> {
         (0..n)
-            .map(|i| Fate { at: Instant::from_nanos(i * 1_000_000), rtt: rtt(i).map(Duration::from_micros) })
+            .map(|i| ProbeFate {
+                at: Instant::from_nanos(i * 1_000_000),
+                rtt: rtt(i).map(Duration::from_micros),
+            })
             .collect()
     }
 

@@ -4,7 +4,7 @@ use ackclock_engine::AbortReason;
 use ackclock_policy::replay::Distribution;
 use ackclock_units::{Bytes, Duration};
 
-use super::idle::Background;
+use super::background::Background;
 use super::limit::ReplyLimit;
 
 /// What a probe run is at.

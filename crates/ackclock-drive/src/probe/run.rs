@@ -11,9 +11,10 @@ use std::time::{Duration as Time, SystemTime, UNIX_EPOCH};
 
 use ackclock_units::{Duration, Instant};
 
+use super::options::{ProbeMethod, ProbeOptions};
+use super::report::{ProbeProgress, ProbeReport};
 use super::session::Session;
 use super::socket::{Incoming, ProbeSocket};
-use super::{ProbeMethod, ProbeOptions, ProbeProgress, ProbeReport};
 use crate::linux::wait::{Waker, be_punctual, wait};
 use crate::{Clock, DriveError, Namespace};
 
@@ -43,7 +44,7 @@ pub struct RealProbe {
 }
 
 /// How often `progress` is called.
-const TELL_EVERY: Duration = Duration::from_millis(100);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 /// Packets taken in before deadlines are looked at again.
 const BATCH: usize = 32;
 /// The longest that a kernel's timestamp may lie back.
@@ -72,9 +73,10 @@ pub fn run_probe(
         None => open()?,
     };
     let headers = if target.to.is_ipv4() { 28 } else { 48 };
-    let shared = Shared { stop: AtomicBool::new(false), waker: Waker::new()?, progress: Mutex::default() };
+    let shared =
+        ProbeShared { stop: AtomicBool::new(false), waker: Waker::new()?, progress: Mutex::default() };
     let session = Session::new(options, headers, seed);
-    let mut worker = Worker {
+    let mut worker = ProbeThread {
         clock,
         socket,
         session,
@@ -96,7 +98,7 @@ pub fn run_probe(
             .spawn_scoped(scope, work)
             .map_err(DriveError::system("start a thread"))?;
         while !thread.is_finished() {
-            std::thread::park_timeout(Time::from_nanos(TELL_EVERY.as_nanos()));
+            std::thread::park_timeout(Time::from_nanos(PROGRESS_INTERVAL.as_nanos()));
             let now = shared.progress.lock().unwrap_or_else(|e| e.into_inner()).take();
             if let Some(now) = now
                 && !interrupted
@@ -120,14 +122,14 @@ pub fn run_probe(
 }
 
 /// What the thread that probes and the one that watches it share.
-struct Shared {
+struct ProbeShared {
     stop: AtomicBool,
     waker: Waker,
     /// How far it is, until that was told.
     progress: Mutex<Option<ProbeProgress>>,
 }
 
-struct Worker<'a> {
+struct ProbeThread<'a> {
     clock: Clock,
     socket: ProbeSocket,
     session: Session,
@@ -135,10 +137,10 @@ struct Worker<'a> {
     last: Instant,
     answered_by: Option<(IpAddr, bool)>,
     foreign: u64,
-    shared: &'a Shared,
+    shared: &'a ProbeShared,
 }
 
-impl Worker<'_> {
+impl ProbeThread<'_> {
     fn run(&mut self) -> Result<(), DriveError> {
         be_punctual();
         let now = self.now();
@@ -153,7 +155,7 @@ impl Worker<'_> {
             if now >= told_at {
                 *self.shared.progress.lock().unwrap_or_else(|e| e.into_inner()) =
                     Some(self.session.progress(now));
-                told_at = now + TELL_EVERY;
+                told_at = now + PROGRESS_INTERVAL;
             }
             if self.session.poll_timeout().is_some_and(|at| at <= now) {
                 self.session.handle_timeout(now);

@@ -6,23 +6,23 @@ use ackclock_policy::replay::Distribution;
 use ackclock_units::{Duration, Instant, Rate};
 use ackclock_wire::Segment;
 
-use super::flying::{Flying, Found};
-use super::idle::{Pinger, When};
-use super::limit::{Fate, LimitSign, ReplyLimit, Suspicion, even_replies, losses_without_queue};
+use super::background::{Pinger, When};
+use super::limit::{LimitSign, ProbeFate, ReplyLimit, Suspicion, even_replies, losses_without_queue};
+use super::options::{PING_PAYLOAD, ProbeOptions};
+use super::probe_table::{ProbeTable, ReplyMatch};
 use super::report::{Measured, ProbePhase, ProbeProgress, ProbeReport, Replies};
 use super::treno::Treno;
-use super::{PING_PAYLOAD, ProbeOptions};
 
 /// What a probe stands for.
 #[derive(Clone, Copy, Debug)]
-enum Load {
+enum ProbeContent {
     Segment(Segment),
     Ping(When),
 }
 
 /// A probe to send now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Out {
+pub(super) struct OutgoingProbe {
     /// Its number, by which its reply is known.
     pub number: u64,
     /// Payload, bytes.
@@ -31,7 +31,7 @@ pub(super) struct Out {
 
 /// Probes of the test and what came back.
 #[derive(Clone, Debug, Default)]
-struct Tally {
+struct ProbeCounts {
     /// The first of them.
     from: u64,
     sent: u64,
@@ -41,11 +41,11 @@ struct Tally {
 
 /// From where on the numbers count.
 #[derive(Debug)]
-struct Mark {
+struct Snapshot {
     at: Instant,
     stats: Stats,
     held: Duration,
-    tally: Tally,
+    tally: ProbeCounts,
 }
 
 /// The look for a limit on replies, at half the rate.
@@ -61,7 +61,7 @@ pub(super) struct Session {
     headers: u32,
     treno: Treno,
     pinger: Pinger,
-    flying: Flying<Load>,
+    table: ProbeTable<ProbeContent>,
     replies: Replies,
     phase: ProbePhase,
     phase_began: Instant,
@@ -69,8 +69,8 @@ pub(super) struct Session {
     waits_until: Option<Instant>,
     longest_rtt: Duration,
     /// The test from its first probe on, and from the end of the initial slow start on.
-    whole: Option<Mark>,
-    steady: Option<Mark>,
+    whole: Option<Snapshot>,
+    steady: Option<Snapshot>,
     /// When the test ended, and its counters then.
     ended: Option<(Instant, Stats, Duration)>,
     check: Option<Check>,
@@ -95,7 +95,7 @@ impl Session {
             pinger: Pinger::new(options.interval),
             options,
             headers,
-            flying: Flying::new(),
+            table: ProbeTable::new(),
             replies: Replies::default(),
             phase: ProbePhase::Done,
             phase_began: Instant::ZERO,
@@ -133,37 +133,40 @@ impl Session {
     }
 
     /// The next probe to send now, if any.
-    pub fn poll_send(&mut self, now: Instant) -> Option<Out> {
+    pub fn poll_send(&mut self, now: Instant) -> Option<OutgoingProbe> {
         if let Some(when) = self.pinger.poll(now) {
             if self.pinger.is_done() {
                 self.waits_until = Some(now + self.patience());
             }
-            return Some(Out { number: self.flying.send(now, Load::Ping(when)), payload: PING_PAYLOAD });
+            return Some(OutgoingProbe {
+                number: self.table.send(now, ProbeContent::Ping(when)),
+                payload: PING_PAYLOAD,
+            });
         }
         if !matches!(self.phase, ProbePhase::Test | ProbePhase::Check) {
             return None;
         }
         let segment = self.treno.poll_segment(now)?;
-        let number = self.flying.send(now, Load::Segment(segment));
+        let number = self.table.send(now, ProbeContent::Segment(segment));
         if self.phase == ProbePhase::Test {
             [&mut self.whole, &mut self.steady].into_iter().flatten().for_each(|mark| mark.tally.sent += 1);
         }
         // The SYN is as long as the segments after it, so that it meets the same path.
-        Some(Out { number, payload: if segment.len > 0 { segment.len } else { self.options.mss } })
+        Some(OutgoingProbe { number, payload: if segment.len > 0 { segment.len } else { self.options.mss } })
     }
 
     /// The reply to probe `number` came.
     pub fn reply(&mut self, now: Instant, number: u64) {
-        let sent = match self.flying.answer(now, number) {
-            Found::First(sent) => sent,
-            Found::Again => return self.replies.again += 1,
-            Found::Unknown => return self.replies.unknown += 1,
+        let sent = match self.table.on_reply(now, number) {
+            ReplyMatch::First(sent) => sent,
+            ReplyMatch::Again => return self.replies.again += 1,
+            ReplyMatch::Unknown => return self.replies.unknown += 1,
         };
         let rtt = sent.rtt.unwrap_or_default();
         self.longest_rtt = self.longest_rtt.max(rtt);
-        match sent.load {
-            Load::Ping(when) => self.pinger.answer(when, rtt),
-            Load::Segment(segment) => {
+        match sent.content {
+            ProbeContent::Ping(when) => self.pinger.on_reply(when, rtt),
+            ProbeContent::Segment(segment) => {
                 self.replies.late += u64::from(self.treno.has_acked(now, &segment));
                 for mark in [&mut self.whole, &mut self.steady].into_iter().flatten() {
                     if number >= mark.tally.from && self.check.is_none() {
@@ -179,7 +182,7 @@ impl Session {
 
     /// The number that the next probe will have.
     pub fn next_number(&self) -> u64 {
-        self.flying.next()
+        self.table.next()
     }
 
     /// A probe could not be sent: it counts as lost at this end.
@@ -215,7 +218,7 @@ impl Session {
                 self.drive(now);
                 let c = self.check.as_ref().expect("set on entering");
                 if now >= c.until
-                    || self.flying.next() - c.from >= u64::from(c.suspicion.probes_to_tell())
+                    || self.table.next() - c.from >= u64::from(c.suspicion.probes_to_tell())
                     || self.treno.ended().is_some()
                 {
                     self.enter(now, ProbePhase::Drain);
@@ -292,7 +295,7 @@ impl Session {
         if b.sent >= SILENT && b.answered == 0 {
             return self.enter(now, ProbePhase::Done);
         }
-        let answered: Vec<bool> = self.flying.since(0).map(|s| s.rtt.is_some()).collect();
+        let answered: Vec<bool> = self.table.since(0).map(|s| s.rtt.is_some()).collect();
         self.limit = even_replies(&answered, self.options.interval);
         self.begin_test(now);
     }
@@ -306,9 +309,9 @@ impl Session {
         self.treno.start(now);
     }
 
-    fn mark(&self, now: Instant) -> Mark {
-        let tally = Tally { from: self.flying.next(), ..Tally::default() };
-        Mark { at: now, stats: self.treno.stats().clone(), held: self.treno.held(), tally }
+    fn mark(&self, now: Instant) -> Snapshot {
+        let tally = ProbeCounts { from: self.table.next(), ..ProbeCounts::default() };
+        Snapshot { at: now, stats: self.treno.stats().clone(), held: self.treno.held(), tally }
     }
 
     /// The initial slow start ends with the first congestion signal (M-U1), whose repair still belongs to it.
@@ -331,9 +334,8 @@ impl Session {
     fn end_drain(&mut self, now: Instant) {
         match &self.check {
             Some(c) => {
-                let probes = self.flying.since(c.from).count() as u32;
-                if probes >= c.suspicion.probes_to_tell()
-                    && self.flying.since(c.from).all(|s| s.rtt.is_some())
+                let probes = self.table.since(c.from).count() as u32;
+                if probes >= c.suspicion.probes_to_tell() && self.table.since(c.from).all(|s| s.rtt.is_some())
                 {
                     let sign = LimitSign::NoneAtHalfRate { probes };
                     self.limit = Some(ReplyLimit { per_second: c.suspicion.per_second, sign });
@@ -341,11 +343,11 @@ impl Session {
             }
             None if self.limit.is_none() && self.treno.ended().is_none() => {
                 let from = self.mark_of_test().map_or(0, |m| m.tally.from);
-                let fates: Vec<Fate> = self
-                    .flying
+                let fates: Vec<ProbeFate> = self
+                    .table
                     .since(from)
-                    .filter(|s| matches!(s.load, Load::Segment(_)))
-                    .map(fate)
+                    .filter(|s| matches!(s.content, ProbeContent::Segment(_)))
+                    .map(probe_fate)
                     .collect();
                 if let Some(suspicion) = losses_without_queue(&fates) {
                     return self.begin_check(now, suspicion);
@@ -367,10 +369,10 @@ impl Session {
         let half = Rate::from_bits_per_sec((bits * suspicion.per_second / 2.0).max(1.0) as u64);
         self.treno.set_max_rate(now, half);
         let until = now + CHECK_AT_MOST.max(self.options.duration / 2);
-        self.check = Some(Check { suspicion, from: self.flying.next(), until });
+        self.check = Some(Check { suspicion, from: self.table.next(), until });
     }
 
-    fn mark_of_test(&self) -> Option<&Mark> {
+    fn mark_of_test(&self) -> Option<&Snapshot> {
         self.steady.as_ref().or(self.whole.as_ref())
     }
 
@@ -403,6 +405,6 @@ impl Session {
     }
 }
 
-fn fate(sent: &super::flying::Sent<Load>) -> Fate {
-    Fate { at: sent.at, rtt: sent.rtt }
+fn probe_fate(sent: &super::probe_table::Sent<ProbeContent>) -> ProbeFate {
+    ProbeFate { at: sent.at, rtt: sent.rtt }
 }

@@ -7,8 +7,9 @@ use ackclock_policy::{PacketId, Queued};
 use ackclock_sim::{Carrier, Link, LinkCounters, LinkSpec, PacketInfo};
 use ackclock_units::{Ecn, Instant};
 
+use super::options::ProbeOptions;
+use super::report::ProbeReport;
 use super::session::Session;
-use super::{ProbeOptions, ProbeReport};
 
 /// Headers of an ICMP echo over IPv4.
 const HEADERS: u32 = 28;
@@ -40,34 +41,36 @@ pub struct SimulatedProbe {
 /// Runs a probe over a simulated path: the same state machine as over a real one, deterministic in every bit.
 pub fn simulate_probe(options: ProbeOptions, path: SimulatedPath<'_>) -> SimulatedProbe {
     let mut session = Session::new(options, HEADERS, path.seed);
-    let links =
-        [Way::new(Link::new(path.forward, path.seed, 0)), Way::new(Link::new(path.backward, path.seed, 1))];
-    let mut world = World { now: Instant::ZERO, links };
-    session.start(world.now);
+    let links = [
+        ProbeLink::new(Link::new(path.forward, path.seed, 0)),
+        ProbeLink::new(Link::new(path.backward, path.seed, 1)),
+    ];
+    let mut path_state = VirtualPath { now: Instant::ZERO, links };
+    session.start(path_state.now);
     while !session.is_done() {
-        world.send(&mut session);
-        let [there, back] = &world.links;
+        path_state.send(&mut session);
+        let [there, back] = &path_state.links;
         let Some(next) = [session.poll_timeout(), there.next(), back.next()].into_iter().flatten().min()
         else {
             break;
         };
-        world.now = world.now.max(next);
-        for (number, bytes) in world.links[0].arrived(world.now) {
-            if (path.answers)(world.now) {
-                world.links[1].offer(world.now, number, bytes);
+        path_state.now = path_state.now.max(next);
+        for (number, bytes) in path_state.links[0].arrived(path_state.now) {
+            if (path.answers)(path_state.now) {
+                path_state.links[1].offer(path_state.now, number, bytes);
             }
         }
-        for (number, _) in world.links[1].arrived(world.now) {
-            session.reply(world.now, number);
+        for (number, _) in path_state.links[1].arrived(path_state.now) {
+            session.reply(path_state.now, number);
             // Each acknowledgment releases what it allows before the next one comes.
-            world.send(&mut session);
+            path_state.send(&mut session);
         }
-        if session.poll_timeout().is_some_and(|at| at <= world.now) {
-            session.handle_timeout(world.now);
+        if session.poll_timeout().is_some_and(|at| at <= path_state.now) {
+            session.handle_timeout(path_state.now);
         }
     }
-    let now = world.now;
-    let [forward, backward] = &mut world.links;
+    let now = path_state.now;
+    let [forward, backward] = &mut path_state.links;
     SimulatedProbe {
         report: session.report(now),
         forward: forward.link.counters(now),
@@ -75,12 +78,12 @@ pub fn simulate_probe(options: ProbeOptions, path: SimulatedPath<'_>) -> Simulat
     }
 }
 
-struct World {
+struct VirtualPath {
     now: Instant,
-    links: [Way; 2],
+    links: [ProbeLink; 2],
 }
 
-impl World {
+impl VirtualPath {
     fn send(&mut self, session: &mut Session) {
         while let Some(out) = session.poll_send(self.now) {
             self.links[0].offer(self.now, out.number, out.payload + HEADERS);
@@ -89,7 +92,7 @@ impl World {
 }
 
 /// One direction: a link, and what it carries.
-struct Way {
+struct ProbeLink {
     link: Link,
     /// Number and size of the probes in the queue and on the wire until it is settled when they arrive.
     waiting: HashMap<u32, (u64, u32)>,
@@ -99,7 +102,7 @@ struct Way {
     order: u64,
 }
 
-impl Way {
+impl ProbeLink {
     fn new(link: Link) -> Self {
         Self { link, waiting: HashMap::new(), next_id: 0, due: BinaryHeap::new(), order: 0 }
     }
@@ -135,7 +138,7 @@ impl Way {
     }
 }
 
-impl Carrier for Way {
+impl Carrier for ProbeLink {
     fn link(&mut self) -> &mut Link {
         &mut self.link
     }

@@ -18,9 +18,9 @@ use rustix::net::{
 
 use std::collections::hash_map::RandomState;
 
-use super::ProbeMethod;
+use super::options::ProbeMethod;
 use super::packet::{LEAST_PAYLOAD, Payload, read_echo, refused, without_ipv4_header, write_echo};
-use super::places::{FIRST_PORT, latest_to, port_of};
+use super::port_code::{FIRST_PORT, latest_to, port_of};
 use crate::DriveError;
 
 /// A reply.
@@ -51,7 +51,7 @@ pub(super) enum Incoming {
 pub(super) struct ProbeSocket {
     fd: OwnedFd,
     to: SocketAddr,
-    kind: Kind,
+    kind: SocketKind,
     payload: Payload,
     out: Vec<u8>,
     buffer: Vec<u8>,
@@ -61,7 +61,7 @@ pub(super) struct ProbeSocket {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum SocketKind {
     /// The kernel minds the identifier.
     Unprivileged,
     Raw {
@@ -102,7 +102,7 @@ impl ProbeSocket {
             ProbeMethod::Icmp => open_icmp(to, payload.identifier())?,
             ProbeMethod::Udp { ttl } => (
                 open_udp(to, ttl).map_err(DriveError::system("open a UDP socket"))?,
-                Kind::Udp { quotes: Quotes::Unknown },
+                SocketKind::Udp { quotes: Quotes::Unknown },
             ),
         };
         match to {
@@ -120,8 +120,9 @@ impl ProbeSocket {
         // machine count as the path's.
         let _ = setsockopt(&fd, nixopt::ReceiveTimestampns, &true);
         let _ = setsockopt(&fd, nixopt::RxqOvfl, &1);
-        let destination = SocketAddr::new(to, if matches!(kind, Kind::Udp { .. }) { FIRST_PORT } else { 0 });
-        if !matches!(kind, Kind::Udp { .. }) {
+        let destination =
+            SocketAddr::new(to, if matches!(kind, SocketKind::Udp { .. }) { FIRST_PORT } else { 0 });
+        if !matches!(kind, SocketKind::Udp { .. }) {
             connect(&fd, &destination).map_err(|e| unreachable(to, e.into()))?;
         }
         let control = cmsg_space!(TimeSpec, u32, libc::sock_extended_err, libc::sockaddr_in6);
@@ -140,7 +141,7 @@ impl ProbeSocket {
     /// Sends a probe. False where this machine's own queue did not take it.
     pub fn send(&mut self, number: u64, len: u32) -> Result<bool, DriveError> {
         let v6 = self.to.is_ipv6();
-        if let Kind::Udp { quotes } = self.kind {
+        if let SocketKind::Udp { quotes } = self.kind {
             self.out.clear();
             self.payload.write(number, len, &mut self.out);
             self.to.set_port(if quotes == Quotes::Ports {
@@ -149,13 +150,13 @@ impl ProbeSocket {
                 FIRST_PORT
             });
         } else {
-            let identifier = if let Kind::Raw { identifier } = self.kind { identifier } else { 0 };
+            let identifier = if let SocketKind::Raw { identifier } = self.kind { identifier } else { 0 };
             write_echo(v6, identifier, &self.payload, number, len, &mut self.out);
         }
         // An error that came for an earlier probe is reported here as well, once each: try again.
         for _ in 0..8 {
             let done = match self.kind {
-                Kind::Udp { .. } => sendto(&self.fd, &self.out, SendFlags::empty(), &self.to),
+                SocketKind::Udp { .. } => sendto(&self.fd, &self.out, SendFlags::empty(), &self.to),
                 _ => send(&self.fd, &self.out, SendFlags::empty()),
             };
             match done {
@@ -178,7 +179,7 @@ impl ProbeSocket {
 
     /// The next thing that came in.
     pub fn receive(&mut self, next_number: u64) -> io::Result<Incoming> {
-        if let Kind::Udp { .. } = self.kind {
+        if let SocketKind::Udp { .. } = self.kind {
             // Data from a port that somebody listens to after all: nothing that we know how to count.
             while self.take(MsgFlags::MSG_DONTWAIT)?.is_some() {}
             return Ok(self
@@ -188,10 +189,10 @@ impl ProbeSocket {
         let Some(m) = self.take(MsgFlags::MSG_DONTWAIT)? else { return Ok(Incoming::Nothing) };
         let bytes = &self.buffer[..m.len];
         let found = match (self.kind, self.to.is_ipv6()) {
-            (Kind::Raw { identifier }, false) => {
+            (SocketKind::Raw { identifier }, false) => {
                 read_echo(false, Some(identifier), &self.payload, without_ipv4_header(bytes))
             }
-            (Kind::Raw { identifier }, true) => read_echo(true, Some(identifier), &self.payload, bytes),
+            (SocketKind::Raw { identifier }, true) => read_echo(true, Some(identifier), &self.payload, bytes),
             (_, v6) => read_echo(v6, None, &self.payload, bytes),
         };
         Ok(found.map_or(Incoming::Foreign, |number| {
@@ -202,7 +203,9 @@ impl ProbeSocket {
     /// An error that quotes a probe: as much of it as there is must be right. Who sends errors with less than
     /// a token has to guess the port, and is not listened to once somebody has quoted one.
     fn quoted(&mut self, m: Message, next_number: u64) -> Incoming {
-        let (Some(error), Kind::Udp { quotes }) = (m.error, &mut self.kind) else { return Incoming::Foreign };
+        let (Some(error), SocketKind::Udp { quotes }) = (m.error, &mut self.kind) else {
+            return Incoming::Foreign;
+        };
         let proven = self.payload.read(&self.buffer[..m.len]).filter(|number| *number < next_number);
         if proven.is_some() {
             *quotes = Quotes::Tokens;
@@ -273,13 +276,13 @@ impl ProbeSocket {
                     }
                     ControlMessageOwned::RxqOvfl(n) => self.overflowed = n,
                     ControlMessageOwned::Ipv4RecvErr(e, from) => {
-                        message.error = Some(Quoted::of(
+                        message.error = Some(QuotedError::of(
                             e,
                             from.map(|a| IpAddr::V4(Ipv4Addr::from(u32::from_be(a.sin_addr.s_addr)))),
                         ));
                     }
                     ControlMessageOwned::Ipv6RecvErr(e, from) => {
-                        message.error = Some(Quoted::of(
+                        message.error = Some(QuotedError::of(
                             e,
                             from.map(|a| IpAddr::V6(Ipv6Addr::from(a.sin6_addr.s6_addr))),
                         ));
@@ -303,14 +306,14 @@ impl AsFd for ProbeSocket {
 struct Message {
     len: usize,
     unix_ns: Option<u64>,
-    error: Option<Quoted>,
+    error: Option<QuotedError>,
     /// Of an error: the port that the probe went to.
     port: Option<u16>,
 }
 
 /// An ICMP error for a probe.
 #[derive(Clone, Copy, Debug)]
-struct Quoted {
+struct QuotedError {
     /// It says that the probe got as far as it should: its time to live was over, or nobody listens to the
     /// port.
     answers: bool,
@@ -320,7 +323,7 @@ struct Quoted {
     from: Option<IpAddr>,
 }
 
-impl Quoted {
+impl QuotedError {
     fn of(e: libc::sock_extended_err, from: Option<IpAddr>) -> Self {
         let (answers, too_large) = match (e.ee_origin, e.ee_type, e.ee_code) {
             // Time exceeded, and destination unreachable of whatever kind, but "fragmentation needed" (RFC
@@ -337,7 +340,7 @@ impl Quoted {
     }
 }
 
-fn open_icmp(to: IpAddr, identifier: u16) -> Result<(OwnedFd, Kind), DriveError> {
+fn open_icmp(to: IpAddr, identifier: u16) -> Result<(OwnedFd, SocketKind), DriveError> {
     let (family, protocol) = if to.is_ipv4() {
         (AddressFamily::INET, ipproto::ICMP)
     } else {
@@ -347,12 +350,12 @@ fn open_icmp(to: IpAddr, identifier: u16) -> Result<(OwnedFd, Kind), DriveError>
     let refused = |e: Errno| matches!(e, Errno::ACCESS | Errno::PERM | Errno::PROTONOSUPPORT);
     let failed = |e: Errno| DriveError::System("open an ICMP socket", e.into());
     match socket_with(family, SocketType::DGRAM, flags, Some(protocol)) {
-        Ok(fd) => return Ok((fd, Kind::Unprivileged)),
+        Ok(fd) => return Ok((fd, SocketKind::Unprivileged)),
         Err(e) if refused(e) => {}
         Err(e) => return Err(failed(e)),
     }
     match socket_with(family, SocketType::RAW, flags, Some(protocol)) {
-        Ok(fd) => Ok((fd, Kind::Raw { identifier })),
+        Ok(fd) => Ok((fd, SocketKind::Raw { identifier })),
         Err(e) if refused(e) => Err(DriveError::Missing(NO_ICMP.into())),
         Err(e) => Err(failed(e)),
     }

@@ -38,7 +38,7 @@ impl Treno {
     /// is a round trip of the path.
     pub fn start(&mut self, now: Instant) {
         self.sender.connect(now);
-        self.settle(now);
+        self.exchange(now);
     }
 
     /// The next segment to be carried over the path; `None` while the window or the largest rate forbids one.
@@ -53,7 +53,7 @@ impl Treno {
             }
             // What only acknowledges stays at this end.
             self.receiver.handle_segment(now, &t.segment, &[], Ecn::NotEct);
-            self.settle(now);
+            self.exchange(now);
         }
         self.max_rate.had_nothing();
         None
@@ -62,7 +62,7 @@ impl Treno {
     /// A segment has been over the path and back.
     pub fn arrive(&mut self, now: Instant, segment: &Segment) {
         self.receiver.handle_segment(now, segment, &[], Ecn::NotEct);
-        self.settle(now);
+        self.exchange(now);
     }
 
     /// When something will have to be done next.
@@ -79,7 +79,7 @@ impl Treno {
                 end.handle_timeout(now);
             }
         }
-        self.settle(now);
+        self.exchange(now);
     }
 
     /// The largest rate from now on.
@@ -125,7 +125,7 @@ impl Treno {
     }
 
     /// Hands over what stays at this end, until there is nothing.
-    fn settle(&mut self, now: Instant) {
+    fn exchange(&mut self, now: Instant) {
         loop {
             // An endless transfer: there is always something to send, and somebody who reads it.
             self.receiver.read_counted(now, Bytes::MAX);

@@ -2,15 +2,15 @@
 //! connection and when it saw its data acknowledged.
 
 mod acked;
+mod control;
 mod ready;
-mod shared;
 mod tcp;
 
 pub(crate) use acked::AckStamps;
+pub(crate) use control::{RunControl, join, then_stop};
 pub(crate) use ready::{EDGES, Ready};
-pub(crate) use shared::{Shared, ended, joined};
 pub use tcp::{OptionSeen, TcpCounts, TcpOption};
-pub(crate) use tcp::{TcpRoom, Wanted, listener, opening, reason};
+pub(crate) use tcp::{SocketOptions, TcpRoom, listener, opening, reason};
 
 /// Each connection between two kernels takes two descriptors while it lasts.
 pub(crate) fn open_as_many_as_allowed() {

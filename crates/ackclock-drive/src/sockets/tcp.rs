@@ -63,9 +63,9 @@ pub struct OptionSeen {
 }
 
 /// The options of one end's sockets, and how many were seen to have them.
-pub(crate) struct Wanted(pub(crate) Vec<OptionSeen>);
+pub(crate) struct SocketOptions(pub(crate) Vec<OptionSeen>);
 
-impl Wanted {
+impl SocketOptions {
     pub(crate) fn new(options: &[(TcpOption, i32)]) -> Self {
         Self(options.iter().map(|&(option, value)| OptionSeen { option, value, same: 0, other: 0 }).collect())
     }
@@ -84,7 +84,7 @@ impl Wanted {
     }
 
     /// Asks a socket for them.
-    pub(crate) fn ask(&mut self, socket: BorrowedFd<'_>) {
+    pub(crate) fn check(&mut self, socket: BorrowedFd<'_>) {
         for seen in &mut self.0 {
             let same = sys::tcp_option(socket, seen.option.number).is_ok_and(|v| v == seen.value);
             seen.same += u64::from(same);
@@ -103,7 +103,7 @@ fn tcp_socket() -> io::Result<OwnedFd> {
 }
 
 /// A socket that listens. Its options are those of the connections that it accepts.
-pub(crate) fn listener(at: SocketAddr, wanted: &Wanted) -> Result<OwnedFd, DriveError> {
+pub(crate) fn listener(at: SocketAddr, wanted: &SocketOptions) -> Result<OwnedFd, DriveError> {
     let socket = tcp_socket().map_err(DriveError::system("make a socket"))?;
     wanted.set(socket.as_fd())?;
     bind(&socket, &at)
@@ -116,7 +116,11 @@ pub(crate) fn listener(at: SocketAddr, wanted: &Wanted) -> Result<OwnedFd, Drive
 const BACKLOG: i32 = 16_384;
 
 /// A socket that is on its way to open a connection.
-pub(crate) fn opening(from: SocketAddr, to: SocketAddr, wanted: &Wanted) -> Result<OwnedFd, DriveError> {
+pub(crate) fn opening(
+    from: SocketAddr,
+    to: SocketAddr,
+    wanted: &SocketOptions,
+) -> Result<OwnedFd, DriveError> {
     let socket = tcp_socket().map_err(DriveError::system("make a socket"))?;
     wanted.set(socket.as_fd())?;
     let opened = bind(&socket, &from).and_then(|()| match connect(&socket, &to) {

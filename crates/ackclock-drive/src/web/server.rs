@@ -10,14 +10,14 @@ use rustix::net::{
     RecvFlags, SendFlags, Shutdown, SocketFlags, acceptfrom_with, recv, send, shutdown, sockopt,
 };
 
-use super::{Closes, KernelWeb};
+use super::plan::{Closes, KernelWeb};
 use crate::linux::wait::be_punctual;
-use crate::pattern::Pattern;
-use crate::sockets::{EDGES, Ready, Shared, Wanted, listener};
+use crate::pattern::PayloadPattern;
+use crate::sockets::{EDGES, Ready, RunControl, SocketOptions, listener};
 use crate::{DriveError, Kernels, OptionSeen, TcpCounts};
 
 /// A connection that was accepted.
-struct Conn {
+struct ServerConn {
     socket: OwnedFd,
     /// Bytes of the request still to come.
     unread: Bytes,
@@ -28,7 +28,7 @@ struct Conn {
 }
 
 /// What the server's side of a run saw.
-pub(super) struct Served {
+pub(super) struct ServerReport {
     /// Of each transfer, what the kernel counted.
     pub(super) counts: Vec<Option<TcpCounts>>,
     pub(super) options: Vec<OptionSeen>,
@@ -43,55 +43,55 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 pub(super) struct Server<'a> {
     web: &'a KernelWeb,
-    shared: &'a Shared,
-    pattern: &'a Pattern,
+    control: &'a RunControl,
+    pattern: &'a PayloadPattern,
     listener: OwnedFd,
     ready: Ready,
-    conns: Vec<Option<Conn>>,
+    conns: Vec<Option<ServerConn>>,
     open: usize,
-    served: Served,
-    wanted: Wanted,
+    served: ServerReport,
+    options: SocketOptions,
 }
 
 impl<'a> Server<'a> {
     /// A server that listens. To be called in its namespace.
     pub(super) fn new(
         web: &'a KernelWeb,
-        shared: &'a Shared,
-        pattern: &'a Pattern,
+        control: &'a RunControl,
+        pattern: &'a PayloadPattern,
         at: SocketAddr,
     ) -> Result<Self, DriveError> {
-        let wanted = Wanted::new(&web.options);
-        let (listener, ready) = (listener(at, &wanted)?, Ready::new()?);
+        let options = SocketOptions::new(&web.options);
+        let (listener, ready) = (listener(at, &options)?, Ready::new()?);
         ready.add(&listener, LISTENER, epoll::EventFlags::IN)?;
         let n = web.transfers.len();
-        let served = Served { counts: vec![None; n], options: Vec::new() };
+        let served = ServerReport { counts: vec![None; n], options: Vec::new() };
         Ok(Self {
             web,
-            shared,
+            control,
             pattern,
             listener,
             ready,
             conns: (0..n).map(|_| None).collect(),
             open: 0,
             served,
-            wanted,
+            options,
         })
     }
 
     /// Serves until the clients are done.
-    pub(super) fn run(mut self) -> Result<Served, DriveError> {
+    pub(super) fn run(mut self) -> Result<ServerReport, DriveError> {
         be_punctual();
         let mut leave_at = None;
         loop {
-            let now = self.shared.clock.now();
-            if self.shared.over() {
+            let now = self.control.clock.now();
+            if self.control.is_stopped() {
                 let leave_at = *leave_at.get_or_insert(now + PATIENCE);
                 if self.open == 0 || now >= leave_at {
                     break;
                 }
             }
-            for which in self.ready.wait(&self.shared.clock, &self.shared.server_waker, leave_at) {
+            for which in self.ready.wait(&self.control.clock, &self.control.server_waker, leave_at) {
                 match which {
                     LISTENER => self.accept()?,
                     n => self.serve(n),
@@ -99,9 +99,9 @@ impl<'a> Server<'a> {
             }
         }
         for n in 0..self.conns.len() {
-            self.settle(n);
+            self.finish(n);
         }
-        Ok(Served { options: self.wanted.0, ..self.served })
+        Ok(ServerReport { options: self.options.0, ..self.served })
     }
 
     fn accept(&mut self) -> Result<(), DriveError> {
@@ -114,7 +114,7 @@ impl<'a> Server<'a> {
                     Err(Errno::CONNABORTED | Errno::INTR) => continue,
                     Err(e) => return Err(DriveError::System("accept a connection in a namespace", e.into())),
                 };
-            self.wanted.ask(socket.as_fd());
+            self.options.check(socket.as_fd());
             // The end of an answer is not to wait for an ack of what comes before it (Nagle); one that rides
             // on the close does not either.
             sockopt::set_tcp_nodelay(&socket, true)
@@ -123,8 +123,12 @@ impl<'a> Server<'a> {
             let number = peer.and_then(|p| Kernels::host_number(p.ip())).filter(|n| *n < self.conns.len());
             let Some(n) = number else { continue };
             self.ready.add(&socket, n, EDGES)?;
-            self.conns[n] =
-                Some(Conn { socket, unread: self.web.transfers[n].request, written: 0, answered: false });
+            self.conns[n] = Some(ServerConn {
+                socket,
+                unread: self.web.transfers[n].request,
+                written: 0,
+                answered: false,
+            });
             self.open += 1;
         }
     }
@@ -133,21 +137,21 @@ impl<'a> Server<'a> {
     fn serve(&mut self, n: usize) {
         let Some(conn) = &mut self.conns[n] else { return };
         if conn.step(self.pattern, n, self.web.transfers[n].size, self.web.closes) {
-            self.settle(n);
+            self.finish(n);
         }
     }
 
     /// Asks the kernel what it counted of a connection, and ends it.
-    fn settle(&mut self, n: usize) {
+    fn finish(&mut self, n: usize) {
         let Some(conn) = self.conns[n].take() else { return };
         self.served.counts[n] = TcpCounts::of(conn.socket.as_fd());
         self.open -= 1;
     }
 }
 
-impl Conn {
+impl ServerConn {
     /// Reads and writes what can be; true when the connection is over, in whatever way.
-    fn step(&mut self, pattern: &Pattern, n: usize, size: Bytes, closes: Closes) -> bool {
+    fn step(&mut self, pattern: &PayloadPattern, n: usize, size: Bytes, closes: Closes) -> bool {
         let mut block = [0; BLOCK];
         loop {
             match recv(&self.socket, &mut block, RecvFlags::empty()) {

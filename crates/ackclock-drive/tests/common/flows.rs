@@ -3,7 +3,8 @@
 use std::ops::ControlFlow;
 
 use ackclock_drive::{
-    Capture, Carrier, Clock, DriveError, Ends, Flow, Flows, FlowsReport, KernelsOptions, TcpOption,
+    Capture, Clock, DriveError, EndKind, FlowReport, FlowTestbed, Flows, FlowsReport, KernelsOptions,
+    TcpOption,
 };
 use ackclock_sim::scenario::{LinkPlan, Resolved, Scenario};
 use ackclock_trace::Outcome;
@@ -11,7 +12,7 @@ use ackclock_trace::Outcome;
 /// How a scenario is run.
 pub struct Run<'a> {
     pub text: &'a str,
-    pub carriers: (Carrier, Carrier),
+    pub carriers: (EndKind, EndKind),
     pub parameters: &'a [(&'a str, &'a str)],
     pub options: &'a [(&'a str, i32)],
     pub quick_acks: bool,
@@ -21,7 +22,7 @@ pub struct Run<'a> {
 
 impl<'a> Run<'a> {
     /// Of that text, with nothing else set.
-    pub fn of(text: &'a str, near: Carrier, far: Carrier) -> Self {
+    pub fn of(text: &'a str, near: EndKind, far: EndKind) -> Self {
         Self {
             text,
             carriers: (near, far),
@@ -58,7 +59,7 @@ impl<'a> Run<'a> {
             clock: self.clock,
             capture: self.capture.clone(),
         };
-        let ends = Ends::new(self.carriers, flows.hosts()?, options)?;
+        let ends = FlowTestbed::new(self.carriers, flows.hosts()?, options)?;
         let found = flows.run(ends, go_on)?;
         self.capture.map_or(Ok(()), |c| c.finish())?;
         Ok(found)
@@ -71,12 +72,12 @@ impl<'a> Run<'a> {
 }
 
 /// The flows of a workload.
-pub fn of<'a>(found: &'a FlowsReport, group: &str) -> Vec<&'a Flow> {
+pub fn of<'a>(found: &'a FlowsReport, group: &str) -> Vec<&'a FlowReport> {
     found.flows.iter().filter(|f| &*f.group == group).collect()
 }
 
 /// Every byte that either end wrote has arrived at the other once and in order, and both have closed.
-pub fn expect_whole(f: &Flow) {
+pub fn expect_whole(f: &FlowReport) {
     assert_eq!((f.client.outcome, f.server.outcome), (Outcome::Finished, Outcome::Finished), "{f:?}");
     assert_eq!((f.server.read, f.client.read), (f.client.written, f.server.written), "{f:?}");
     assert_eq!((f.client.wrong, f.server.wrong), (None, None), "{f:?}");

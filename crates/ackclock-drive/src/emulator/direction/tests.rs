@@ -129,7 +129,7 @@ fn damage_is_found_by_the_checksum() {
 fn what_a_packet_carries_is_seen() {
     let about = |packet: &[u8]| {
         let about = describe(packet);
-        (about.passing, about.ecn)
+        (about.info, about.ecn)
     };
     assert_eq!(
         about(&packet(Ecn::Ect0, b"x", false)),

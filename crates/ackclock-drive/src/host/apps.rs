@@ -10,7 +10,7 @@ use ackclock_units::{Bytes, Instant, Rng};
 use crate::ledger::Ledger;
 
 /// An application that is to be above a connection, and the connection's stack.
-pub(crate) struct Guest {
+pub(crate) struct HostedApp {
     /// By which its owner knows it.
     pub(crate) number: usize,
     pub(crate) config: Arc<Config>,
@@ -19,11 +19,11 @@ pub(crate) struct Guest {
     pub(crate) rng: Rng,
 }
 
-/// Which guest is above a connection that is accepted at this address, if one is.
-pub(crate) type Service = Box<dyn FnMut(SocketAddr) -> Option<Guest> + Send>;
+/// Which app is above a connection that is accepted at this address, if one is.
+pub(crate) type AppFactory = Box<dyn FnMut(SocketAddr) -> Option<HostedApp> + Send>;
 
-/// What became of a guest.
-pub(crate) struct Left {
+/// What became of a app.
+pub(crate) struct AppReport {
     pub(crate) number: usize,
     pub(crate) ledger: Ledger,
     /// When its connection was opened, and when it was established.
@@ -36,7 +36,7 @@ pub(crate) struct Left {
 }
 
 /// An application above a connection of the table.
-pub(super) struct Seated {
+pub(super) struct RunningApp {
     number: usize,
     user: User<Ledger>,
     rng: Rng,
@@ -47,14 +47,14 @@ pub(super) struct Seated {
 
 /// What a connection has told.
 #[derive(Default)]
-pub(super) struct News {
+pub(super) struct EventSummary {
     /// Anything at all.
     pub(super) any: bool,
     pub(super) established: bool,
     pub(super) aborted: Option<AbortReason>,
 }
 
-impl News {
+impl EventSummary {
     pub(super) fn take(&mut self, event: ConnectionEvent) {
         self.any = true;
         match event {
@@ -65,7 +65,7 @@ impl News {
     }
 }
 
-impl Seated {
+impl RunningApp {
     pub(super) fn new(number: usize, user: User<Ledger>, rng: Rng, now: Instant) -> Self {
         Self { number, user, rng, opened: now, established: None, failed: None }
     }
@@ -77,14 +77,14 @@ impl Seated {
         connection: &mut Connection,
         now: Instant,
         first: bool,
-        news: &mut News,
+        summary: &mut EventSummary,
     ) -> bool {
         let called =
-            self.user.run(connection, &mut self.rng, (now, self.opened), first, |event| news.take(event));
-        if news.established {
+            self.user.run(connection, &mut self.rng, (now, self.opened), first, |event| summary.take(event));
+        if summary.established {
             self.established.get_or_insert(now);
         }
-        self.failed = self.failed.or(news.aborted);
+        self.failed = self.failed.or(summary.aborted);
         if self.user.is_done() && connection.readable() > 0 {
             // Whoever has closed still waits for the peer to do so.
             self.user.books.read(connection, now, Bytes::MAX);
@@ -106,8 +106,8 @@ impl Seated {
         self.failed.is_some() || self.is_finished(connection)
     }
 
-    pub(super) fn leave(self, connection: &Connection) -> Left {
-        Left {
+    pub(super) fn report(self, connection: &Connection) -> AppReport {
+        AppReport {
             number: self.number,
             finished: self.failed.is_none() && self.is_finished(connection),
             ledger: self.user.books,

@@ -109,7 +109,7 @@ impl Pinger {
     }
 
     /// A probe of `phase` came back.
-    pub fn answer(&mut self, phase: When, rtt: Duration) {
+    pub fn on_reply(&mut self, phase: When, rtt: Duration) {
         self.of(phase).sample(rtt);
     }
 
@@ -136,7 +136,7 @@ mod tests {
             assert_eq!(pinger.poll(at), Some(When::Before));
             sent.push(at);
             // Three batches: 1 ms, 2 ms and 9 ms.
-            pinger.answer(When::Before, Duration::from_millis([1, 2, 9][(sent.len() - 1) / 20]));
+            pinger.on_reply(When::Before, Duration::from_millis([1, 2, 9][(sent.len() - 1) / 20]));
         }
         assert!(pinger.is_done() && sent.windows(2).all(|w| w[1].since(w[0]) == every) && sent.len() == 60);
         assert!((pinger.before.median_of_means().expect("full batches") - 2e-3).abs() < 1e-12);

@@ -6,7 +6,7 @@ use ackclock_units::{Bytes, Instant};
 
 /// What a connection that nobody holds waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Waits {
+pub(super) enum OrphanWait {
     /// The peer's FIN.
     Fin,
     /// The end of TIME-WAIT.
@@ -17,8 +17,8 @@ pub(super) enum Waits {
 
 /// Since a connection is alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Alone {
-    pub(super) waits: Waits,
+pub(super) struct Orphan {
+    pub(super) waits: OrphanWait,
     /// Its place in the order of those that wait alike.
     pub(super) number: u64,
     /// When it is given up.
@@ -27,10 +27,10 @@ pub(super) struct Alone {
     pub(super) acked: Bytes,
 }
 
-impl Alone {
+impl Orphan {
     /// When it is given up, if TIME-WAIT does not see to it.
     pub(super) fn deadline(self) -> Option<Instant> {
-        (self.waits != Waits::Time).then_some(self.until)
+        (self.waits != OrphanWait::Time).then_some(self.until)
     }
 
     pub(super) fn is_over(self, now: Instant) -> bool {
@@ -40,19 +40,19 @@ impl Alone {
 
 /// All of them, in the order in which they began to wait.
 #[derive(Debug, Default)]
-pub(super) struct Alones {
+pub(super) struct OrphanTable {
     pub(super) next: u64,
-    pub(super) orphans: BTreeMap<u64, u32>,
+    pub(super) waiting: BTreeMap<u64, u32>,
     pub(super) in_time_wait: BTreeMap<u64, u32>,
 }
 
-impl Alones {
-    pub(super) fn of(&mut self, waits: Waits) -> &mut BTreeMap<u64, u32> {
-        if waits == Waits::Time { &mut self.in_time_wait } else { &mut self.orphans }
+impl OrphanTable {
+    pub(super) fn of(&mut self, waits: OrphanWait) -> &mut BTreeMap<u64, u32> {
+        if waits == OrphanWait::Time { &mut self.in_time_wait } else { &mut self.waiting }
     }
 
-    pub(super) fn remove(&mut self, alone: Option<Alone>) {
-        if let Some(a) = alone {
+    pub(super) fn remove(&mut self, orphan: Option<Orphan>) {
+        if let Some(a) = orphan {
             self.of(a.waits).remove(&a.number);
         }
     }

@@ -9,13 +9,13 @@ use ackclock_sim::StackFactory;
 use ackclock_trace::Outcome;
 use ackclock_units::{Duration, Instant};
 
-use super::FlowEnd;
 use super::conn::App;
-use super::side::{PATIENCE, Role, Seen};
-use crate::host::{Guest, Left};
+use super::report::FlowEnd;
+use super::side::{PATIENCE, SideReport, SideRole};
+use crate::host::{AppReport, HostedApp};
 use crate::ledger::Ledger;
 use crate::linux::wait::{be_punctual, wait};
-use crate::sockets::Shared;
+use crate::sockets::RunControl;
 use crate::{DriveError, Host, Kernels};
 
 /// How often it looks whether all are over.
@@ -25,25 +25,25 @@ const BACKLOG: usize = 16_384;
 
 /// The end that runs applications above our engine's connections, on the host's own thread; here they are
 /// launched and waited for.
-pub(super) struct Guests<'a> {
-    shared: &'a Shared,
+pub(super) struct EngineSide<'a> {
+    control: &'a RunControl,
     host: &'a Host,
-    role: Role,
+    role: SideRole,
     /// Those that are still to be launched; of an end that accepts, none.
-    waiting: Vec<Option<Guest>>,
-    seen: Seen,
+    waiting: Vec<Option<HostedApp>>,
+    seen: SideReport,
 }
 
-impl<'a> Guests<'a> {
+impl<'a> EngineSide<'a> {
     pub(super) fn new(
-        shared: &'a Shared,
+        control: &'a RunControl,
         host: &'a Host,
-        role: Role,
+        role: SideRole,
         apps: Vec<(App, Arc<dyn StackFactory>, Ledger)>,
     ) -> Self {
-        let seen = Seen::unopened(apps.len());
-        let guest = |(number, ((app, rng), stack, ledger)): (usize, (App, Arc<dyn StackFactory>, Ledger))| {
-            Some(Guest {
+        let seen = SideReport::unopened(apps.len());
+        let app = |(number, ((app, rng), stack, ledger)): (usize, (App, Arc<dyn StackFactory>, Ledger))| {
+            Some(HostedApp {
                 number,
                 config: stack.config(),
                 policies: stack.policies(),
@@ -51,13 +51,13 @@ impl<'a> Guests<'a> {
                 rng,
             })
         };
-        let mut waiting: Vec<_> = apps.into_iter().enumerate().map(guest).collect();
-        if let Role::Accepts { at } = role {
-            let mut guests = std::mem::take(&mut waiting);
-            let service = move |local: SocketAddr| guests.get_mut(Kernels::host_number(local.ip())?)?.take();
+        let mut waiting: Vec<_> = apps.into_iter().enumerate().map(app).collect();
+        if let SideRole::Accepts { at } = role {
+            let mut apps = std::mem::take(&mut waiting);
+            let service = move |local: SocketAddr| apps.get_mut(Kernels::host_number(local.ip())?)?.take();
             host.serve(at.port(), BACKLOG, Box::new(service));
         }
-        Self { shared, host, role, waiting, seen }
+        Self { control, host, role, waiting, seen }
     }
 
     /// Runs until `end`, until everything is over, or until the run ends; an end that accepts waits a little
@@ -65,14 +65,14 @@ impl<'a> Guests<'a> {
     ///
     /// # Errors
     /// Why the host has ended, if it has.
-    pub(super) fn run(mut self, zero: Instant, end: Option<Instant>) -> Result<Seen, DriveError> {
+    pub(super) fn run(mut self, zero: Instant, end: Option<Instant>) -> Result<SideReport, DriveError> {
         be_punctual();
-        let (clock, mut next, mut leave_at) = (self.shared.clock, 0, end);
+        let (clock, mut next, mut leave_at) = (self.control.clock, 0, end);
         loop {
             self.host.check()?;
             let now = clock.now();
-            let over = self.shared.over();
-            let opens = matches!(self.role, Role::Opens { .. });
+            let over = self.control.is_stopped();
+            let opens = matches!(self.role, SideRole::Opens { .. });
             if over && opens {
                 break;
             }
@@ -84,19 +84,19 @@ impl<'a> Guests<'a> {
                 next += 1;
             }
             let coming = self.role.start(next, zero);
-            let idle = coming.is_none() && (opens || over) && self.host.guests() == 0;
+            let idle = coming.is_none() && (opens || over) && self.host.running_apps() == 0;
             if idle || leave_at.is_some_and(|at| now >= at) {
                 break;
             }
             let until = [coming, leave_at, Some(now + GLANCE)].into_iter().flatten().min();
-            let waker = self.role.waker(self.shared);
+            let waker = self.role.waker(self.control);
             if wait(&clock, [waker.as_fd()], until)[0] {
                 waker.clear();
             }
         }
-        for left in self.host.collect() {
+        for left in self.host.collect_reports() {
             let n = left.number;
-            if let Role::Opens { .. } = self.role {
+            if let SideRole::Opens { .. } = self.role {
                 self.seen.opened[n].1 = left.established.map(|at| at.since(left.opened));
             }
             self.seen.ends[n] = end_of(left, zero);
@@ -105,14 +105,14 @@ impl<'a> Guests<'a> {
     }
 
     fn launch(&mut self, n: usize, at: Duration) {
-        let (Role::Opens { port, .. }, Some(guest)) = (&self.role, self.waiting[n].take()) else { return };
-        if self.host.launch(SocketAddr::new(Kernels::host(n as u16), *port), guest) {
+        let (SideRole::Opens { port, .. }, Some(app)) = (&self.role, self.waiting[n].take()) else { return };
+        if self.host.launch(SocketAddr::new(Kernels::host(n as u16), *port), app) {
             self.seen.opened[n].0 = Some(at);
         }
     }
 }
 
-fn end_of(left: Left, zero: Instant) -> FlowEnd {
+fn end_of(left: AppReport, zero: Instant) -> FlowEnd {
     let (outcome, reason) = match left.failed {
         Some(reason) => (Outcome::Failed, Some(reason.word())),
         None if left.finished => (Outcome::Finished, None),

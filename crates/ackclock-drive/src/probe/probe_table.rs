@@ -8,21 +8,21 @@ use ackclock_units::{Duration, Instant};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent<T> {
     pub at: Instant,
-    pub load: T,
+    pub content: T,
     /// Its round trip, once it came back.
     pub rtt: Option<Duration>,
 }
 
 /// The probes sent last. Numbers are given one after the other; older ones are forgotten, answered or not.
 #[derive(Debug)]
-pub(super) struct Flying<T> {
+pub(super) struct ProbeTable<T> {
     sent: VecDeque<Sent<T>>,
     first: u64,
 }
 
 /// What the number of a reply says.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Found<T> {
+pub(super) enum ReplyMatch<T> {
     /// Its probe comes back for the first time.
     First(Sent<T>),
     /// It was back already.
@@ -34,18 +34,18 @@ pub(super) enum Found<T> {
 /// Probes remembered: several windows of the largest size that [`super::ProbeOptions`] allows.
 pub(super) const MEMORY: usize = 65_536;
 
-impl<T: Copy> Flying<T> {
+impl<T: Copy> ProbeTable<T> {
     pub fn new() -> Self {
         Self { sent: VecDeque::new(), first: 0 }
     }
 
     /// Enters a probe; its number.
-    pub fn send(&mut self, at: Instant, load: T) -> u64 {
+    pub fn send(&mut self, at: Instant, content: T) -> u64 {
         if self.sent.len() == MEMORY {
             self.sent.pop_front();
             self.first += 1;
         }
-        self.sent.push_back(Sent { at, load, rtt: None });
+        self.sent.push_back(Sent { at, content, rtt: None });
         self.next() - 1
     }
 
@@ -55,15 +55,15 @@ impl<T: Copy> Flying<T> {
     }
 
     /// A reply to probe `number` came at `at`.
-    pub fn answer(&mut self, at: Instant, number: u64) -> Found<T> {
+    pub fn on_reply(&mut self, at: Instant, number: u64) -> ReplyMatch<T> {
         let place = number.checked_sub(self.first).and_then(|n| usize::try_from(n).ok());
         match place.and_then(|n| self.sent.get_mut(n)) {
             Some(sent) if sent.rtt.is_none() => {
                 sent.rtt = Some(at.since(sent.at));
-                Found::First(*sent)
+                ReplyMatch::First(*sent)
             }
-            Some(_) => Found::Again,
-            None => Found::Unknown,
+            Some(_) => ReplyMatch::Again,
+            None => ReplyMatch::Unknown,
         }
     }
 
@@ -79,27 +79,29 @@ mod tests {
 
     #[test]
     fn a_probe_comes_back_once() {
-        let mut flying = Flying::new();
-        assert_eq!([(); 3].map(|()| flying.send(Instant::from_nanos(10), 'x')), [0, 1, 2]);
+        let mut table = ProbeTable::new();
+        assert_eq!([(); 3].map(|()| table.send(Instant::from_nanos(10), 'x')), [0, 1, 2]);
         let at = Instant::from_nanos(25);
-        assert!(matches!(flying.answer(at, 1), Found::First(s) if s.rtt == Some(Duration::from_nanos(15))));
-        assert!(matches!(flying.answer(at, 1), Found::Again));
+        assert!(
+            matches!(table.on_reply(at, 1), ReplyMatch::First(s) if s.rtt == Some(Duration::from_nanos(15)))
+        );
+        assert!(matches!(table.on_reply(at, 1), ReplyMatch::Again));
         for forged in [3, u64::MAX, 1 << 40] {
-            assert!(matches!(flying.answer(at, forged), Found::Unknown));
+            assert!(matches!(table.on_reply(at, forged), ReplyMatch::Unknown));
         }
     }
 
     #[test]
     fn memory_is_bounded_and_what_is_forgotten_is_unknown() {
-        let mut flying = Flying::new();
+        let mut table = ProbeTable::new();
         for _ in 0..MEMORY + 10 {
-            flying.send(Instant::ZERO, ());
+            table.send(Instant::ZERO, ());
         }
-        assert_eq!((flying.sent.len(), flying.next()), (MEMORY, MEMORY as u64 + 10));
-        assert!(matches!(flying.answer(Instant::ZERO, 9), Found::Unknown));
-        assert!(matches!(flying.answer(Instant::ZERO, 10), Found::First(_)));
-        assert_eq!(flying.since(0).count(), MEMORY);
-        assert_eq!(flying.since(MEMORY as u64).count(), 10);
-        assert_eq!(flying.since(u64::MAX).count(), 0);
+        assert_eq!((table.sent.len(), table.next()), (MEMORY, MEMORY as u64 + 10));
+        assert!(matches!(table.on_reply(Instant::ZERO, 9), ReplyMatch::Unknown));
+        assert!(matches!(table.on_reply(Instant::ZERO, 10), ReplyMatch::First(_)));
+        assert_eq!(table.since(0).count(), MEMORY);
+        assert_eq!(table.since(MEMORY as u64).count(), 10);
+        assert_eq!(table.since(u64::MAX).count(), 0);
     }
 }

@@ -183,7 +183,7 @@ fn what_is_for_kernels_is_refused_where_there_is_none() {
     let run = Run { options: &[("TCP_NODELAY", 1)], ..Run::of(OTHERS, EndKind::Engine, EndKind::Engine) };
     match run.run(&mut || ControlFlow::Continue(())) {
         Err(DriveError::Input(sentence)) => {
-            assert!(sentence.contains("both ends are our engine"), "{sentence}")
+            assert!(sentence.contains("both ends are the engine"), "{sentence}")
         }
         other => panic!("{other:?}"),
     }

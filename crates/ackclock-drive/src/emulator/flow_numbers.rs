@@ -1,4 +1,4 @@
-//! FlowNumbers by number, for queues that tell them apart.
+//! Numbers of flows, for queues that distinguish them.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 /// Source and destination of a packet.
 pub(super) type AddressPair = (SocketAddr, SocketAddr);
 
-/// FlowNumbers that have a number of their own. Later ones share these, so that a flood of ports takes no more
-/// memory.
+/// Number of flows with a unique number. Later flows share these numbers, which bounds the memory under a
+/// flood of ports.
 const MOST: usize = 65_536;
 
 /// The numbers of one direction's flows.
@@ -18,7 +18,7 @@ pub(super) struct FlowNumbers {
 }
 
 impl FlowNumbers {
-    /// The number of the flow between these ends; 0 for packets without any.
+    /// The number of the flow between these addresses; 0 for packets without addresses.
     pub(super) fn number(&mut self, ends: Option<AddressPair>) -> u32 {
         let Some(ends) = ends else { return 0 };
         if self.known.len() == MOST && !self.known.contains_key(&ends) {
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flow_keeps_its_number_and_there_are_not_too_many() {
+    fn a_flow_keeps_its_number_and_the_table_is_bounded() {
         let mut flows = FlowNumbers::default();
         let ends = |n: u32| {
             let client = SocketAddr::from(([10, 0, (n >> 16) as u8, 1], n as u16));

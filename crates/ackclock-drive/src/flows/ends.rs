@@ -1,4 +1,4 @@
-//! What carries the connections at the two ends of a path: a kernel's sockets, or our engine.
+//! The two ends of a path, each a kernel or the engine.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use crate::{
     Namespace, Port, kernels,
 };
 
-/// What carries the connections at one end.
+/// Which TCP is at one end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EndKind {
-    /// The TCP of a kernel, in a namespace of its own.
+    /// The TCP of a kernel in its own namespace.
     Kernel,
-    /// Our engine: each connection with the stack that the scenario has for it.
+    /// The engine: each connection has its stack from the scenario.
     Engine,
 }
 
@@ -29,7 +29,7 @@ pub(super) enum EndSystem {
 
 /// Two ends and the emulated path between them. Dropping it removes everything.
 ///
-/// With the engine at both, no rights are needed.
+/// With the engine at both ends, no rights are needed.
 pub struct FlowTestbed {
     pub(super) near: EndSystem,
     pub(super) far: EndSystem,
@@ -45,12 +45,12 @@ impl EndSystem {
         }
     }
 
-    /// Our engine with these addresses, and its end of the path.
+    /// The engine with these addresses, and its end of the path.
     fn engine(options: &KernelsOptions, addresses: Vec<IpAddr>) -> Result<(Self, Port), DriveError> {
         let (outer, inner) = Port::pair()?;
-        // Applications come with stacks of their own; this one answers nobody.
+        // Applications have their own stacks; this one is never used.
         let stack = Stack::named(&Registry::builtin(), "sack").expect("the stack is built in");
-        // Both ends are ours: what the run wants is not to be limited.
+        // Both ends belong to the run, so there is no need for limits.
         let limits = HostLimits {
             orphans: usize::MAX,
             time_wait: usize::MAX,
@@ -71,7 +71,8 @@ impl EndSystem {
 }
 
 impl FlowTestbed {
-    /// Sets them up: the near end is [`Kernels::NEAR`], the far one the first `hosts` of [`Kernels::host`].
+    /// Sets up both ends: the near end is [`Kernels::NEAR`], the far end the first `hosts` of
+    /// [`Kernels::host`].
     ///
     /// # Errors
     /// A right that is missing (see [`crate::check`]), or a system call that failed.

@@ -1,4 +1,4 @@
-//! One end of all connections of a run, above our engine.
+//! One end of all connections of a run, on the engine.
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -18,18 +18,17 @@ use crate::linux::wait::{be_punctual, wait};
 use crate::sockets::RunControl;
 use crate::{DriveError, Host, Kernels};
 
-/// How often it looks whether all are over.
-const GLANCE: Duration = Duration::from_millis(20);
-/// Connections that may be half open at a time.
+/// Interval at which it checks whether all connections are over.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Largest number of half-open connections.
 const BACKLOG: usize = 16_384;
 
-/// The end that runs applications above our engine's connections, on the host's own thread; here they are
-/// launched and waited for.
+/// Launches the applications of one end and waits for them. They run on the host's thread.
 pub(super) struct EngineSide<'a> {
     control: &'a RunControl,
     host: &'a Host,
     role: SideRole,
-    /// Those that are still to be launched; of an end that accepts, none.
+    /// Applications to launch; none for an end that accepts.
     waiting: Vec<Option<HostedApp>>,
     seen: SideReport,
 }
@@ -60,11 +59,11 @@ impl<'a> EngineSide<'a> {
         Self { control, host, role, waiting, seen }
     }
 
-    /// Runs until `end`, until everything is over, or until the run ends; an end that accepts waits a little
-    /// for those that are closing.
+    /// Runs until `end`, until all connections are over, or until the run is stopped. An end that accepts
+    /// then waits a short time for closing connections.
     ///
     /// # Errors
-    /// Why the host has ended, if it has.
+    /// When the host has ended: why.
     pub(super) fn run(mut self, zero: Instant, end: Option<Instant>) -> Result<SideReport, DriveError> {
         be_punctual();
         let (clock, mut next, mut leave_at) = (self.control.clock, 0, end);
@@ -88,7 +87,7 @@ impl<'a> EngineSide<'a> {
             if idle || leave_at.is_some_and(|at| now >= at) {
                 break;
             }
-            let until = [coming, leave_at, Some(now + GLANCE)].into_iter().flatten().min();
+            let until = [coming, leave_at, Some(now + POLL_INTERVAL)].into_iter().flatten().min();
             let waker = self.role.waker(self.control);
             if wait(&clock, [waker.as_fd()], until)[0] {
                 waker.clear();

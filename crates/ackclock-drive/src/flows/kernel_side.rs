@@ -1,4 +1,4 @@
-//! One end of all connections of a run, on one thread.
+//! One end of all connections of a run, on a kernel's sockets and one thread.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,7 +17,7 @@ use crate::linux::wait::be_punctual;
 use crate::sockets::{EDGES, Ready, RunControl, SocketOptions, listener, opening};
 use crate::{DriveError, Kernels};
 
-/// The listener among the connections.
+/// Number of the listener among those of connections.
 const LISTENER: usize = usize::MAX;
 pub(super) struct KernelSide<'a> {
     control: &'a RunControl,
@@ -27,7 +27,7 @@ pub(super) struct KernelSide<'a> {
     apps: Vec<Option<(App, Ledger)>>,
     conns: Vec<Option<FlowConn>>,
     open: usize,
-    /// When which application asked to be called; those that were called before are stale.
+    /// Deadlines of applications; stale ones are skipped.
     due: BinaryHeap<Reverse<(Instant, usize)>>,
     options: SocketOptions,
     quick_acks: bool,
@@ -35,7 +35,8 @@ pub(super) struct KernelSide<'a> {
 }
 
 impl<'a> KernelSide<'a> {
-    /// The end that runs `apps`, one above each connection. One that accepts is to be made in its namespace.
+    /// The end that runs `apps`, one for each connection. An end that accepts must be created in its
+    /// namespace.
     pub(super) fn new(
         control: &'a RunControl,
         role: SideRole,
@@ -69,8 +70,8 @@ impl<'a> KernelSide<'a> {
         })
     }
 
-    /// Runs until `end`, until everything is over, or until the run ends; an end that accepts waits a little
-    /// for those that are closing.
+    /// Runs until `end`, until all connections are over, or until the run is stopped. An end that accepts
+    /// then waits a short time for closing connections.
     pub(super) fn run(mut self, zero: Instant, end: Option<Instant>) -> Result<SideReport, DriveError> {
         be_punctual();
         let (mut next, mut leave_at) = (0, end);
@@ -90,7 +91,7 @@ impl<'a> KernelSide<'a> {
                 self.connect(next, start.since(zero))?;
                 next += 1;
             }
-            self.call_those_due(now, zero);
+            self.call_due(now, zero);
             let coming = self.role.start(next, zero);
             if matches!(self.role, SideRole::Opens { .. }) && coming.is_none() && self.open == 0 {
                 break;
@@ -119,7 +120,7 @@ impl<'a> KernelSide<'a> {
             let socket = match acceptfrom_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
                 Ok((socket, _)) => socket,
                 Err(Errno::AGAIN) => break,
-                // The client has given up meanwhile.
+                // The client has aborted meanwhile.
                 Err(Errno::CONNABORTED | Errno::INTR) => continue,
                 Err(e) => return Err(DriveError::System("accept a connection in a namespace", e.into())),
             };
@@ -141,7 +142,7 @@ impl<'a> KernelSide<'a> {
         Ok(())
     }
 
-    /// Does what connection `n` is ready for.
+    /// Handles an event of connection `n`.
     fn step(&mut self, n: usize, zero: Instant) -> Result<(), DriveError> {
         let Some(conn) = &mut self.conns[n] else { return Ok(()) };
         let before = conn.due();
@@ -149,27 +150,27 @@ impl<'a> KernelSide<'a> {
             let opened = self.seen.opened[n].0;
             self.seen.opened[n].1 = opened.map(|at| self.control.clock.now().since(zero + at));
         }
-        self.note(n, before, zero);
+        self.reschedule(n, before, zero);
         Ok(())
     }
 
-    fn call_those_due(&mut self, now: Instant, zero: Instant) {
+    fn call_due(&mut self, now: Instant, zero: Instant) {
         while let Some(&Reverse((at, n))) = self.due.peek() {
             if at > now {
                 break;
             }
             self.due.pop();
-            // Otherwise it has asked for another time since.
+            // Otherwise its deadline has changed since.
             if let Some(conn) = self.conns[n].as_mut().filter(|c| c.due() == Some(at)) {
                 conn.call(now, now);
-                self.note(n, None, zero);
+                self.reschedule(n, None, zero);
             }
         }
     }
 
-    /// Takes note of when connection `n` is to be called next, if that is not `before`; ends it when it is
-    /// over.
-    fn note(&mut self, n: usize, before: Option<Instant>, zero: Instant) {
+    /// Schedules the deadline of connection `n` if it differs from `before`; finishes the connection when it
+    /// is over.
+    fn reschedule(&mut self, n: usize, before: Option<Instant>, zero: Instant) {
         let Some(conn) = &self.conns[n] else { return };
         if conn.is_over() {
             return self.finish(n, zero);

@@ -1,5 +1,5 @@
-//! A scenario's applications above real connections, of kernels' own sockets or of our engine: the very
-//! policies that run above the simulator's, with the same random numbers.
+//! A scenario's applications over real connections of kernels' sockets or of the engine. They are the same
+//! applications as in the simulator, with the same random numbers.
 
 mod conn;
 mod ends;
@@ -31,34 +31,33 @@ use self::kernel_side::KernelSide;
 use self::side::{SideReport, SideRole};
 use crate::ledger::Ledger;
 use crate::pattern::PayloadPattern;
-use crate::sockets::{RunControl, SocketOptions, join, open_as_many_as_allowed, then_stop};
+use crate::sockets::{RunControl, SocketOptions, join, raise_descriptor_limit, then_stop};
 use crate::{AccessDelays, DriveError, Kernels, Namespace, TcpOption};
 
-/// Connections with an application of the registry at each end. The near end opens them, so that the link
-/// there is the one that its applications' data takes; each server is a host of its own at its own distance.
+/// Connections with an application at each end. The near end opens them, so that their data takes the link to
+/// the far end. Each server is a separate host with its own access delays.
 #[derive(Debug)]
 pub struct Flows {
     /// The connections, in the order of their starts.
     pub conversations: Vec<Conversation>,
-    /// How long they run.
+    /// Duration of the run.
     pub duration: Duration,
-    /// Parameters of the kernels, set before anything opens: `net.ipv4.tcp_recovery` and its like.
+    /// Parameters of the kernels, such as `net.ipv4.tcp_recovery`, set before any connection is opened.
     pub parameters: Vec<(String, String)>,
     /// Options of every kernel's socket.
     pub options: Vec<(TcpOption, i32)>,
-    /// True when a kernel is told after every read to acknowledge at once (TCP_QUICKACK, which does not
-    /// last).
+    /// True to set TCP_QUICKACK after every read, since the kernel clears it.
     pub quick_acks: bool,
 }
 
 const PORT: u16 = 23;
-/// Between the beginning and the first start, so that everything is in place.
+/// Time for set-up before the first start.
 const LEAD: Duration = Duration::from_millis(50);
-/// How often the caller is asked.
-const GLANCE: Time = Time::from_millis(50);
+/// Interval between calls of `go_on`.
+const POLL_INTERVAL: Time = Time::from_millis(50);
 
 impl Flows {
-    /// Counters of the kernels that are reported.
+    /// The reported counters of the kernels.
     pub const COUNTERS: &[&str] = &[
         "RetransSegs",
         "TCPTimeouts",
@@ -76,9 +75,9 @@ impl Flows {
         "DelayedACKs",
     ];
 
-    /// How far each server is from the path, for [`crate::KernelsOptions`].
+    /// The access delays of the servers, for [`crate::KernelsOptions`].
     pub fn access(&self) -> AccessDelays {
-        // The emulator's hosts are at the far end, and it calls them clients; here they are servers.
+        // The emulator's hosts are at the far end and count as clients there; here they are servers.
         let turned = |a: &Access| Access {
             client_up: a.server_up,
             client_down: a.server_down,
@@ -90,7 +89,7 @@ impl Flows {
         Arc::new(delays.collect::<HashMap<_, _>>())
     }
 
-    /// How many hosts the far end has: one for each connection.
+    /// Number of hosts at the far end, one for each connection.
     ///
     /// # Errors
     /// Too many connections.
@@ -99,24 +98,24 @@ impl Flows {
         let fits = u16::try_from(n).ok().filter(|_| n <= most);
         fits.ok_or_else(|| {
             DriveError::Input(format!(
-                "the scenario has {n} flows, each with a host of its own; at most {most} would do here"
+                "the scenario has {n} flows, each with its own host; at most {most} are supported here"
             ))
         })
     }
 
-    /// Runs them between `ends`, which have [`Flows::hosts`]. `go_on` is asked some twenty times a second;
-    /// what has come by then is reported.
+    /// Runs the flows between `ends`, which must have [`Flows::hosts`] hosts. `go_on` is called about twenty
+    /// times a second and can end the run early.
     ///
     /// # Errors
-    /// Too many connections, a parameter or an option that a kernel does not take or that no kernel is there
-    /// for, a kernel that does not tell of acknowledgments, or a system call that failed.
+    /// Too many connections, a parameter or an option that a kernel refuses or that needs a kernel where
+    /// there is none, a kernel without timestamps of acknowledgments, or a system call that failed.
     pub fn run(
         self,
         ends: FlowTestbed,
         go_on: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> Result<FlowsReport, DriveError> {
         self.hosts()?;
-        open_as_many_as_allowed();
+        raise_descriptor_limit();
         self.prepare(&ends)?;
         let control = RunControl::new(ends.clock)?;
         let pattern = Arc::new(PayloadPattern::new());
@@ -140,7 +139,7 @@ impl Flows {
             let accepting = scope.spawn(|| then_stop(&control, server.run(zero, None)));
             let opening = scope.spawn(|| then_stop(&control, client.run(zero, Some(end))));
             while !opening.is_finished() && !control.is_stopped() {
-                std::thread::sleep(GLANCE);
+                std::thread::sleep(POLL_INTERVAL);
                 if go_on().is_break() {
                     control.stop();
                 }
@@ -176,7 +175,7 @@ impl Flows {
         if kernels.is_empty() && !(self.parameters.is_empty() && self.options.is_empty() && !self.quick_acks)
         {
             return Err(DriveError::Input(
-                "parameters of kernels and options of their sockets were given, and both ends are our engine"
+                "parameters of kernels and options of their sockets are given, but both ends are the engine"
                     .into(),
             ));
         }
@@ -185,7 +184,7 @@ impl Flows {
                 namespace.set_sysctl(key, value)?;
             }
         }
-        // What opens at the same time is not to be turned away.
+        // Allow many connections to open at the same time.
         for key in ["net.core.somaxconn", "net.ipv4.tcp_max_syn_backlog"] {
             ends.far.kernel().map_or(Ok(()), |far| far.set_sysctl(key, "16384"))?;
         }
@@ -193,13 +192,13 @@ impl Flows {
     }
 }
 
-/// What is set for kernels' sockets.
+/// Settings of kernels' sockets.
 struct Settings {
     options: Vec<(TcpOption, i32)>,
     quick_acks: bool,
 }
 
-/// One end of all connections.
+/// One end of all connections, ready to run.
 enum Running<'a> {
     Kernel(KernelSide<'a>, &'a Namespace),
     EngineSide(EngineSide<'a>),

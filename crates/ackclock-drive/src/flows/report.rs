@@ -10,26 +10,26 @@ use super::stamping::Stamping;
 use crate::ledger::{Ledger, Response};
 use crate::{EmulatorReport, OptionSeen, TcpCounts};
 
-/// What became of one end of a connection.
+/// The result of one end of a connection.
 #[derive(Clone, Debug)]
 pub struct FlowEnd {
-    /// Bytes that its TCP has taken from the application.
+    /// Bytes written by the application.
     pub written: Bytes,
-    /// Bytes of them whose acknowledgment it has told of.
+    /// Bytes of them reported as acknowledged.
     pub acked: Bytes,
-    /// Bytes that the application has read.
+    /// Bytes read by the application.
     pub read: Bytes,
-    /// The first position of those whose byte is not the one that was written there.
+    /// First stream position at which a wrong byte was read.
     pub wrong: Option<u64>,
-    /// Its transactions, in the order of their ends.
+    /// Its transactions, in the order of completion.
     pub responses: Vec<Response>,
-    /// How it stands at the end of the run.
+    /// Its state at the end of the run.
     pub outcome: Outcome,
     /// Why it failed, in the words of the table of flows.
     pub reason: Option<&'static str>,
-    /// What its kernel counted, where that carries it.
+    /// The kernel's counters, at an end that is a kernel.
     pub counts: Option<TcpCounts>,
-    /// What our engine counted, where that does.
+    /// The engine's counters, at an end that is the engine.
     pub stats: Option<Box<Stats>>,
 }
 
@@ -46,7 +46,7 @@ impl FlowEnd {
         stats: None,
     };
 
-    /// What an application's books say. Times count from `zero`.
+    /// From an application's counters. Times are relative to `zero`.
     pub(super) fn of(ledger: Ledger, zero: Instant) -> Self {
         Self {
             written: ledger.written,
@@ -58,14 +58,14 @@ impl FlowEnd {
     }
 }
 
-/// What became of one connection.
+/// The result of one connection.
 #[derive(Clone, Debug)]
 pub struct FlowReport {
-    /// The workload that it belongs to.
+    /// Its workload.
     pub group: Arc<str>,
-    /// When it was opened, from the run's beginning; `None` when the run was over before.
+    /// When it was opened, since the start of the run; `None` when the run ended before.
     pub opened: Option<Duration>,
-    /// From opening until the client's TCP had the server's answer.
+    /// Time from opening until it was established at the client.
     pub established: Option<Duration>,
     /// The client's end.
     pub client: FlowEnd,
@@ -73,22 +73,22 @@ pub struct FlowReport {
     pub server: FlowEnd,
 }
 
-/// What a run found.
+/// Results of a run of flows.
 #[derive(Debug)]
 pub struct FlowsReport {
     /// The connections.
     pub flows: Vec<FlowReport>,
-    /// The options of the clients' sockets, where they have any.
+    /// Options set on the clients' sockets.
     pub client_options: Vec<OptionSeen>,
-    /// The options of the connections that were accepted, where they have any.
+    /// Options set on the accepted connections.
     pub server_options: Vec<OptionSeen>,
-    /// How the clients learned of acknowledgments from their kernel.
+    /// Quality of the clients' timestamps of acknowledgments.
     pub stamping: Stamping,
-    /// Of [`crate::Flows::COUNTERS`]: what the clients' kernel and the servers' counted, where they are kernels and
-    /// have it.
+    /// The counters [`crate::Flows::COUNTERS`] of the clients' and the servers' kernel; `None` for an end
+    /// that is the engine, or a kernel without that counter.
     pub counters: Vec<(&'static str, Option<u64>, Option<u64>)>,
-    /// The path at the end.
+    /// Counters of the path at the end.
     pub path: EmulatorReport,
-    /// How long it took.
+    /// Duration of the run.
     pub lasted: Duration,
 }

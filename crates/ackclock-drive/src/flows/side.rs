@@ -1,4 +1,4 @@
-//! What the two kinds of ends of a run have in common.
+//! Role and results of one end of a run.
 
 use std::net::SocketAddr;
 
@@ -10,16 +10,16 @@ use crate::OptionSeen;
 use crate::linux::wait::Waker;
 use crate::sockets::RunControl;
 
-/// Which end it is.
+/// The role of one end.
 pub(super) enum SideRole {
-    /// Opens connection n to host n at that time, from the run's beginning.
+    /// Opens connection n to host n at its start, relative to the start of the run.
     Opens { from: SocketAddr, port: u16, starts: Vec<Instant> },
-    /// Accepts them.
+    /// Accepts all connections.
     Accepts { at: SocketAddr },
 }
 
 impl SideRole {
-    /// When connection `n` is to be opened here.
+    /// When this end opens connection `n`; `None` for an end that accepts.
     pub(super) fn start(&self, n: usize, zero: Instant) -> Option<Instant> {
         match self {
             Self::Opens { starts, .. } => starts.get(n).map(|at| zero + at.since(Instant::ZERO)),
@@ -35,18 +35,17 @@ impl SideRole {
     }
 }
 
-/// What a side saw.
+/// The results of one end.
 pub(super) struct SideReport {
     pub(super) ends: Vec<FlowEnd>,
-    /// When each connection was opened, from the run's beginning, and how long it took until it was
-    /// established.
+    /// When each connection was opened, since the start of the run, and the time until it was established.
     pub(super) opened: Vec<(Option<Duration>, Option<Duration>)>,
     pub(super) options: Vec<OptionSeen>,
     pub(super) stamping: Stamping,
 }
 
 impl SideReport {
-    /// Before any of `n` connections is opened.
+    /// The results before any of `n` connections is opened.
     pub(super) fn unopened(n: usize) -> Self {
         Self {
             ends: vec![FlowEnd::UNOPENED; n],
@@ -57,5 +56,5 @@ impl SideReport {
     }
 }
 
-/// How long the other end may take to end once this one has.
+/// Time limit for an end that accepts to finish after the other end has.
 pub(super) const PATIENCE: Duration = Duration::from_millis(500);

@@ -1,4 +1,4 @@
-//! How applications come above connections of the table, and how they leave.
+//! Starts applications on connections, and collects their results.
 
 use std::net::SocketAddr;
 
@@ -11,8 +11,8 @@ use super::run::HostShared;
 use crate::Port;
 
 impl Core {
-    /// The application above a connection is over: its connection goes on without it, as one that its program
-    /// has let go of.
+    /// Detaches an application that is over. Its connection continues without it, like one released by a
+    /// program.
     pub(super) fn detach_app(&mut self, entry: &mut ConnEntry) {
         if let Some(running) = entry.app.take_if(|s| s.is_over(&entry.connection)) {
             self.app_reports.push(running.report(&entry.connection));
@@ -35,7 +35,7 @@ impl Core {
 }
 
 impl HostShared {
-    /// Opens a connection to `to` with an application above it. False without an address of that family or a
+    /// Opens a connection to `to` and runs an application on it. False without an address of that family or a
     /// free port.
     pub(super) fn launch(&self, to: SocketAddr, app: HostedApp) -> bool {
         let mut core = self.lock();
@@ -45,17 +45,17 @@ impl HostShared {
         opened
     }
 
-    /// Puts an application above each connection to `port`, on every address.
+    /// Listens at `port` on every address and runs an application on each connection.
     pub(super) fn serve(&self, port: u16, backlog: usize, service: AppFactory) {
         self.lock().listeners.insert(port, Listening::new(backlog, Some(service)));
     }
 
-    /// How many applications are above connections and not over.
+    /// Number of running applications.
     pub(super) fn running_apps(&self) -> usize {
         self.lock().apps
     }
 
-    /// What became of all that were ever there; those that are not over are reports as they stand.
+    /// The results of all applications; those still running are stopped.
     pub(super) fn collect_reports(&self) -> Vec<AppReport> {
         let mut core = self.lock();
         let reports = core.collect_reports(self.clock.now(), &self.port);

@@ -1,5 +1,5 @@
-//! Applications of the registry above a host's connections. They are called on the host's own thread as soon
-//! as something has happened that they wait for, as in the simulator.
+//! Applications on a host's connections. They are called on the host's thread as soon as an event occurs for
+//! which they wait, as in the simulator.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use ackclock_units::{Bytes, Instant, Rng};
 
 use crate::ledger::Ledger;
 
-/// An application that is to be above a connection, and the connection's stack.
+/// An application to run on a connection, and the connection's stack.
 pub(crate) struct HostedApp {
-    /// By which its owner knows it.
+    /// Its number, chosen by the owner.
     pub(crate) number: usize,
     pub(crate) config: Arc<Config>,
     pub(crate) policies: Policies,
@@ -19,15 +19,16 @@ pub(crate) struct HostedApp {
     pub(crate) rng: Rng,
 }
 
-/// Which app is above a connection that is accepted at this address, if one is.
+/// Returns the application for a connection accepted at this address, if any.
 pub(crate) type AppFactory = Box<dyn FnMut(SocketAddr) -> Option<HostedApp> + Send>;
 
-/// What became of a app.
+/// The result of an application.
 pub(crate) struct AppReport {
     pub(crate) number: usize,
     pub(crate) ledger: Ledger,
-    /// When its connection was opened, and when it was established.
+    /// When its connection was opened.
     pub(crate) opened: Instant,
+    /// When its connection was established.
     pub(crate) established: Option<Instant>,
     /// It is done and the peer has closed.
     pub(crate) finished: bool,
@@ -35,7 +36,7 @@ pub(crate) struct AppReport {
     pub(crate) stats: Stats,
 }
 
-/// An application above a connection of the table.
+/// A running application.
 pub(super) struct RunningApp {
     number: usize,
     user: User<Ledger>,
@@ -45,10 +46,10 @@ pub(super) struct RunningApp {
     failed: Option<AbortReason>,
 }
 
-/// What a connection has told.
+/// Summary of a connection's events.
 #[derive(Default)]
 pub(super) struct EventSummary {
-    /// Anything at all.
+    /// True when there was any event.
     pub(super) any: bool,
     pub(super) established: bool,
     pub(super) aborted: Option<AbortReason>,
@@ -70,8 +71,7 @@ impl RunningApp {
         Self { number, user, rng, opened: now, established: None, failed: None }
     }
 
-    /// Lets the application do what there is to do. True when it was called: then there may be more, and more
-    /// to send.
+    /// Runs the application. Returns true when it was called; there may then be more to do and to send.
     pub(super) fn run(
         &mut self,
         connection: &mut Connection,
@@ -86,13 +86,13 @@ impl RunningApp {
         }
         self.failed = self.failed.or(summary.aborted);
         if self.user.is_done() && connection.readable() > 0 {
-            // Whoever has closed still waits for the peer to do so.
+            // After closing, keep reading until the peer closes.
             self.user.books.read(connection, now, Bytes::MAX);
         }
         called
     }
 
-    /// When the application is to be called, whatever happens.
+    /// The application's deadline.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.user.deadline().filter(|at| *at < Instant::FAR_FUTURE)
     }
@@ -101,7 +101,7 @@ impl RunningApp {
         self.user.is_done() && connection.at_end()
     }
 
-    /// True when nothing more is to come.
+    /// True when it has failed or finished.
     pub(super) fn is_over(&self, connection: &Connection) -> bool {
         self.failed.is_some() || self.is_finished(connection)
     }

@@ -1,4 +1,4 @@
-//! The table of connections: where packets find theirs, and what follows from each.
+//! The table of connections: look-up, timers, and the steps after each operation on a connection.
 
 use std::cmp::Reverse;
 use std::collections::hash_map::RandomState;
@@ -20,65 +20,65 @@ use super::orphan_table::{Orphan, OrphanTable};
 use super::ports::{PORTS, Ports};
 use crate::Port;
 
-/// Everything that the host's lock protects.
+/// The state protected by the host's lock.
 pub(super) struct Core {
     pub(super) options: HostOptions,
     pub(super) own: HashSet<IpAddr>,
-    /// By IP version; for connections that are accepted, the second pair.
+    /// By IP version; in each pair the first for connections that are opened, the second for those accepted.
     pub(super) configs: [[Arc<Config>; 2]; 2],
     pub(super) by_pair: HashMap<(SocketAddr, SocketAddr), u32>,
     pub(super) entries: Vec<Option<ConnEntry>>,
     free: Vec<u32>,
-    /// Deadlines with the connection that each belongs to. A connection has at most one that counts
-    /// ([`ConnEntry::armed`]); it may fire early, never late.
+    /// Deadlines with their connections. A connection has at most one valid deadline ([`ConnEntry::armed`]),
+    /// which may fire early but never late.
     timers: BinaryHeap<Reverse<(Instant, u32)>>,
     pub(super) listeners: BTreeMap<u16, Listening>,
-    /// Applications above connections, and what became of those that are over.
+    /// Number of running applications, and reports of those that are over.
     pub(super) apps: usize,
     pub(super) app_reports: Vec<AppReport>,
     ports: Ports,
-    /// Answers to segments without a connection.
+    /// Rate limit of resets to segments without a connection.
     pub(super) resets: RateLimit,
     /// Connections that no program holds.
     pub(super) orphans: OrphanTable,
-    /// Memory of all connections' buffers.
+    /// Memory of all connections' buffers, bytes.
     pub(super) held_bytes: Bytes,
     made: u64,
     pub(super) keys: RandomState,
     pub(super) scratch: Vec<u8>,
-    /// Until when the host's thread sleeps; in the past while it is awake.
+    /// When the host's thread will wake up; in the past while it is awake.
     pub(super) sleeps_until: Instant,
-    /// Why nothing happens any more, once that is so.
+    /// Why the host has ended, if it has.
     pub(super) ended: Option<HostEnd>,
     pub(super) counters: HostCounters,
 }
 
-/// A connection and those who care about it.
+/// A connection with its users.
 pub(super) struct ConnEntry {
     pub(super) connection: Connection,
     pub(super) local: SocketAddr,
     pub(super) peer: SocketAddr,
-    /// Notified when anything changes that a waiting program may want to know.
+    /// Notified when anything changes for which a program may wait.
     pub(super) changed: Arc<Condvar>,
-    /// Threads that wait for it.
+    /// Number of threads that wait for it.
     pub(super) waiting: u32,
-    /// Why it ended, when it did not end in order.
+    /// Why it was aborted, if it was.
     pub(super) outcome: Option<AbortReason>,
     /// Its listener, until it is accepted.
     pub(super) listener: Option<u16>,
     pub(super) established: bool,
-    /// A program holds it, or an application above it.
+    /// A program holds it, or an application runs on it.
     pub(super) held: bool,
     /// The application.
     pub(super) app: Option<Box<RunningApp>>,
-    /// Since nobody holds it.
+    /// Set while no program holds it.
     pub(super) orphan: Option<Orphan>,
-    /// Memory of its buffers, as it is counted.
+    /// Memory of its buffers as counted in [`Core::held_bytes`].
     pub(super) held_bytes: Bytes,
     armed: Option<Instant>,
 }
 
-/// What becomes of a connection after an operation.
+/// Whether a connection stays in the table after an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Retention {
     Stays,
@@ -86,8 +86,8 @@ pub(super) enum Retention {
 }
 
 impl ConnEntry {
-    /// Resets the connection where there is data for a program that no longer reads: the peer has to know
-    /// (RFC 9293 §3.10.4, RFC 2525 §2.17).
+    /// Resets the connection when there is data that no program will read, so that the peer learns of it (RFC
+    /// 9293 §3.10.4, RFC 2525 §2.17).
     fn abort_unread(&mut self, now: Instant) -> bool {
         let unread = !self.held && self.listener.is_none() && self.connection.readable() > 0;
         if unread {
@@ -140,13 +140,13 @@ impl Core {
         self.by_pair.len()
     }
 
-    /// A connection that a program holds, which therefore exists.
+    /// The entry of a connection that a program holds, which therefore exists.
     pub(super) fn entry(&mut self, id: u32) -> &mut ConnEntry {
         self.entries[id as usize].as_mut().expect("a held connection stays in the table")
     }
 
-    /// Opens a connection to `to`, with an application above it if wanted, and sends its SYN; `None` without
-    /// an address of that family or a free port.
+    /// Opens a connection to `to`, optionally with an application, and sends its SYN; `None` without an
+    /// address of that family or a free port.
     pub(super) fn connect(
         &mut self,
         now: Instant,
@@ -222,8 +222,8 @@ impl Core {
         id
     }
 
-    /// Does something with a connection, and brings to an end what that has begun: sends, arms its timer,
-    /// tells those who wait, and removes it when it is done.
+    /// Runs `action` on a connection and completes it: sends segments, arms the timer, notifies waiting
+    /// threads, and removes the connection when it is closed.
     pub(super) fn operate(
         &mut self,
         now: Instant,
@@ -244,7 +244,7 @@ impl Core {
             Ok(Retention::Gone) => self.forget(id, &entry),
             Ok(Retention::Stays) => self.entries[id as usize] = Some(entry),
             Err(panic) => {
-                // Whoever holds it still finds it there.
+                // Its holder still needs the entry.
                 self.entries[id as usize] = Some(entry);
                 return self.fail(now, port, HostEnd::panicked(pair, &*panic));
             }
@@ -256,7 +256,7 @@ impl Core {
         self.operate(now, port, id, |_| ());
     }
 
-    /// A connection that was taken out of the table does not come back.
+    /// Releases what a connection removed from the table had.
     pub(super) fn forget(&mut self, id: u32, entry: &ConnEntry) {
         self.held_bytes -= entry.held_bytes;
         self.orphans.remove(entry.orphan);
@@ -264,7 +264,7 @@ impl Core {
     }
 
     fn complete(&mut self, now: Instant, port: &Port, id: u32, entry: &mut ConnEntry) -> Retention {
-        // Before anything is sent: data that nobody will read is not acknowledged.
+        // Before anything is sent, since data that no program will read must not be acknowledged.
         entry.abort_unread(now);
         let summary = self.pump(now, port, entry);
         entry.outcome = entry.outcome.or(summary.aborted);
@@ -309,8 +309,7 @@ impl Core {
         Retention::Stays
     }
 
-    /// Sends what there is to send, and learns what there is to tell; with an application above, until
-    /// neither has anything more.
+    /// Sends segments and collects events; with an application, repeats until neither has anything to do.
     fn pump(&mut self, now: Instant, port: &Port, entry: &mut ConnEntry) -> EventSummary {
         let mut summary = EventSummary::default();
         let Some(mut app) = entry.app.take() else {
@@ -320,8 +319,8 @@ impl Core {
             }
             return summary;
         };
-        // The application first, as in the simulator: what it writes because of a segment leaves with the
-        // answer to that.
+        // The application runs first, as in the simulator, so that data it writes in response to a segment is
+        // sent with the acknowledgment.
         let mut first = true;
         while app.run(&mut entry.connection, now, first, &mut summary) || first {
             first = false;
@@ -331,7 +330,7 @@ impl Core {
         summary
     }
 
-    /// A program lets go of a connection: closes it, or resets it when data was left unread.
+    /// Releases a connection that a program held: closes it, or resets it when unread data is left.
     pub(super) fn release(&mut self, now: Instant, port: &Port, id: u32) {
         self.operate(now, port, id, |entry| {
             entry.held = false;
@@ -341,7 +340,7 @@ impl Core {
         });
     }
 
-    /// Acts on every deadline that has come.
+    /// Handles all expired deadlines.
     pub(super) fn expire(&mut self, now: Instant, port: &Port) {
         while let Some(&Reverse((at, id))) = self.timers.peek() {
             if at > now {
@@ -350,7 +349,7 @@ impl Core {
             self.timers.pop();
             let Some(entry) = &mut self.entries[id as usize] else { continue };
             if entry.armed != Some(at) {
-                // An earlier deadline took its place, or the connection is another one now.
+                // Stale: an earlier deadline replaced it, or the entry has a new connection.
                 continue;
             }
             entry.armed = None;
@@ -373,7 +372,7 @@ impl Core {
     }
 }
 
-/// The options as packets of this size allow them.
+/// The configuration with the segment size that the MTU allows.
 fn fitted(config: &Config, options: &HostOptions, ipv6: bool) -> Arc<Config> {
     let version = usize::from(ipv6);
     let mss = config.mss.min(u32::from(options.mtu) - HEADERS[version]);

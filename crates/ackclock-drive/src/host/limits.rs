@@ -1,17 +1,17 @@
-//! How often something may happen.
+//! A rate limit.
 
 use ackclock_units::{Duration, Instant};
 
-/// So many per second, and as many at once after a silence: the generic cell rate algorithm.
+/// A number of events per second, with a burst of as many after a silence: the generic cell rate algorithm.
 #[derive(Debug)]
 pub(super) struct RateLimit {
-    /// Between two; `None` when there are none at all.
+    /// Interval between events; `None` to allow none.
     interval: Option<Duration>,
-    /// When all that has happened would have been due.
+    /// Theoretical arrival time of the next event.
     due: Instant,
 }
 
-/// What may be made up for after a silence.
+/// Size of a burst, as a time.
 const BURST: Duration = Duration::from_secs(1);
 
 impl RateLimit {
@@ -22,7 +22,7 @@ impl RateLimit {
         }
     }
 
-    /// True when one more may happen now; it counts.
+    /// Returns whether another event is allowed now, and counts it if so.
     pub(super) fn allows(&mut self, now: Instant) -> bool {
         let Some(interval) = self.interval else { return false };
         let due = self.due.max(now) + interval;
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_holds_so_many() {
+    fn events_per_second_are_limited() {
         let mut rate = RateLimit::per_second(100);
         let mut at = Instant::from_nanos(5_000_000_000);
         let mut many = |at| (0..1000).filter(|_| rate.allows(at)).count();

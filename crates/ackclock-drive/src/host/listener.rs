@@ -6,7 +6,7 @@ use super::backlog::Listening;
 use super::run::HostShared;
 use super::stream::Stream;
 
-/// A port at which connections are waited for. Dropping it resets those that were not accepted.
+/// A listening port. Dropping it resets connections that were not accepted.
 pub struct Listener {
     shared: Arc<HostShared>,
     port: u16,
@@ -38,10 +38,10 @@ impl Listener {
         self.port
     }
 
-    /// OrphanWait for the next connection.
+    /// Waits for the next connection.
     ///
     /// # Errors
-    /// `ConnectionAborted` when the host ends; it says why.
+    /// `ConnectionAborted` with the reason, when the host ends.
     pub fn accept(&self) -> io::Result<Stream> {
         let mut core = self.shared.lock();
         loop {

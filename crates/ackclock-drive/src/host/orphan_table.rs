@@ -1,10 +1,10 @@
-//! Connections that no program holds any more, in the order in which they began to wait.
+//! Orphans: connections that no program holds any more, in the order in which they began to wait.
 
 use std::collections::BTreeMap;
 
 use ackclock_units::{Bytes, Instant};
 
-/// What a connection that nobody holds waits for.
+/// What an orphan waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum OrphanWait {
     /// The peer's FIN.
@@ -15,20 +15,20 @@ pub(super) enum OrphanWait {
     Acks,
 }
 
-/// Since a connection is alone.
+/// The state of an orphan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Orphan {
     pub(super) waits: OrphanWait,
-    /// Its place in the order of those that wait alike.
+    /// Its rank among orphans that wait for the same.
     pub(super) number: u64,
-    /// When it is given up.
+    /// When it is aborted.
     pub(super) until: Instant,
-    /// What was acknowledged when that was decided.
+    /// Bytes acknowledged when `until` was set.
     pub(super) acked: Bytes,
 }
 
 impl Orphan {
-    /// When it is given up, if TIME-WAIT does not see to it.
+    /// When it is aborted; `None` in TIME-WAIT, which has its own timer.
     pub(super) fn deadline(self) -> Option<Instant> {
         (self.waits != OrphanWait::Time).then_some(self.until)
     }
@@ -38,7 +38,7 @@ impl Orphan {
     }
 }
 
-/// All of them, in the order in which they began to wait.
+/// All orphans, in the order in which they began to wait.
 #[derive(Debug, Default)]
 pub(super) struct OrphanTable {
     pub(super) next: u64,

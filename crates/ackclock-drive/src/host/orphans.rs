@@ -1,5 +1,5 @@
-//! How long connections last that no program holds any more, and how many there may be. A peer that never
-//! closes, or never acknowledges, would otherwise keep them for ever.
+//! Limits of the number and the age of connections that no program holds. Otherwise a peer that never closes,
+//! or never acknowledges, would keep them for ever.
 
 use ackclock_engine::State;
 use ackclock_units::Instant;
@@ -9,20 +9,20 @@ use super::orphan_table::{Orphan, OrphanWait};
 use crate::Port;
 
 impl ConnEntry {
-    /// True when it has been alone for too long.
+    /// True when it has been an orphan for too long.
     pub(super) fn is_overdue(&self, now: Instant) -> bool {
         self.orphan.is_some_and(|a| a.is_over(now))
     }
 
-    /// The same, when it waits for the peer's FIN only. It goes without a word then, as with kernels: a reset
-    /// could take data from the peer that it has not read yet (see docs/departures.md).
+    /// True when it is overdue in FIN-WAIT-2. It is then removed without a reset, as with kernels: a reset
+    /// could destroy data that the peer has not read yet (see docs/departures.md).
     pub(super) fn is_given_up(&self, now: Instant) -> bool {
         self.connection.state() == State::FinWait2 && self.is_overdue(now)
     }
 }
 
 impl Core {
-    /// Keeps count of a connection that nobody holds.
+    /// Updates the orphan state of a connection that no program holds.
     pub(super) fn track_orphan(&mut self, now: Instant, id: u32, entry: &mut ConnEntry) {
         if entry.held || entry.listener.is_some() {
             return;
@@ -48,7 +48,7 @@ impl Core {
         }
     }
 
-    /// Ends those that have been alone longest while there are too many, or while buffers hold too much.
+    /// Aborts the oldest orphans while there are too many, or while buffers exceed their limit.
     pub(super) fn keep_limits(&mut self, now: Instant, port: &Port) {
         let limits = self.options.limits;
         while self.orphans.waiting.len() > limits.orphans

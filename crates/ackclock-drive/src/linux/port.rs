@@ -1,4 +1,4 @@
-//! Where IP packets come from and go to.
+//! Ports: sources and sinks of IP packets.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,8 +11,8 @@ use super::capture::{Capture, Tap};
 use super::{Offload, Tun};
 use crate::DriveError;
 
-/// Where IP packets come from and go to: a TUN device, or one of a pair of sockets inside the process.
-/// Reading and writing never wait.
+/// A source and sink of IP packets: a TUN device, or one of a pair of sockets inside the process. Reads and
+/// writes never block.
 #[derive(Debug)]
 pub struct Port {
     kind: PortKind,
@@ -21,18 +21,17 @@ pub struct Port {
 
 #[derive(Debug)]
 enum PortKind {
-    /// A TUN device, behind which is a kernel.
+    /// A TUN device of a kernel.
     Tun(Tun),
     /// One end of [`Port::pair`].
     Socket(OwnedFd),
 }
 
-/// Room for packets between two ports of a pair, bytes asked for. The kernel gives less to those without
-/// CAP_NET_ADMIN.
-const ROOM: usize = 16 << 20;
+/// Requested buffer between two ports of a pair, bytes. The kernel grants less without CAP_NET_ADMIN.
+const BUFFER: usize = 16 << 20;
 
 impl Port {
-    /// Two ports: what one sends the other receives, packet by packet.
+    /// Two connected ports: each receives the packets that the other sends.
     pub fn pair() -> Result<(Self, Self), DriveError> {
         let make = || -> rustix::io::Result<_> {
             let (a, b) = socketpair(
@@ -42,16 +41,16 @@ impl Port {
                 None,
             )?;
             for socket in [&a, &b] {
-                if sockopt::set_socket_send_buffer_size_force(socket, ROOM).is_err() {
-                    sockopt::set_socket_send_buffer_size(socket, ROOM)?;
+                if sockopt::set_socket_send_buffer_size_force(socket, BUFFER).is_err() {
+                    sockopt::set_socket_send_buffer_size(socket, BUFFER)?;
                 }
             }
             Ok((Self { kind: PortKind::Socket(a), tap: None }, Self { kind: PortKind::Socket(b), tap: None }))
         };
-        make().map_err(|e| DriveError::System("make a pair of sockets", e.into()))
+        make().map_err(|e| DriveError::System("create a pair of sockets", e.into()))
     }
 
-    /// Records what passes it from now on, under a name of its own.
+    /// Records its packets from now on, as an interface named `name`.
     ///
     /// # Errors
     /// Those of the file.
@@ -65,25 +64,26 @@ impl Port {
         matches!(&self.kind, PortKind::Tun(tun) if tun.offload())
     }
 
-    /// The packet without what a device with offload says of it.
+    /// The packet without the header of a device with offload.
     fn bare<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
         if self.offload() { bytes.get(Offload::LEN..).unwrap_or_default() } else { bytes }
     }
 
-    /// Takes the next packet; `WouldBlock` when there is none.
+    /// Receives the next packet; `WouldBlock` when there is none.
     pub fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = match &self.kind {
             PortKind::Tun(tun) => tun.recv(buffer)?,
             PortKind::Socket(fd) => recv(fd, &mut *buffer, RecvFlags::empty())?.0,
         };
-        // Nothing at all means that the far end is gone.
+        // An empty read means that the far end is closed.
         if let Some(tap) = self.tap.as_ref().filter(|_| n > 0) {
             tap.record(self.bare(&buffer[..n.min(buffer.len())]));
         }
         Ok(n)
     }
 
-    /// Sends a packet. An error means that it was not taken: the far end's queue is full, or the device down.
+    /// Sends a packet. An error means that it was dropped: the far end's queue is full, or the device is
+    /// down.
     pub fn send(&self, packet: &[u8]) -> io::Result<()> {
         if let Some(tap) = &self.tap {
             tap.record(self.bare(packet));

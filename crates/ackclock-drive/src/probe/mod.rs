@@ -1,13 +1,12 @@
-//! TReno (M-U3): bulk-transfer capacity of a path, measured from its near end alone.
+//! TReno (M-U3): bulk-transfer capacity of a path, measured from its near end only.
 //!
-//! Two connections of the engine, a sender and a receiver, both live here. Each data segment that the sender
-//! emits goes out as one probe that somebody at the far end answers: an ICMP echo, or a UDP datagram whose
-//! time to live ends on the way. When the answer is back the segment is handed to the receiver, and the
-//! receiver's acknowledgments go to the sender at once. All that decides what is sent when is the engine's;
-//! nothing here knows a rule of TCP.
+//! Both connections of the engine, sender and receiver, are at the near end. Each data segment of the sender
+//! goes out as a probe with a reply: an ICMP echo, or a UDP datagram whose time to live expires on the path.
+//! When the reply arrives, the segment is passed to the receiver, whose acknowledgments go to the sender at
+//! once. The engine decides what is sent and when; this module has no rules of TCP.
 //!
-//! `session::Session` is the whole run without clock and sockets; [`simulate_probe`] drives it over the
-//! simulator's links, [`run_probe`] over real ones.
+//! `session::Session` is a run without clock and sockets; [`simulate_probe`] drives it over the simulator's
+//! links, [`run_probe`] over a real path.
 
 mod background;
 mod limit;

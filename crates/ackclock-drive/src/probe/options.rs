@@ -5,39 +5,40 @@ use ackclock_units::{Bytes, Duration, Rate};
 
 use crate::PolicyFactory;
 
-/// Payload of a background probe: what `ping` sends.
+/// Payload of a background probe, as of `ping`.
 pub(super) const PING_PAYLOAD: u32 = 56;
-/// Segments that may be on their way at most, whatever the window; the numbers of probes stay apart for
-/// several times as many.
+/// Largest number of segments in flight, whatever the window. The table of probes holds several times as
+/// many.
 const MOST_SEGMENTS: u64 = 16_384;
-/// And bytes.
+/// Largest number of bytes in flight.
 const MOST_BYTES: Bytes = 16 << 20;
 
-/// What a probe is, and who answers it.
+/// The kind of probes and of replies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProbeMethod {
-    /// An ICMP echo: the host sends all of it back.
+    /// An ICMP echo, which the host returns.
     Icmp,
-    /// A UDP datagram with this time to live, to a port of the host to which nobody listens: the router where
-    /// its life ends, or the host, answers with an ICMP error.
+    /// A UDP datagram to an unused port of the host. The router at which its time to live expires, or the
+    /// host, replies with an ICMP error.
     Udp {
-        /// Hops that it may go.
+        /// Time to live, hops.
         ttl: u8,
     },
 }
 
-/// What a probe run does.
+/// Options of a probe run.
 #[derive(Clone)]
 pub struct ProbeOptions {
     /// Payload of a probe, bytes: the segment size.
     pub mss: u32,
-    /// Never more than this, headers included.
+    /// Largest rate, headers included.
     pub max_rate: Rate,
-    /// How long the test lasts.
+    /// Duration of the test.
     pub duration: Duration,
-    /// Leave out at least so much of its beginning; the initial slow start is left out in any case.
+    /// Time at the start of the test that the results leave out; the initial slow start is always left out.
     pub warmup: Duration,
-    /// Background probes before the test, and as many after it; they go on while it runs. 0 for none.
+    /// Number of background probes before the test, and again after it; they also run during the test. 0 for
+    /// none.
     pub background: u64,
     /// Time between background probes.
     pub interval: Duration,
@@ -48,7 +49,7 @@ pub struct ProbeOptions {
 }
 
 impl ProbeOptions {
-    /// A test of 60 s with 200 background probes on each side (M-U3, M-U5), within 100 Mbit/s.
+    /// A test of 60 s at up to 100 Mbit/s, with 200 background probes before and after it (M-U3, M-U5).
     pub fn new(config: Config, policies: PolicyFactory) -> Self {
         Self {
             mss: 1460,
@@ -62,7 +63,7 @@ impl ProbeOptions {
         }
     }
 
-    /// The receiver's window never limits; it bounds what is remembered.
+    /// The connections' configuration: the receiver's window is the limit of data in flight.
     pub(super) fn engine_config(&self) -> Config {
         let most = MOST_BYTES.min(MOST_SEGMENTS * u64::from(self.mss));
         Config { mss: self.mss, rcv_buf: most, snd_buf: 2 * most, ..self.config.clone() }

@@ -1,4 +1,4 @@
-//! Probes that were sent, by number: what each carries, and what became of it.
+//! Table of sent probes by number: what each carries, and its reply.
 
 use std::collections::VecDeque;
 
@@ -9,29 +9,29 @@ use ackclock_units::{Duration, Instant};
 pub(super) struct Sent<T> {
     pub at: Instant,
     pub content: T,
-    /// Its round trip, once it came back.
+    /// Its round-trip time, once its reply has arrived.
     pub rtt: Option<Duration>,
 }
 
-/// The probes sent last. Numbers are given one after the other; older ones are forgotten, answered or not.
+/// The probes sent last, with consecutive numbers. Older ones are forgotten, with or without a reply.
 #[derive(Debug)]
 pub(super) struct ProbeTable<T> {
     sent: VecDeque<Sent<T>>,
     first: u64,
 }
 
-/// What the number of a reply says.
+/// The probe of a reply.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ReplyMatch<T> {
-    /// Its probe comes back for the first time.
+    /// The first reply to this probe.
     First(Sent<T>),
-    /// It was back already.
+    /// A further reply to a probe.
     Again,
-    /// No such probe, or one that is forgotten.
+    /// No such probe was sent, or it is forgotten.
     Unknown,
 }
 
-/// Probes remembered: several windows of the largest size that [`super::ProbeOptions`] allows.
+/// Number of probes in the table: several times the largest window that [`super::ProbeOptions`] allows.
 pub(super) const MEMORY: usize = 65_536;
 
 impl<T: Copy> ProbeTable<T> {
@@ -39,7 +39,7 @@ impl<T: Copy> ProbeTable<T> {
         Self { sent: VecDeque::new(), first: 0 }
     }
 
-    /// Enters a probe; its number.
+    /// Adds a probe and returns its number.
     pub fn send(&mut self, at: Instant, content: T) -> u64 {
         if self.sent.len() == MEMORY {
             self.sent.pop_front();
@@ -54,7 +54,7 @@ impl<T: Copy> ProbeTable<T> {
         self.first + self.sent.len() as u64
     }
 
-    /// A reply to probe `number` came at `at`.
+    /// Handles a reply to probe `number` at `at`.
     pub fn on_reply(&mut self, at: Instant, number: u64) -> ReplyMatch<T> {
         let place = number.checked_sub(self.first).and_then(|n| usize::try_from(n).ok());
         match place.and_then(|n| self.sent.get_mut(n)) {
@@ -67,7 +67,7 @@ impl<T: Copy> ProbeTable<T> {
         }
     }
 
-    /// Those remembered, from number `from` on.
+    /// The probes in the table from number `from` on.
     pub fn since(&self, from: u64) -> impl Iterator<Item = &Sent<T>> {
         self.sent.iter().skip(from.saturating_sub(self.first).min(MEMORY as u64) as usize)
     }
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_probe_comes_back_once() {
+    fn only_the_first_reply_to_a_probe_counts() {
         let mut table = ProbeTable::new();
         assert_eq!([(); 3].map(|()| table.send(Instant::from_nanos(10), 'x')), [0, 1, 2]);
         let at = Instant::from_nanos(25);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_and_what_is_forgotten_is_unknown() {
+    fn the_table_is_bounded_and_forgotten_probes_are_unknown() {
         let mut table = ProbeTable::new();
         for _ in 0..MEMORY + 10 {
             table.send(Instant::ZERO, ());

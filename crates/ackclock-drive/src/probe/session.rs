@@ -1,4 +1,4 @@
-//! A whole probe run as a state machine without clock or sockets: background probes, the test, the look for a
+//! A probe run as a state machine without clock or sockets: background probes, the test, the check for a
 //! limit on replies, background probes again.
 
 use ackclock_engine::Stats;
@@ -13,7 +13,7 @@ use super::probe_table::{ProbeTable, ReplyMatch};
 use super::report::{Measured, ProbePhase, ProbeProgress, ProbeReport, Replies};
 use super::treno::Treno;
 
-/// What a probe stands for.
+/// What a probe carries.
 #[derive(Clone, Copy, Debug)]
 enum ProbeContent {
     Segment(Segment),
@@ -23,23 +23,23 @@ enum ProbeContent {
 /// A probe to send now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct OutgoingProbe {
-    /// Its number, by which its reply is known.
+    /// Its number, which its reply contains.
     pub number: u64,
     /// Payload, bytes.
     pub payload: u32,
 }
 
-/// Probes of the test and what came back.
+/// Counters of the test's probes.
 #[derive(Clone, Debug, Default)]
 struct ProbeCounts {
-    /// The first of them.
+    /// Number of the first probe.
     from: u64,
     sent: u64,
     answered: u64,
     rtt: Distribution,
 }
 
-/// From where on the numbers count.
+/// The counters at a point in time, from which results count.
 #[derive(Debug)]
 struct Snapshot {
     at: Instant,
@@ -48,7 +48,7 @@ struct Snapshot {
     tally: ProbeCounts,
 }
 
-/// The look for a limit on replies, at half the rate.
+/// The check for a limit on replies, at half the rate.
 #[derive(Debug)]
 struct Check {
     suspicion: Suspicion,
@@ -65,11 +65,12 @@ pub(super) struct Session {
     replies: Replies,
     phase: ProbePhase,
     phase_began: Instant,
-    /// What is on its way is waited for until then, in phases that wait.
+    /// Until when outstanding replies are waited for, in phases that wait.
     waits_until: Option<Instant>,
     longest_rtt: Duration,
-    /// The test from its first probe on, and from the end of the initial slow start on.
+    /// The counters at the start of the test.
     whole: Option<Snapshot>,
+    /// The counters at the end of the initial slow start.
     steady: Option<Snapshot>,
     /// When the test ended, and its counters then.
     ended: Option<(Instant, Stats, Duration)>,
@@ -77,17 +78,17 @@ pub(super) struct Session {
     limit: Option<ReplyLimit>,
 }
 
-/// How long replies are waited for: so many times the longest round trip, within bounds.
+/// Time to wait for replies: this multiple of the longest round-trip time, within bounds.
 const PATIENCE: u64 = 3;
 const LEAST_PATIENCE: Duration = Duration::from_millis(100);
 const MOST_PATIENCE: Duration = Duration::from_secs(2);
-/// The look for a limit lasts no longer than this, or half of the test.
+/// Duration of the check for a limit, unless half of the test is longer.
 const CHECK_AT_MOST: Duration = Duration::from_secs(10);
-/// Background probes without any answer after which nothing else is tried.
+/// Number of background probes without any reply after which the run ends.
 const SILENT: u64 = 10;
 
 impl Session {
-    /// `headers` are those of a probe on the wire, bytes.
+    /// `headers` is the size of a probe's headers on the wire, bytes.
     pub fn new(options: ProbeOptions, headers: u32, seed: u64) -> Self {
         let policies = [(options.policies)(), (options.policies)()];
         Self {
@@ -109,7 +110,7 @@ impl Session {
         }
     }
 
-    /// Begins.
+    /// Starts the run.
     pub fn start(&mut self, now: Instant) {
         if self.options.background > 0 {
             self.enter(now, ProbePhase::Before);
@@ -119,12 +120,12 @@ impl Session {
         }
     }
 
-    /// True when there is nothing more to do.
+    /// True when the run is over.
     pub fn is_done(&self) -> bool {
         self.phase == ProbePhase::Done
     }
 
-    /// Ends it here, with what there is.
+    /// Ends the run early.
     pub fn stop(&mut self, now: Instant) {
         if self.phase == ProbePhase::Test {
             self.end_test(now);
@@ -151,11 +152,11 @@ impl Session {
         if self.phase == ProbePhase::Test {
             [&mut self.whole, &mut self.steady].into_iter().flatten().for_each(|mark| mark.tally.sent += 1);
         }
-        // The SYN is as long as the segments after it, so that it meets the same path.
+        // The SYN is sent in a probe of full size, so that it sees the same path as data segments.
         Some(OutgoingProbe { number, payload: if segment.len > 0 { segment.len } else { self.options.mss } })
     }
 
-    /// The reply to probe `number` came.
+    /// Handles a reply to probe `number`.
     pub fn reply(&mut self, now: Instant, number: u64) {
         let sent = match self.table.on_reply(now, number) {
             ReplyMatch::First(sent) => sent,
@@ -175,7 +176,7 @@ impl Session {
                     }
                 }
                 self.treno.arrive(now, &segment);
-                self.watch_start(now);
+                self.detect_steady_state(now);
             }
         }
     }
@@ -185,12 +186,12 @@ impl Session {
         self.table.next()
     }
 
-    /// A probe could not be sent: it counts as lost at this end.
+    /// Notes that a probe could not be sent; it counts as lost.
     pub fn not_sent(&mut self) {
         self.replies.not_sent += 1;
     }
 
-    /// When something will have to be done next.
+    /// When [`Session::handle_timeout`] must be called next.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let treno = matches!(self.phase, ProbePhase::Test | ProbePhase::Check)
             .then(|| self.treno.poll_timeout())
@@ -203,7 +204,7 @@ impl Session {
         [treno, phase, self.pinger.poll_timeout()].into_iter().flatten().min()
     }
 
-    /// Acts on what is due.
+    /// Handles expired deadlines.
     pub fn handle_timeout(&mut self, now: Instant) {
         match self.phase {
             ProbePhase::Before if self.has_waited(now) => self.end_before(now),
@@ -218,7 +219,7 @@ impl Session {
                 self.drive(now);
                 let c = self.check.as_ref().expect("set on entering");
                 if now >= c.until
-                    || self.table.next() - c.from >= u64::from(c.suspicion.probes_to_tell())
+                    || self.table.next() - c.from >= u64::from(c.suspicion.probes_needed())
                     || self.treno.ended().is_some()
                 {
                     self.enter(now, ProbePhase::Drain);
@@ -229,7 +230,7 @@ impl Session {
         }
     }
 
-    /// How far it is.
+    /// The progress of the run.
     pub fn progress(&self, now: Instant) -> ProbeProgress {
         ProbeProgress {
             phase: self.phase,
@@ -245,7 +246,7 @@ impl Session {
         }
     }
 
-    /// What was found.
+    /// The results of the run.
     pub fn report(&self, now: Instant) -> ProbeReport {
         ProbeReport {
             mss: self.options.mss,
@@ -285,7 +286,7 @@ impl Session {
         }
     }
 
-    /// True once the phase's background probes are sent and there was time for their replies.
+    /// True once the time to wait for replies has passed.
     fn has_waited(&self, now: Instant) -> bool {
         self.waits_until.is_some_and(|at| at <= now)
     }
@@ -314,8 +315,9 @@ impl Session {
         Snapshot { at: now, stats: self.treno.stats().clone(), held: self.treno.held(), tally }
     }
 
-    /// The initial slow start ends with the first congestion signal (M-U1), whose repair still belongs to it.
-    fn watch_start(&mut self, now: Instant) {
+    /// Detects the end of the initial slow start: the end of the repair after the first congestion signal
+    /// (M-U1).
+    fn detect_steady_state(&mut self, now: Instant) {
         let over = self.phase == ProbePhase::Test
             && self.steady.is_none()
             && now.since(self.phase_began) >= self.options.warmup
@@ -330,12 +332,12 @@ impl Session {
         self.enter(now, ProbePhase::Drain);
     }
 
-    /// Everything under test has come back or is lost: was it a limit on replies?
+    /// All probes of the test or of the check have a reply or are lost: decides about a limit on replies.
     fn end_drain(&mut self, now: Instant) {
         match &self.check {
             Some(c) => {
                 let probes = self.table.since(c.from).count() as u32;
-                if probes >= c.suspicion.probes_to_tell() && self.table.since(c.from).all(|s| s.rtt.is_some())
+                if probes >= c.suspicion.probes_needed() && self.table.since(c.from).all(|s| s.rtt.is_some())
                 {
                     let sign = LimitSign::NoneAtHalfRate { probes };
                     self.limit = Some(ReplyLimit { per_second: c.suspicion.per_second, sign });
@@ -388,8 +390,8 @@ impl Session {
             time: end.since(mark.at),
             bytes_acked: stats.bytes_acked - mark.stats.bytes_acked,
             segments_acked: stats.segments_acked - mark.stats.segments_acked,
-            // A recovery that fails turns the CA event that it was into another one, even if that was counted
-            // before the mark.
+            // A recovery that fails is no longer a CA event, even if it was counted as one before the
+            // snapshot.
             ca_events: stats.ca_events.saturating_sub(mark.stats.ca_events),
             non_ca_events: stats.non_ca_events.saturating_sub(mark.stats.non_ca_events),
             other_losses: stats.other_losses - mark.stats.other_losses,

@@ -14,63 +14,63 @@ use super::session::Session;
 /// Headers of an ICMP echo over IPv4.
 const HEADERS: u32 = 28;
 
-/// A path of two links with a host at its end that answers every probe, unless `answers` says otherwise for a
-/// moment.
+/// A path of two links with a host at its end, which replies to every probe for which `answers` returns true.
 pub struct SimulatedPath<'a> {
-    /// The link there.
+    /// The link to the host.
     pub forward: LinkSpec,
     /// The link back.
     pub backward: LinkSpec,
     /// Seed of the links' random streams.
     pub seed: u64,
-    /// Whether the host answers a probe that arrives now.
+    /// Returns whether the host replies to a probe that arrives at this time.
     pub answers: &'a mut dyn FnMut(Instant) -> bool,
 }
 
-/// What a simulated probe run gives.
+/// Results of a simulated probe run.
 #[derive(Clone, Debug)]
 pub struct SimulatedProbe {
-    /// What the probe found.
+    /// Results of the probe.
     pub report: ProbeReport,
-    /// What the link there saw.
+    /// Counters of the link to the host.
     pub forward: LinkCounters,
-    /// What the link back saw.
+    /// Counters of the link back.
     pub backward: LinkCounters,
 }
 
-/// Runs a probe over a simulated path: the same state machine as over a real one, deterministic in every bit.
+/// Runs a probe over a simulated path, with the same state machine as over a real path. The results are
+/// deterministic.
 pub fn simulate_probe(options: ProbeOptions, path: SimulatedPath<'_>) -> SimulatedProbe {
     let mut session = Session::new(options, HEADERS, path.seed);
     let links = [
         ProbeLink::new(Link::new(path.forward, path.seed, 0)),
         ProbeLink::new(Link::new(path.backward, path.seed, 1)),
     ];
-    let mut path_state = VirtualPath { now: Instant::ZERO, links };
-    session.start(path_state.now);
+    let mut path_run = VirtualPath { now: Instant::ZERO, links };
+    session.start(path_run.now);
     while !session.is_done() {
-        path_state.send(&mut session);
-        let [there, back] = &path_state.links;
+        path_run.send(&mut session);
+        let [there, back] = &path_run.links;
         let Some(next) = [session.poll_timeout(), there.next(), back.next()].into_iter().flatten().min()
         else {
             break;
         };
-        path_state.now = path_state.now.max(next);
-        for (number, bytes) in path_state.links[0].arrived(path_state.now) {
-            if (path.answers)(path_state.now) {
-                path_state.links[1].offer(path_state.now, number, bytes);
+        path_run.now = path_run.now.max(next);
+        for (number, bytes) in path_run.links[0].arrived(path_run.now) {
+            if (path.answers)(path_run.now) {
+                path_run.links[1].offer(path_run.now, number, bytes);
             }
         }
-        for (number, _) in path_state.links[1].arrived(path_state.now) {
-            session.reply(path_state.now, number);
-            // Each acknowledgment releases what it allows before the next one comes.
-            path_state.send(&mut session);
+        for (number, _) in path_run.links[1].arrived(path_run.now) {
+            session.reply(path_run.now, number);
+            // Send the probes that this reply allows before handling the next one.
+            path_run.send(&mut session);
         }
-        if session.poll_timeout().is_some_and(|at| at <= path_state.now) {
-            session.handle_timeout(path_state.now);
+        if session.poll_timeout().is_some_and(|at| at <= path_run.now) {
+            session.handle_timeout(path_run.now);
         }
     }
-    let now = path_state.now;
-    let [forward, backward] = &mut path_state.links;
+    let now = path_run.now;
+    let [forward, backward] = &mut path_run.links;
     SimulatedProbe {
         report: session.report(now),
         forward: forward.link.counters(now),
@@ -91,13 +91,13 @@ impl VirtualPath {
     }
 }
 
-/// One direction: a link, and what it carries.
+/// One direction: a link and the probes on it.
 struct ProbeLink {
     link: Link,
-    /// Number and size of the probes in the queue and on the wire until it is settled when they arrive.
+    /// Number and size of the probes whose arrival time is not known yet.
     waiting: HashMap<u32, (u64, u32)>,
     next_id: u32,
-    /// Arrivals, then the order of sending.
+    /// Arrival time, order of sending, number and size of probes.
     due: BinaryHeap<Reverse<(Instant, u64, u64, u32)>>,
     order: u64,
 }
@@ -112,7 +112,7 @@ impl ProbeLink {
         self.carry(Queued { id, flow: 0, bytes, ecn: Ecn::NotEct, at: now });
     }
 
-    /// What has arrived by `now`.
+    /// The probes that have arrived by `now`.
     fn arrived(&mut self, now: Instant) -> Vec<(u64, u32)> {
         self.serve(now);
         let mut all = Vec::new();
@@ -129,7 +129,7 @@ impl ProbeLink {
         self.due.peek().map(|Reverse((at, ..))| *at).into_iter().chain(self.link.next_departure()).min()
     }
 
-    /// Keeps a probe. Returns its number among those on the way.
+    /// Stores a probe; returns its packet id.
     fn keep(&mut self, probe: (u64, u32)) -> PacketId {
         let id = self.next_id;
         self.next_id = self.next_id.wrapping_add(1);
@@ -152,7 +152,7 @@ impl Carrier for ProbeLink {
     }
 
     fn on_wire(&mut self, id: PacketId, corrupt: bool) {
-        // What is damaged fails its checksum at the far end.
+        // A damaged packet fails its checksum at the far end.
         if corrupt {
             self.waiting.remove(&id.0);
         }

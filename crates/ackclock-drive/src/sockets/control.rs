@@ -1,11 +1,11 @@
-//! Two ends of a run, each on a thread of its own.
+//! Control of the two ends of a run, each on its own thread.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::linux::wait::Waker;
 use crate::{Clock, DriveError};
 
-/// What the two ends and their caller share.
+/// State shared by the two ends and their caller.
 pub(crate) struct RunControl {
     pub(crate) clock: Clock,
     stopped: AtomicBool,
@@ -23,12 +23,12 @@ impl RunControl {
         })
     }
 
-    /// True when both are to end.
+    /// True when both ends must stop.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire)
     }
 
-    /// Ends both.
+    /// Stops both ends.
     pub(crate) fn stop(&self) {
         self.stopped.store(true, Ordering::Release);
         self.client_waker.wake();
@@ -36,7 +36,7 @@ impl RunControl {
     }
 }
 
-/// One end is done, or failed: so is the other.
+/// Stops both ends after one has finished or failed; returns its result.
 pub(crate) fn then_stop<T>(control: &RunControl, result: T) -> T {
     control.stop();
     result

@@ -1,4 +1,4 @@
-//! The end that asks: one host for each transfer.
+//! The clients: one host for each transfer.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,28 +14,28 @@ use crate::pattern::PayloadPattern;
 use crate::sockets::{EDGES, Ready, RunControl, SocketOptions, opening, reason};
 use crate::{DriveError, Kernels, OptionSeen, TcpCounts};
 
-/// A connection that is opening or open.
+/// A connection, opening or open.
 struct ClientConn {
     socket: OwnedFd,
-    /// Bytes of the request that the kernel has taken.
+    /// Bytes of the request written to the kernel.
     written: Bytes,
 }
 
-/// What came of something that a connection was ready for.
+/// Result of handling an event of a connection.
 enum Step {
     Waits,
     Over(Outcome, Option<&'static str>),
     WrongByte(u64),
 }
 
-/// What the clients' side of a run saw.
+/// Results of the clients.
 pub(super) struct ClientReport {
     pub(super) flows: Vec<WebFlow>,
     pub(super) loaded: Bytes,
     pub(super) options: Vec<OptionSeen>,
 }
 
-/// Data read at once.
+/// Size of a read.
 const BLOCK: usize = 1 << 14;
 
 pub(super) struct Client<'a> {
@@ -43,18 +43,18 @@ pub(super) struct Client<'a> {
     control: &'a RunControl,
     pattern: &'a PayloadPattern,
     server: SocketAddr,
-    /// The moment that starts count from.
+    /// The start of the run.
     zero: Instant,
     ready: Ready,
     conns: Vec<Option<ClientConn>>,
     flows: Vec<WebFlow>,
-    /// Bytes of answers read by the time from which no transfer starts any more.
+    /// Bytes of responses read by the end of `duration`.
     loaded: Bytes,
     options: SocketOptions,
 }
 
 impl<'a> Client<'a> {
-    /// Clients of `server`, the first at `zero` at the earliest.
+    /// Clients of `server`, with starts relative to `zero`.
     pub(super) fn new(
         web: &'a KernelWeb,
         control: &'a RunControl,
@@ -78,7 +78,7 @@ impl<'a> Client<'a> {
         })
     }
 
-    /// Makes the transfers, until all are done or the time is over. To be called in their namespace.
+    /// Runs the transfers until all are done or the time is over. Must be called in the clients' namespace.
     pub(super) fn run(mut self) -> Result<ClientReport, DriveError> {
         be_punctual();
         let end = self.zero + self.web.duration + self.web.drain;
@@ -112,7 +112,7 @@ impl<'a> Client<'a> {
         Ok(ClientReport { flows: self.flows, loaded: self.loaded, options: self.options.0 })
     }
 
-    /// When transfer `n` is to be opened, if there is one.
+    /// When transfer `n` starts, if there is one.
     fn due(&self, n: usize) -> Option<Instant> {
         self.web.transfers.get(n).map(|t| self.zero + t.start.since(Instant::ZERO))
     }
@@ -128,7 +128,7 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Does what connection `n` is ready for; true when it is over.
+    /// Handles an event of connection `n`; true when it is over.
     fn step(&mut self, n: usize) -> Result<bool, DriveError> {
         let Some(conn) = &mut self.conns[n] else { return Ok(false) };
         let now = self.control.clock.now();
@@ -142,7 +142,7 @@ impl<'a> Client<'a> {
         match step {
             Step::Waits => Ok(false),
             Step::WrongByte(at) => {
-                Err(DriveError::Failed(format!("byte {at} of answer {n} is not what was sent")))
+                Err(DriveError::Failed(format!("byte {at} of response {n} differs from the byte sent")))
             }
             Step::Over(outcome, reason) => {
                 if outcome == Outcome::Finished {
@@ -154,7 +154,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Asks the kernel what it counted of a connection, and closes it.
+    /// Reads the kernel's counters of a connection, and closes it.
     fn finish(&mut self, n: usize, outcome: Outcome, reason: Option<&'static str>) {
         let Some(conn) = self.conns[n].take() else { return };
         let flow = &mut self.flows[n];
@@ -163,7 +163,7 @@ impl<'a> Client<'a> {
 }
 
 impl ClientConn {
-    /// Writes and reads what can be. `since`: the time since it was opened.
+    /// Writes and reads as much as possible. `since` is the time since the connection was opened.
     fn step(
         &mut self,
         flow: &mut WebFlow,
@@ -201,7 +201,7 @@ impl ClientConn {
                 Ok((0, _)) if flow.received == flow.transfer.size => {
                     return Step::Over(Outcome::Finished, None);
                 }
-                // The server has ended it early.
+                // The server closed early.
                 Ok((0, _)) => return Step::Over(Outcome::Failed, Some("reset")),
                 Ok((read, _)) => {
                     if flow.received + read as Bytes > flow.transfer.size {

@@ -1,5 +1,5 @@
-//! A scenario's web transfers between two kernels: each client a host of its own at its own distance, all
-//! over one emulated path.
+//! A scenario's web transfers between two kernels over an emulated path. Each client is a separate host with
+//! its own access delays.
 
 mod client;
 mod plan;
@@ -18,17 +18,17 @@ pub use self::plan::{Closes, KernelWeb, KernelWebReport, WebFlow};
 use self::client::{Client, ClientReport};
 use self::server::{Server, ServerReport};
 use crate::pattern::PayloadPattern;
-use crate::sockets::{RunControl, join, open_as_many_as_allowed, then_stop};
+use crate::sockets::{RunControl, join, raise_descriptor_limit, then_stop};
 use crate::{AccessDelays, Clock, DriveError, Kernels};
 
 const PORT: u16 = 80;
-/// Between the beginning and the first start, so that everything is in place.
+/// Time for set-up before the first start.
 const LEAD: Duration = Duration::from_millis(50);
-/// How often the caller is asked.
-const GLANCE: Time = Time::from_millis(50);
+/// Interval between calls of `go_on`.
+const POLL_INTERVAL: Time = Time::from_millis(50);
 
 impl KernelWeb {
-    /// Counters of the kernels that are reported.
+    /// The reported counters of the kernels.
     pub const COUNTERS: &[&str] = &[
         "RetransSegs",
         "TCPTimeouts",
@@ -46,17 +46,17 @@ impl KernelWeb {
         "EstabResets",
     ];
 
-    /// How far each client is from the path, for [`crate::KernelsOptions`].
+    /// The access delays of the clients, for [`crate::KernelsOptions`].
     pub fn access(&self) -> AccessDelays {
         let delays = self.transfers.iter().zip(0_u16..).map(|(t, n)| (Kernels::host(n), t.access));
         Arc::new(delays.collect::<HashMap<_, _>>())
     }
 
-    /// Makes the transfers. `go_on` is asked some ten times a second; what has come by then is reported.
+    /// Runs the transfers. `go_on` is called about twenty times a second and can end the run early.
     ///
     /// # Errors
-    /// Too many transfers, a parameter or an option that the kernel does not take, a byte that is not what
-    /// was sent, or a system call that failed.
+    /// Too many transfers, a parameter or an option that the kernel refuses, a wrong byte, or a system call
+    /// that failed.
     pub fn run(
         &self,
         kernels: Kernels,
@@ -66,16 +66,16 @@ impl KernelWeb {
         if n > Kernels::MOST_HOSTS {
             let most = Kernels::MOST_HOSTS;
             return Err(DriveError::Input(format!(
-                "the scenario has {n} transfers, each with a host of its own; at most {most} would do here"
+                "the scenario has {n} transfers, each with its own host; at most {most} are supported here"
             )));
         }
-        open_as_many_as_allowed();
+        raise_descriptor_limit();
         for namespace in [&kernels.near, &kernels.far] {
             for (key, value) in &self.parameters {
                 namespace.set_sysctl(key, value)?;
             }
         }
-        // What opens at the same time is not to be turned away.
+        // Allow many connections to open at the same time.
         for key in ["net.core.somaxconn", "net.ipv4.tcp_max_syn_backlog"] {
             kernels.near.set_sysctl(key, "16384")?;
         }
@@ -92,7 +92,7 @@ impl KernelWeb {
                 scope.spawn(|| then_stop(&control, kernels.far.run(|| client.run()).and_then(|r| r)));
             let mut loaded = None;
             while !asking.is_finished() && !control.is_stopped() {
-                std::thread::sleep(GLANCE);
+                std::thread::sleep(POLL_INTERVAL);
                 if loaded.is_none() && clock.now() >= zero + self.duration {
                     loaded = Some(kernels.emulator.report());
                 }

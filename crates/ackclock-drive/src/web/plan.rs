@@ -6,60 +6,60 @@ use ackclock_units::{Bytes, Duration};
 
 use crate::{EmulatorReport, OptionSeen, TcpCounts, TcpOption};
 
-/// Transfers to be made by the kernels' own TCP. The near kernel serves, so that the link there is the one
-/// that data takes.
+/// Transfers over the kernels' TCP. The near kernel is the server, so that data takes the link to the far
+/// kernel.
 #[derive(Clone, Debug)]
 pub struct KernelWeb {
     /// The transfers, in the order of their starts.
     pub transfers: Vec<Transfer>,
-    /// Time in which they start.
+    /// Time in which transfers start.
     pub duration: Duration,
-    /// Time after that in which those under way may finish.
+    /// Time after that in which active transfers may finish.
     pub drain: Duration,
-    /// Who closes first once the answer is written.
+    /// Which end closes first after the response.
     pub closes: Closes,
-    /// Parameters of both kernels, set before anything opens: `net.ipv4.tcp_recovery` and its like.
+    /// Parameters of both kernels, such as `net.ipv4.tcp_recovery`, set before any connection is opened.
     pub parameters: Vec<(String, String)>,
     /// Options of every socket.
     pub options: Vec<(TcpOption, i32)>,
 }
 
-/// Who closes a connection first.
+/// Which end closes a connection first.
 ///
-/// It matters: Linux's linear timeouts hold in the state ESTABLISHED alone, which a server leaves when it
+/// It matters because Linux applies linear timeouts only in ESTABLISHED, which a server leaves when it
 /// closes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Closes {
-    /// The server, as it writes the answer's last byte; the client takes that for the answer's end, as in the
+    /// The server, after it has written the response; the FIN marks the end of the response, as in the
     /// simulator.
     Server,
-    /// The client, once it has read as many bytes as it knows will come.
+    /// The client, once it has read the known size of the response.
     Client,
 }
 
-/// What became of one transfer.
+/// The result of one transfer.
 #[derive(Clone, Copy, Debug)]
 pub struct WebFlow {
-    /// What was asked for.
+    /// The transfer.
     pub transfer: Transfer,
-    /// When it was opened; `None` when the run was over before.
+    /// When it was opened; `None` when the run ended before.
     pub opened: Option<Duration>,
-    /// How late that was.
+    /// Lateness of its start.
     pub late: Duration,
-    /// From opening until the client could write.
+    /// Time from opening until the client could write.
     pub established: Option<Duration>,
-    /// From opening until the client had read the answer to its end: the server's close, or the last byte
-    /// where the client closes first.
+    /// Time from opening until the client had read the response: until the server's FIN, or until the last
+    /// byte if the client closes first.
     pub response_time: Option<Duration>,
-    /// Bytes of the answer that the client has read; each was checked.
+    /// Bytes of the response read and checked by the client.
     pub received: Bytes,
-    /// How it stands at the end.
+    /// Its state at the end of the run.
     pub outcome: Outcome,
     /// Why it failed, in the words of the table of flows.
     pub reason: Option<&'static str>,
-    /// What the client's kernel counted; a SYN sent again is a timeout of its.
+    /// Counters of the client's kernel; a retransmitted SYN counts as its timeout.
     pub client: Option<TcpCounts>,
-    /// What the server's kernel counted, once it had a connection.
+    /// Counters of the server's kernel, if it had a connection.
     pub server: Option<TcpCounts>,
 }
 
@@ -80,24 +80,24 @@ impl WebFlow {
     }
 }
 
-/// What a run found.
+/// Results of a run.
 #[derive(Debug)]
 pub struct KernelWebReport {
     /// The transfers.
     pub flows: Vec<WebFlow>,
-    /// The options of the clients' sockets.
+    /// Options set on the clients' sockets.
     pub client_options: Vec<OptionSeen>,
-    /// The options of the connections that the server accepted.
+    /// Options set on the accepted connections.
     pub server_options: Vec<OptionSeen>,
-    /// Of [`KernelWeb::COUNTERS`]: what the server's kernel and the clients' counted. One that a kernel does
-    /// not have is left out.
+    /// The counters [`KernelWeb::COUNTERS`] of the server's and the clients' kernel, without those that a
+    /// kernel does not have.
     pub counters: Vec<(&'static str, u64, u64)>,
-    /// Bytes of answers that the clients had read by the time from which no transfer started any more.
+    /// Bytes of responses read by the clients by the end of `duration`.
     pub received_loaded: Bytes,
-    /// The path at that time.
+    /// Counters of the path at that time.
     pub path_loaded: EmulatorReport,
-    /// The path at the end.
+    /// Counters of the path at the end.
     pub path: EmulatorReport,
-    /// How long it took.
+    /// Duration of the run.
     pub lasted: Duration,
 }

@@ -1,4 +1,4 @@
-//! The end that answers.
+//! The server.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,29 +16,29 @@ use crate::pattern::PayloadPattern;
 use crate::sockets::{EDGES, Ready, RunControl, SocketOptions, listener};
 use crate::{DriveError, Kernels, OptionSeen, TcpCounts};
 
-/// A connection that was accepted.
+/// An accepted connection.
 struct ServerConn {
     socket: OwnedFd,
-    /// Bytes of the request still to come.
+    /// Bytes of the request not read yet.
     unread: Bytes,
-    /// Bytes of the answer that the kernel has taken.
+    /// Bytes of the response written to the kernel.
     written: Bytes,
-    /// The answer is written to its end.
+    /// The response is completely written.
     answered: bool,
 }
 
-/// What the server's side of a run saw.
+/// Results of the server.
 pub(super) struct ServerReport {
-    /// Of each transfer, what the kernel counted.
+    /// The kernel's counters for each transfer.
     pub(super) counts: Vec<Option<TcpCounts>>,
     pub(super) options: Vec<OptionSeen>,
 }
 
-/// Data that may arrive at once.
+/// Size of a read.
 const BLOCK: usize = 1 << 14;
-/// The listener among the connections.
+/// Number of the listener among those of connections.
 const LISTENER: usize = usize::MAX;
-/// How long connections may take to close once the clients are done.
+/// Time limit for connections to close after the clients are done.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 pub(super) struct Server<'a> {
@@ -54,7 +54,7 @@ pub(super) struct Server<'a> {
 }
 
 impl<'a> Server<'a> {
-    /// A server that listens. To be called in its namespace.
+    /// A listening server. Must be called in its namespace.
     pub(super) fn new(
         web: &'a KernelWeb,
         control: &'a RunControl,
@@ -110,13 +110,13 @@ impl<'a> Server<'a> {
                 match acceptfrom_with(&self.listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
                     Ok(accepted) => accepted,
                     Err(Errno::AGAIN) => return Ok(()),
-                    // The client has given up meanwhile.
+                    // The client has aborted meanwhile.
                     Err(Errno::CONNABORTED | Errno::INTR) => continue,
                     Err(e) => return Err(DriveError::System("accept a connection in a namespace", e.into())),
                 };
             self.options.check(socket.as_fd());
-            // The end of an answer is not to wait for an ack of what comes before it (Nagle); one that rides
-            // on the close does not either.
+            // The last segment of a response must not wait for an ack of the data before it (Nagle). With the
+            // FIN it does not wait either.
             sockopt::set_tcp_nodelay(&socket, true)
                 .map_err(|e| DriveError::System("set an option of a socket", e.into()))?;
             let peer = peer.and_then(|p| SocketAddr::try_from(p).ok());
@@ -133,7 +133,7 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// Does what connection `n` is ready for.
+    /// Handles an event of connection `n`.
     fn serve(&mut self, n: usize) {
         let Some(conn) = &mut self.conns[n] else { return };
         if conn.step(self.pattern, n, self.web.transfers[n].size, self.web.closes) {
@@ -141,7 +141,7 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// Asks the kernel what it counted of a connection, and ends it.
+    /// Reads the kernel's counters of a connection, and closes it.
     fn finish(&mut self, n: usize) {
         let Some(conn) = self.conns[n].take() else { return };
         self.served.counts[n] = TcpCounts::of(conn.socket.as_fd());
@@ -150,12 +150,12 @@ impl<'a> Server<'a> {
 }
 
 impl ServerConn {
-    /// Reads and writes what can be; true when the connection is over, in whatever way.
+    /// Reads and writes as much as possible; true when the connection is over in any way.
     fn step(&mut self, pattern: &PayloadPattern, n: usize, size: Bytes, closes: Closes) -> bool {
         let mut block = [0; BLOCK];
         loop {
             match recv(&self.socket, &mut block, RecvFlags::empty()) {
-                // The client closes when it has read the answer to its end.
+                // The client closes when it has read the response.
                 Ok((0, _)) => return true,
                 Ok((read, _)) => self.unread = self.unread.saturating_sub(read as Bytes),
                 Err(Errno::AGAIN) => break,
@@ -166,8 +166,8 @@ impl ServerConn {
         if self.unread > 0 || self.answered {
             return false;
         }
-        // A server that closes says that more is to come, if only the end, which then rides on the last
-        // segment, as it does in the simulator.
+        // A server that closes first sets MSG_MORE, so that the FIN is sent with the last segment, as in the
+        // simulator.
         let flags = if closes == Closes::Server {
             SendFlags::NOSIGNAL | SendFlags::MORE
         } else {

@@ -14,7 +14,7 @@ use super::results::StreamedTrace;
 use crate::error::Size;
 use crate::sim::RunOutcome;
 
-/// ScenarioProgress of a scenario's runs.
+/// Progress of a scenario's runs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ScenarioProgress {
     /// Share of the simulated time of all runs that has passed, from 0 to 1.

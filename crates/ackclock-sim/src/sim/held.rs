@@ -13,7 +13,7 @@ use crate::endpoint::{Baseline, Counting, Flow, Port, Rare};
 use crate::error::SimError;
 use crate::event::INDEX;
 
-/// Heap memory of an active flow beside its slot: its policies, its applications and small lists. MeasuredSpan
+/// Heap memory of an active flow beside its slot: its policies, its applications and small lists. Measured
 /// (`docs/scenarios.md`, Limits).
 pub(crate) const FLOW_HEAP: u64 = 1200;
 /// All memory of an active flow with little in flight.

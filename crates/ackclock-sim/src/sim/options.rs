@@ -15,7 +15,7 @@ pub enum MeasuredSpan {
     AfterEpisodes(u32),
 }
 
-/// RunOptions of a run.
+/// Options of a run.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
     /// What is traced of every flow.

@@ -282,7 +282,8 @@ impl Core {
         let held_bytes = entry.connection.held_bytes();
         self.held_bytes = self.held_bytes - entry.held_bytes + held_bytes;
         entry.held_bytes = held_bytes;
-        // A passive open that failed is back in Listen (RFC 9293 §3.10.7.4), which our listeners do not need.
+        // A passive open that failed is back in Listen (RFC 9293 §3.10.7.4), and can be removed since the
+        // listener is kept separately.
         let gone =
             matches!(entry.connection.state(), State::Closed | State::Listen) || entry.is_given_up(now);
         if gone {

@@ -86,8 +86,8 @@ enum Quotes {
 const BUFFER: usize = 8 << 20;
 
 const NO_ICMP: &str = "ICMP echo needs a right that is missing: allow unprivileged ICMP sockets for your \
-                       group (sysctl net.ipv4.ping_group_range=\"0 2147483647\"), run with CAP_NET_RAW, or probe \
-                       with `--udp-ttl N`, which needs none";
+                       group (sysctl net.ipv4.ping_group_range=\"0 2147483647\"), run with CAP_NET_RAW, or \
+                       probe with `--udp-ttl N`, which needs none";
 
 impl ProbeSocket {
     /// Opens it in the calling thread's namespace.

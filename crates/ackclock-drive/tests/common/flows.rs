@@ -1,4 +1,4 @@
-//! A scenario's applications above real connections.
+//! Runs a scenario's applications on real connections.
 
 use std::ops::ControlFlow;
 
@@ -9,7 +9,7 @@ use ackclock_drive::{
 use ackclock_sim::scenario::{LinkPlan, Resolved, Scenario};
 use ackclock_trace::Outcome;
 
-/// How a scenario is run.
+/// Options of a run.
 pub struct Run<'a> {
     pub text: &'a str,
     pub carriers: (EndKind, EndKind),
@@ -21,7 +21,7 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Of that text, with nothing else set.
+    /// A run of a scenario's text without other settings.
     pub fn of(text: &'a str, near: EndKind, far: EndKind) -> Self {
         Self {
             text,
@@ -65,7 +65,7 @@ impl<'a> Run<'a> {
         Ok(found)
     }
 
-    /// To its end.
+    /// Runs to the end.
     pub fn whole(self) -> FlowsReport {
         self.run(&mut || ControlFlow::Continue(())).unwrap()
     }
@@ -76,7 +76,8 @@ pub fn of<'a>(found: &'a FlowsReport, group: &str) -> Vec<&'a FlowReport> {
     found.flows.iter().filter(|f| &*f.group == group).collect()
 }
 
-/// Every byte that either end wrote has arrived at the other once and in order, and both have closed.
+/// Checks that all bytes written at either end were read at the other in order, and that both ends have
+/// closed.
 pub fn expect_whole(f: &FlowReport) {
     assert_eq!((f.client.outcome, f.server.outcome), (Outcome::Finished, Outcome::Finished), "{f:?}");
     assert_eq!((f.server.read, f.client.read), (f.client.written, f.server.written), "{f:?}");

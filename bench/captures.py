@@ -1,4 +1,4 @@
-"""A large capture taken apart, beside tcptrace and tshark."""
+"""Analysis of a large capture, compared with tcptrace and tshark."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TSHARK_PACKETS = 200_000  # it is slower by orders of magnitude
 
 
 def rusage(command: list[str]) -> dict:
-    """CPU time and memory of one program that says nothing of them itself."""
+    """CPU time and memory of a program that does not report them."""
     process = subprocess.Popen(
         command, cwd=WORK, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=one_core
     )
@@ -28,7 +28,7 @@ def rusage(command: list[str]) -> dict:
 
 
 def capture_benchmark(reps: int, peers: bool) -> list[dict]:
-    """A capture of a gigabyte taken apart, beside tcptrace and tshark where they are installed."""
+    """Analyses a capture of a gigabyte, also with tcptrace and tshark where they are installed."""
     command = [
         "cargo",
         "build",

@@ -170,8 +170,8 @@ SMALL = [
 
 
 def small_benchmarks() -> list[dict]:
-    """Benchmarks of the event queue, the engine and the timers: each prints one line of JSON per figure (name,
-    ns; optionally per_s, peak_kb).
+    """Benchmarks of the event queue, the engine and the timers: each prints one line of JSON per figure
+    (name, ns; optionally per_s, peak_kb).
     """
     rows = []
     for package, example in SMALL:

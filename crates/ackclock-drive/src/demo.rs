@@ -290,7 +290,7 @@ impl WebServer {
             }
             if Now::now() > deadline {
                 return Err(DriveError::Failed(format!(
-                    "the web server `{} -m http.server` does not answer",
+                    "the web server `{} -m http.server` does not respond",
                     options.python.display()
                 )));
             }

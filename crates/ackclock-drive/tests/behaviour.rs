@@ -341,8 +341,8 @@ fn a_lost_peer_is_given_up() {
     let lab = Setup { config, ..Setup::default() }.lab();
     let (ours, _theirs) = pair(&lab, 80);
     // From here on no segments are accepted: the kernel's device has another address.
-    let nobody = SocketAddr::new([10, 77, 0, 99].into(), 80);
-    assert_eq!(lab.host.connect(nobody).err().map(|e| e.kind()), Some(ErrorKind::TimedOut));
+    let unused = SocketAddr::new([10, 77, 0, 99].into(), 80);
+    assert_eq!(lab.host.connect(unused).err().map(|e| e.kind()), Some(ErrorKind::TimedOut));
     drop(ours);
 }
 

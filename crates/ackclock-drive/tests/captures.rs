@@ -252,9 +252,9 @@ fn retransmissions_and_timeouts_match_the_kernels_counters() {
             d.timeouts.len(),
         );
         println!("{line}");
-        let told = |cause| d.of(cause).count() > 0;
-        assert_eq!(told(Cause::ZeroWindowProbe), name == "a closed window", "{line}");
-        assert_eq!(told(Cause::Keepalive), name == "keepalives", "{line}");
+        let found = |cause| d.of(cause).count() > 0;
+        assert_eq!(found(Cause::ZeroWindowProbe), name == "a closed window", "{line}");
+        assert_eq!(found(Cause::Keepalive), name == "keepalives", "{line}");
         let right = d.retransmitted_packets == counted.retransmitted
             && d.timeouts.len() as u64 == counted.timeouts
             && probes <= counted.probes;

@@ -36,8 +36,8 @@ fn invalid_source_addresses_get_no_response() {
     let (ours, wire) = Port::pair().unwrap();
     let host = host(ours, "10.0.0.1");
     let _listener = host.listen(80, 5).unwrap();
-    let nobody = ["224.0.0.1:1000", "255.255.255.255:1000", "0.0.0.0:1000"];
-    for from in nobody {
+    let invalid = ["224.0.0.1:1000", "255.255.255.255:1000", "0.0.0.0:1000"];
+    for from in invalid {
         for flags in [Flags::SYN, Flags::ACK] {
             inject(
                 &wire,
@@ -53,7 +53,7 @@ fn invalid_source_addresses_get_no_response() {
     let counters = host.counters();
     assert_eq!(
         (counters.ignored, counters.packets_sent, counters.resets_sent),
-        (2 * nobody.len() as u64, 1, 0)
+        (2 * invalid.len() as u64, 1, 0)
     );
 }
 

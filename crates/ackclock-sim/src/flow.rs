@@ -110,7 +110,7 @@ pub struct Datagram {
     pub bytes: u32,
 }
 
-/// A source of datagrams that nobody acknowledges (UDP constant, ON/OFF, rate-controlled).
+/// A source of unacknowledged datagrams (UDP constant, ON/OFF, rate-controlled).
 pub trait DatagramSource: Send {
     /// Returns the next packet, which must not be sent before the previous one; `None` ends the source.
     /// Called when the previous one leaves. `rng` is the source's own stream.

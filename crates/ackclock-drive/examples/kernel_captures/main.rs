@@ -13,7 +13,11 @@ mod run;
 #[cfg(target_os = "linux")]
 mod score;
 #[cfg(target_os = "linux")]
+mod tally;
+#[cfg(target_os = "linux")]
 mod tcptrace;
+#[cfg(target_os = "linux")]
+mod timeouts;
 #[cfg(target_os = "linux")]
 mod trace;
 

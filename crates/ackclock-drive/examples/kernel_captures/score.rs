@@ -6,60 +6,12 @@ use std::path::Path;
 
 use ackclock_capture::read::{Packets, open};
 use ackclock_capture::{Analysis, Cause, Direction, Options, Report, Seen};
-use ackclock_units::Instant;
 use ackclock_wire::Flags;
 use serde_json::Value;
 
+use crate::tally::{SAME, Tally, pair};
+use crate::timeouts::{Ends, kernel_timeouts};
 use crate::{arrived, tcptrace};
-
-/// Largest difference between the kernel's and the capture's time of the same event: the time for which the
-/// emulator's thread waited for the processor, which is long on a busy machine. Timeouts of one connection
-/// are farther apart.
-const SAME: u64 = 150_000_000;
-
-#[derive(Clone, Copy, Default, Debug)]
-struct Tally {
-    found: u32,
-    real: u32,
-    both: u32,
-}
-
-impl Tally {
-    fn add(&mut self, other: Self) {
-        (self.found, self.real, self.both) =
-            (self.found + other.found, self.real + other.real, self.both + other.both);
-    }
-
-    fn exact(&self) -> bool {
-        self.found == self.both && self.real == self.both
-    }
-
-    fn words(&self) -> String {
-        let part = |n: u32| if n == 0 { 1.0 } else { f64::from(self.both) / f64::from(n) };
-        format!(
-            "{} real, {} found, {} both: precision {:.3} recall {:.3}",
-            self.real,
-            self.found,
-            self.both,
-            part(self.found),
-            part(self.real)
-        )
-    }
-}
-
-/// Matches times within `within`, each once.
-fn pair(found: &[u64], real: &[u64], within: u64) -> (Tally, Vec<u64>, Vec<u64>) {
-    let mut left: Vec<u64> = real.to_vec();
-    let mut extra = Vec::new();
-    for f in found {
-        match left.iter().enumerate().map(|(i, r)| (r.abs_diff(*f), i)).min().filter(|(d, _)| *d <= within) {
-            Some((_, i)) => drop(left.remove(i)),
-            None => extra.push(*f),
-        }
-    }
-    let both = (found.len() - extra.len()) as u32;
-    (Tally { found: found.len() as u32, real: real.len() as u32, both }, extra, left)
-}
 
 fn segments(path: &Path) -> Result<Vec<Seen>, Box<dyn std::error::Error>> {
     let mut packets = Packets::new(open(path)?)?;
@@ -76,103 +28,8 @@ fn analysed(seen: &[Seen]) -> Report {
     analysis.finish()
 }
 
-type Ends = (SocketAddr, SocketAddr);
 /// An analysed direction with the kernel's events: times and causes of retransmissions.
 type OneWay = (Ends, Direction, Vec<(u64, String)>);
-
-/// Timeouts of one direction: time, round, and whether a longer timer would have avoided it.
-struct Expiry {
-    at: u64,
-    round: u32,
-    spurious: Option<bool>,
-}
-
-/// Derives the timeouts of one direction from both captures and the kernel's events.
-fn expiries(events: &[u64], ends: Ends, near: &[Seen], far: &[Seen]) -> Vec<Expiry> {
-    let mut out: Vec<Expiry> = Vec::new();
-    let forth: Vec<&Seen> = near.iter().filter(|s| (s.src, s.dst) == ends).collect();
-    let mut told = None::<ackclock_units::SeqNumber>;
-    let mut back = Vec::new();
-    for s in near {
-        if (s.src, s.dst) == ends && s.segment.flags.has(Flags::ACK) {
-            told = Some(
-                told.map_or(s.segment.ack, |t| if s.segment.ack.diff(t) > 0 { s.segment.ack } else { t }),
-            );
-        }
-        // The receiver of a segment whose data was all acknowledged before ignores its acknowledgment (RFC
-        // 9293 §3.10.7.4).
-        let below = told.is_some_and(|t| t.diff(s.segment.end()) > 0);
-        if (s.dst, s.src) == ends && s.segment.flags.has(Flags::ACK) && !below {
-            back.push(s);
-        }
-    }
-    for &at in events {
-        let before = back
-            .iter()
-            .filter(|s| s.at.as_nanos() < at)
-            .map(|s| s.segment.ack)
-            .reduce(|a, b| if b.diff(a) > 0 { b } else { a });
-        let advance = back
-            .iter()
-            .find(|s| s.at.as_nanos() >= at && before.is_none_or(|una| s.segment.ack.diff(una) > 0));
-        let since = out.last().map(|e| e.at);
-        let progress = since.is_some_and(|since| {
-            let una = back
-                .iter()
-                .filter(|s| s.at.as_nanos() < since)
-                .map(|s| s.segment.ack)
-                .reduce(|a, b| if b.diff(a) > 0 { b } else { a });
-            una != before
-        });
-        let round = if progress { 1 } else { out.last().map_or(1, |e| e.round + 1) };
-        // Arrival times of copies of the oldest segment sent before the timeout, and of the first one sent
-        // since; when its ack was sent.
-        let copies = before.map(|una| {
-            let covers = |s: &Seen| {
-                s.segment.seq_len() > 0 && s.segment.seq.diff(una) <= 0 && s.segment.end().diff(una) > 0
-            };
-            let arrived = far.iter().filter(|s| (s.src, s.dst) == ends && covers(s)).map(|s| {
-                let sent = forth
-                    .iter()
-                    .find(|f| f.id == s.id && f.segment.seq == s.segment.seq)
-                    .map_or(0, |f| f.at.as_nanos());
-                (sent, s.at)
-            });
-            // The capture's time may lag the kernel's by the emulator's wait.
-            let (earlier, since): (Vec<_>, Vec<_>) = arrived.partition(|(sent, _)| sent + 200_000 < at);
-            (earlier.into_iter().map(|c| c.1).collect::<Vec<_>>(), since.into_iter().map(|c| c.1).min())
-        });
-        let theirs = || far.iter().filter(|s| (s.dst, s.src) == ends && s.segment.flags.has(Flags::ACK));
-        // In TIME-WAIT all have the identification 0.
-        let same = |a: &Seen, b: &Seen| {
-            a.id == b.id && a.segment.ack == b.segment.ack && a.segment.seq == b.segment.seq && a.at < b.at
-        };
-        let spurious = copies.zip(advance).and_then(|((earlier, since), advance)| {
-            let answered = theirs().rfind(|s| same(s, advance))?.at;
-            // New acknowledgments in the peer's own retransmissions are a coincidence.
-            let a = &advance.segment;
-            let by_chance = a.seq_len() > 0
-                && theirs().any(|s| s.segment.seq == a.seq && s.segment.seq_len() > 0 && s.at < answered);
-            if by_chance {
-                return None;
-            }
-            // Sent between the arrival of an earlier copy and that of one sent since.
-            let between =
-                |s: &Seen| earlier.iter().any(|e| *e <= s.at) && since.is_none_or(|since| s.at < since);
-            // A copy sent since may have overtaken an earlier one, which was acknowledged nevertheless.
-            let came = |s: &Seen| {
-                back.iter().any(|b| {
-                    b.at.as_nanos() >= at
-                        && theirs().rfind(|s| same(s, b)).is_some_and(|latest| latest.at == s.at)
-                })
-            };
-            let own = |e: &Instant| theirs().find(|s| s.at >= *e).is_some_and(came);
-            Some(theirs().any(|s| between(s) && came(s)) || earlier.iter().any(own))
-        });
-        out.push(Expiry { at, round, spurious });
-    }
-    out
-}
 
 #[derive(Default)]
 struct Sums {
@@ -215,7 +72,7 @@ pub fn score(folder: &Path, only: Option<&str>) -> Result<(), Box<dyn std::error
     println!("retransmissions exact in {} of {} sums", sums.retransmitted.0, sums.retransmitted.1);
     let [all, same, came, found] = sums.arrived;
     println!(
-        "packets retransmitted that a receiver can tell: {came}, found {found}; exact in {same} of {all} \
+        "retransmissions recognisable at the receiver: {came}, found {found}; exact in {same} of {all} \
          directions"
     );
     match sums.tcptrace {
@@ -314,12 +171,12 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
         } else {
             "far.pcapng"
         });
-        if let Some(told) = tcptrace::retransmitted(&file)? {
+        if let Some(counts) = tcptrace::retransmitted(&file)? {
             let on_wire =
                 if side == 0 && behind.exists() { directions(&analysed(&wire)) } else { mine.clone() };
             let ours: u64 = on_wire.iter().map(|(_, d, _)| d.retransmitted_packets).sum();
             let theirs: u64 =
-                told.iter().filter(|(end, _)| (end.ip() == client) == (side == 0)).map(|t| t.1).sum();
+                counts.iter().filter(|(end, _)| (end.ip() == client) == (side == 0)).map(|t| t.1).sum();
             let sums = &mut sums.tcptrace;
             *sums = [sums[0] + 1, sums[1] + u64::from(ours == theirs), sums[2] + ours, sums[3] + theirs];
             if ours != theirs {
@@ -334,12 +191,12 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
             let of = |kinds: &[&str]| -> Vec<u64> {
                 known.iter().filter(|e| kinds.contains(&&*e.1)).map(|e| e.0).collect()
             };
-            let real = expiries(&of(&["rto", "synack-rto"]), *ends, sent, got);
+            let real = kernel_timeouts(&of(&["rto", "synack-rto"]), *ends, sent, got);
             let moments: Vec<u64> = real.iter().map(|e| e.at).collect();
             let unknown = of(&["unknown"]);
             // Events with an unknown cause in the kernel's record are left out.
-            let told = |at: &u64| !unknown.iter().any(|u| u.abs_diff(*at) < SAME / 10);
-            let found: Vec<u64> = d.timeouts.iter().map(|t| t.at.as_nanos()).filter(told).collect();
+            let known = |at: &u64| !unknown.iter().any(|u| u.abs_diff(*at) < SAME / 10);
+            let found: Vec<u64> = d.timeouts.iter().map(|t| t.at.as_nanos()).filter(known).collect();
             let (tally, extra, missed) = pair(&found, &moments, SAME);
             timeouts.add(tally);
             let ports = format!("{} > {}", ends.0.port(), ends.1.port());
@@ -377,11 +234,11 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
                     ));
                 }
                 if let Some(truth) = e.spurious {
-                    let told = t.eifel_spurious == Some(true);
+                    let judged = t.eifel_spurious == Some(true);
                     let verdict = Tally {
-                        found: u32::from(told),
+                        found: u32::from(judged),
                         real: u32::from(truth),
-                        both: u32::from(told && truth),
+                        both: u32::from(judged && truth),
                     };
                     spurious.add(verdict);
                     if t.eifel_certain {
@@ -389,17 +246,17 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
                     } else {
                         sums.uncertain_spurious += 1;
                     }
-                    if told != truth {
-                        let told = t.eifel_spurious;
+                    if judged != truth {
+                        let verdict = t.eifel_spurious;
                         said.push(format!(
-                            "{ports}: the timeout at {} is Eifel-spurious {truth}, not {told:?}{}",
+                            "{ports}: the timeout at {} is Eifel-spurious {truth}, not {verdict:?}{}",
                             list(&[e.at]),
                             word(t.eifel_certain)
                         ));
                     }
                 }
             }
-            let found: Vec<u64> = d.of(Cause::TailLossProbe).map(|r| r.at.as_nanos()).filter(told).collect();
+            let found: Vec<u64> = d.of(Cause::TailLossProbe).map(|r| r.at.as_nanos()).filter(known).collect();
             let (tally, extra, missed) = pair(&found, &of(&["tlp"]), SAME);
             probes.add(tally);
             if !extra.is_empty() || !missed.is_empty() {
@@ -425,7 +282,7 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
                 if came != d.retransmitted_packets {
                     let found = d.retransmitted_packets;
                     said.push(format!(
-                        "{} > {}: {came} packets retransmitted can be told, found {found}",
+                        "{} > {}: {came} recognisable retransmissions, found {found}",
                         ends.0.port(),
                         ends.1.port()
                     ));

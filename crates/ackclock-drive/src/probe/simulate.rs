@@ -14,7 +14,7 @@ use super::session::Session;
 /// Headers of an ICMP echo over IPv4.
 const HEADERS: u32 = 28;
 
-/// A path of two links with a host at its end, which replies to every probe for which `answers` returns true.
+/// A path of two links with a host at its end, which replies to every probe for which `replies` returns true.
 pub struct SimulatedPath<'a> {
     /// The link to the host.
     pub forward: LinkSpec,
@@ -23,7 +23,7 @@ pub struct SimulatedPath<'a> {
     /// Seed of the links' random streams.
     pub seed: u64,
     /// Returns whether the host replies to a probe that arrives at this time.
-    pub answers: &'a mut dyn FnMut(Instant) -> bool,
+    pub replies: &'a mut dyn FnMut(Instant) -> bool,
 }
 
 /// Results of a simulated probe run.
@@ -56,7 +56,7 @@ pub fn simulate_probe(options: ProbeOptions, path: SimulatedPath<'_>) -> Simulat
         };
         path_run.now = path_run.now.max(next);
         for (number, bytes) in path_run.links[0].arrived(path_run.now) {
-            if (path.answers)(path_run.now) {
+            if (path.replies)(path_run.now) {
                 path_run.links[1].offer(path_run.now, number, bytes);
             }
         }

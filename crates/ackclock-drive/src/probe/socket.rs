@@ -213,7 +213,7 @@ impl ProbeSocket {
         if error.too_large && (error.local || proven.is_some() || short) {
             return Incoming::TooLarge;
         }
-        if !error.answers {
+        if !error.is_reply {
             return Incoming::Foreign;
         }
         let number = match (proven, *quotes) {
@@ -314,7 +314,7 @@ struct Message {
 #[derive(Clone, Copy, Debug)]
 struct QuotedError {
     /// The probe got as far as it should: its time to live expired, or the port is unused.
-    answers: bool,
+    is_reply: bool,
     too_large: bool,
     /// The error comes from this machine.
     local: bool,
@@ -323,7 +323,7 @@ struct QuotedError {
 
 impl QuotedError {
     fn of(e: libc::sock_extended_err, from: Option<IpAddr>) -> Self {
-        let (answers, too_large) = match (e.ee_origin, e.ee_type, e.ee_code) {
+        let (is_reply, too_large) = match (e.ee_origin, e.ee_type, e.ee_code) {
             // Time exceeded, and destination unreachable of any code except "fragmentation needed" (RFC 792).
             (libc::SO_EE_ORIGIN_ICMP, 3, 4) => (false, true),
             (libc::SO_EE_ORIGIN_ICMP, 3 | 11, _) => (true, false),
@@ -333,7 +333,7 @@ impl QuotedError {
             (libc::SO_EE_ORIGIN_LOCAL, ..) if e.ee_errno == libc::EMSGSIZE as u32 => (false, true),
             _ => (false, false),
         };
-        Self { answers, too_large, local: e.ee_origin == libc::SO_EE_ORIGIN_LOCAL, from }
+        Self { is_reply, too_large, local: e.ee_origin == libc::SO_EE_ORIGIN_LOCAL, from }
     }
 }
 

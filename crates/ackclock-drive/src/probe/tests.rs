@@ -21,7 +21,7 @@ fn options(stack: &str, seconds: u64) -> ProbeOptions {
 }
 
 fn run(options: ProbeOptions, forward: LinkSpec, backward: LinkSpec) -> SimulatedProbe {
-    simulate_probe(options, SimulatedPath { forward, backward, seed: 1, answers: &mut |_| true })
+    simulate_probe(options, SimulatedPath { forward, backward, seed: 1, replies: &mut |_| true })
 }
 
 fn ms(n: u64) -> Duration {
@@ -117,14 +117,14 @@ fn a_test_over_a_long_buffer_changes_the_path() {
     assert!(found.during.sent > 1000);
 }
 
-fn answering(answers: &mut dyn FnMut(Instant) -> bool) -> ProbeReport {
-    let path = SimulatedPath { forward: LinkSpec::delay(ms(25)), backward: back(), seed: 1, answers };
+fn replying(replies: &mut dyn FnMut(Instant) -> bool) -> ProbeReport {
+    let path = SimulatedPath { forward: LinkSpec::delay(ms(25)), backward: back(), seed: 1, replies };
     simulate_probe(options("sack", 60), path).report
 }
 
 fn limited(rate: f64, burst: f64) -> ProbeReport {
     let (mut left, mut last) = (burst, Instant::ZERO);
-    answering(&mut |now| {
+    replying(&mut |now| {
         left = (left + rate * now.since(last).as_secs_f64()).min(burst);
         last = now;
         let answered = left >= 1.0;
@@ -145,7 +145,7 @@ fn limits_on_replies_are_detected() {
     }
     // A host that replies to the first hundred probes of each second.
     let (mut second, mut count) = (0, 0);
-    let found = answering(&mut |now| {
+    let found = replying(&mut |now| {
         if now.as_nanos() / 1_000_000_000 > second {
             (second, count) = (now.as_nanos() / 1_000_000_000, 0);
         }

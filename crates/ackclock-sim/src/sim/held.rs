@@ -110,11 +110,11 @@ impl Flow {
             None => 0,
         };
         let end = |end: &crate::endpoint::End| {
-            let books = end.sent.held_bytes()
+            let truth = end.sent.held_bytes()
                 + end.arrived.held_bytes()
                 + end.user.books.rare.as_ref().map_or(0, |rare| rare.held_bytes());
             let application = end.user.application.as_ref().map_or(0, |a| a.held_bytes());
-            books + application + end.connection.as_ref().map_or(0, Connection::list_bytes)
+            truth + application + end.connection.as_ref().map_or(0, Connection::list_bytes)
         };
         counting as u64 + self.ends.iter().map(end).sum::<u64>()
     }

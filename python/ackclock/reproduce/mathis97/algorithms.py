@@ -308,7 +308,7 @@ rule(
     "Background path probe",
     "command probe",
     tests=[
-        "crates/ackclock-drive/src/probe/idle.rs::probes_are_evenly_spaced_and_their_means_have_a_median",
+        "crates/ackclock-drive/src/probe/background.rs::probes_are_evenly_spaced_and_their_means_have_a_median",
         f"{PROBE}::a_test_over_a_long_buffer_changes_the_path",
         f"{DRIVE}/probe.rs::a_bottleneck_bounds_the_capacity_and_its_queue_shows",
         "tests/test_probe.py::test_the_background_probe_tells_idle_from_busy",

@@ -16,8 +16,8 @@ ONE_WINDOW = 32_768
 
 
 def bytes_per_flow(scenario: Scenario, program: list[str], one_kb: float) -> dict:
-    """Memory that each flow except the first adds to a run, at its end. It is anonymous memory, to leave out the
-    program's code.
+    """Memory that each flow except the first adds to a run, at its end. It is anonymous memory, to leave out
+    the program's code.
     """
     run = measure(program + scenario.arguments(SECONDS[scenario.flows]))
     if "error" in run:

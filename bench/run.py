@@ -1,8 +1,8 @@
 """Measures ackclock and, where they are installed, ns-2 and ns-3 on the same scenarios; prints a table and
 writes target/bench.json.
 
-The simulators take turns (A B C A B C ...), pinned to one core, since machines drift: compare the ratios. `bench/README.md`
-describes what is compared.
+The simulators take turns (A B C A B C ...), pinned to one core, since machines drift: compare the ratios.
+`bench/README.md` describes what is compared.
 """
 
 from __future__ import annotations

@@ -204,7 +204,7 @@ fn impossible_targets_are_errors_of_one_sentence() {
         ("10.79.255.255", "broadcast"),
         ("255.255.255.255", "broadcast"),
         ("224.0.0.1", "multicast"),
-        ("192.0.2.1", "no way"),
+        ("192.0.2.1", "no route"),
     ] {
         let e = failed(to.parse().unwrap(), options(200));
         assert!(e.contains(to) && e.contains(says), "{to}: {e}");

@@ -9,15 +9,15 @@ from programs import measure
 from scenarios import SCENARIOS, Scenario
 
 TARGET_BYTES_PER_FLOW = 5000
-# Simulated seconds after which every flow has lost something, and keeps what it needed for that.
+# Simulated seconds after which every flow has had a loss, and has the memory for that.
 SECONDS = {100: 60, 1000: 20, 10_000: 10}
 # Socket buffers of the single flow, bytes: as many packets as one of many has in flight.
 ONE_WINDOW = 32_768
 
 
 def bytes_per_flow(scenario: Scenario, program: list[str], one_kb: float) -> dict:
-    """What each flow but the first adds to what a run holds at its end: anonymous memory, since the program's
-    own code is nobody's flow.
+    """Memory that each flow except the first adds to a run, at its end. It is anonymous memory, to leave out
+    the program's code.
     """
     run = measure(program + scenario.arguments(SECONDS[scenario.flows]))
     if "error" in run:
@@ -33,15 +33,15 @@ def bytes_per_flow(scenario: Scenario, program: list[str], one_kb: float) -> dic
 
 
 def memory_benchmark(program: list[str], only: list[Scenario]) -> list[dict]:
-    """A run of each size, after one with a single flow of a few packets, which takes what they all take
-    once.
+    """A run of each size, after one with a single flow of a few packets, whose memory is the fixed part of
+    all runs.
     """
     wanted = [s for s in only if s.flows in SECONDS and s.classes is None]
     if not wanted:
         return []
     one_kb = measure(program + SCENARIOS[0].arguments(SECONDS[100], window=ONE_WINDOW)).get("anon_kb", 0)
     rows = [bytes_per_flow(scenario, program, one_kb) for scenario in wanted]
-    print("Memory per established flow, packets in flight included, when every flow has lost something:")
+    print("Memory per established flow, packets in flight included, when every flow has had a loss:")
     for row in rows:
         if "error" in row:
             print(f"  {row['scenario']}: {row['error']}", file=sys.stderr)

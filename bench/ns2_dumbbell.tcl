@@ -1,4 +1,4 @@
-# Long-lived SACK flows over a drop-tail dumbbell in ns-2: what `bench/run.py` measures ns-2 by.
+# Long-lived SACK flows over a drop-tail dumbbell in ns-2, for `bench/run.py`.
 #
 #   ns bench/ns2_dumbbell.tcl FLOWS RATE_BIT_PER_S SECONDS QUEUE_PACKETS WINDOW_BYTES MIN_RTT_MS MAX_RTT_MS
 #
@@ -22,7 +22,7 @@ proc memory_kb {key} {
 lassign $argv flows rate seconds queue window min_rtt max_rtt
 set classes [expr {min($flows, 20)}]
 
-# Every header that ns-2 knows travels in every packet unless it is taken out: 1.7 times slower.
+# Every packet has all headers known to ns-2 unless they are removed: 1.7 times slower.
 remove-all-packet-headers
 add-packet-header IP TCP Flags
 set ns [new Simulator]
@@ -60,7 +60,7 @@ for {set i 0} {$i < $flows} {incr i} {
     $ns at [expr {double($i) / $flows}] "$tcp($i) send -1"
 }
 
-# Counts what leaves the queue and what it drops, and nothing else.
+# Counts packets that leave the queue and packets that it drops.
 set monitor [new QueueMonitor]
 set out [new SnoopQueue/Out]
 set drop [new SnoopQueue/Drop]

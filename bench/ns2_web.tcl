@@ -1,4 +1,4 @@
-# Short flows with a heavy tail over a congested drop-tail dumbbell in ns-2: what `bench/run.py` measures ns-2 by.
+# Short flows with a heavy tail over a congested drop-tail dumbbell in ns-2, for `bench/run.py`.
 #
 #   ns bench/ns2_web.tcl ARRIVALS_FILE RATE_BIT_PER_S SECONDS QUEUE_PACKETS WINDOW_BYTES MIN_RTT_MS MAX_RTT_MS
 #
@@ -47,7 +47,8 @@ for {set c 0} {$c < $classes} {incr c} {
     set receiver($c) [$ns node]
     $ns duplex-link $sender($c) $left [expr {10.0 * $rate}] 0ms DropTail
     $ns duplex-link $right $receiver($c) [expr {10.0 * $rate}] [expr {$rtt / 2 - 1}]ms DropTail
-    # Pairs of agents that have closed serve again, per class. Making agents is what costs ns-2 most; it counts as set-up.
+    # Closed pairs of agents are reused, per class. Creating agents is ns-2's largest cost; it counts as
+    # set-up.
     set idle($c) {}
 }
 
@@ -67,7 +68,7 @@ set finished 0
 set made 0
 set making 0.0
 
-# Called when everything that an agent sent is acknowledged: its peer, which has received it all, closes as well.
+# Called when all data of an agent is acknowledged: its peer, which has received all of it, closes as well.
 Agent/TCP/FullTcp instproc done_data {} {
     global ns
     $self instvar pair

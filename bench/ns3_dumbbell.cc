@@ -1,4 +1,4 @@
-// Long-lived SACK flows over a drop-tail dumbbell in ns-3: what `bench/run.py` measures ns-3 by.
+// Long-lived SACK flows over a drop-tail dumbbell in ns-3, for `bench/run.py`.
 //
 //   ns3_dumbbell FLOWS RATE_BIT_PER_S SECONDS QUEUE_PACKETS WINDOW_BYTES MIN_RTT_MS MAX_RTT_MS
 //

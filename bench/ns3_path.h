@@ -1,4 +1,4 @@
-// The path that both ns-3 programs share, and how they are timed. The layout is described in bench/README.md.
+// Path and timing of both ns-3 programs. The layout is described in bench/README.md.
 
 #pragma once
 
@@ -40,7 +40,7 @@ MemoryKb(const std::string& key)
     return kb;
 }
 
-// What left the bottleneck's queue, and what it dropped.
+// Packets that left the bottleneck's queue, and those that it dropped.
 inline uint64_t g_packets = 0;
 inline uint64_t g_drops = 0;
 
@@ -127,7 +127,8 @@ Build(uint32_t classes, char** argv)
     return path;
 }
 
-// Runs to the end, prints the line and leaves: taking the simulation down is not measured, and may take longer than the run.
+// Runs to the end, prints the line and exits without tearing down the simulation, which may take longer than
+// the run.
 template <typename More>
 [[noreturn]] inline void
 RunAndPrint(double seconds, More more)

@@ -1,4 +1,4 @@
-// Short flows with a heavy tail over a congested drop-tail dumbbell in ns-3: what `bench/run.py` measures ns-3 by.
+// Short flows with a heavy tail over a congested drop-tail dumbbell in ns-3, for `bench/run.py`.
 //
 //   ns3_web ARRIVALS_FILE RATE_BIT_PER_S SECONDS QUEUE_PACKETS WINDOW_BYTES MIN_RTT_MS MAX_RTT_MS
 //
@@ -15,7 +15,7 @@ namespace
 constexpr uint32_t kClasses = 20;
 constexpr uint16_t kPort = 5001;
 
-// What is left to send on a connection.
+// Bytes left to send on a connection.
 struct Flow
 {
     uint32_t left;

@@ -1,4 +1,4 @@
-"""The simulators that are measured: how each is built, and how one run is timed."""
+"""Builds the simulators, and times single runs."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ NS3_MODULES = ["ns3-core", "ns3-network", "ns3-internet", "ns3-point-to-point", 
 
 
 class Missing(Exception):
-    """A simulator that cannot run here; the text says why."""
+    """A simulator that cannot run here, with the reason."""
 
 
 def run_quietly(command: list[str], what: str) -> str:
-    """What a program prints; its last words are the error where it fails."""
+    """The output of a program; if it fails, its last line is the error."""
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if done.returncode:
         raise Missing(
@@ -35,7 +35,7 @@ def run_quietly(command: list[str], what: str) -> str:
 
 
 def build_ours() -> dict[str, list[str]]:
-    """Commands of our two runs."""
+    """Commands of ackclock's two runs."""
     examples = {"dumbbell": "bench_dumbbell", "web": "bench_web"}
     command = ["cargo", "build", "--release", "--locked", "-p", "ackclock-sim"]
     for name in examples.values():
@@ -49,7 +49,7 @@ def build_ns2() -> dict[str, list[str]]:
     """Commands of ns-2's two runs."""
     program = shutil.which("ns") or shutil.which("ns2")
     if program is None:
-        raise Missing("ns-2 left out: the Debian package `ns2` brings it")
+        raise Missing("ns-2 left out: install the Debian package `ns2`")
     return {
         "dumbbell": [program, str(BENCH / "ns2_dumbbell.tcl")],
         "web": [program, str(BENCH / "ns2_web.tcl")],
@@ -57,14 +57,14 @@ def build_ns2() -> dict[str, list[str]]:
 
 
 def build_ns3() -> dict[str, list[str]]:
-    """Commands of ns-3's two runs, compiled where that is due."""
+    """Commands of ns-3's two runs, compiled if needed."""
     if (
         not Path("/usr/include/ns3").exists()
         or shutil.which("pkg-config") is None
         or shutil.which("g++") is None
     ):
         raise Missing(
-            "ns-3 left out: the Debian packages `ns3`, `libns3-dev`, `pkg-config` and `g++` bring it"
+            "ns-3 left out: install the Debian packages `ns3`, `libns3-dev`, `pkg-config` and `g++`"
         )
     # `--libs-only-l`: Debian's `--libs` and `--cflags` name folders that do not exist.
     libraries = run_quietly(["pkg-config", "--libs-only-l", *NS3_MODULES], "pkg-config for ns-3").split()
@@ -89,7 +89,7 @@ def one_core() -> None:
 
 
 def measure(command: list[str], timeout: float = 1800) -> dict:
-    """Runs one simulator; its line of JSON, with the time of the whole process added."""
+    """Runs one simulator; returns its line of JSON with the time of the whole process."""
     begin = time.monotonic()
     try:
         done = subprocess.run(

@@ -1,8 +1,8 @@
 """Measures ackclock and, where they are installed, ns-2 and ns-3 on the same scenarios; prints a table and
 writes target/bench.json.
 
-All take turns (A B C A B C ...), pinned to one core, since machines drift: read the ratios. `bench/README.md`
-says what exactly is compared.
+The simulators take turns (A B C A B C ...), pinned to one core, since machines drift: compare the ratios.
+`bench/README.md` describes what is compared.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def instructions(scenarios: list[Scenario], program: dict[str, list[str]]) -> li
     set-up and start do not count.
     """
     if shutil.which("valgrind") is None:
-        raise Missing("no instruction counts: the Debian package `valgrind` brings callgrind")
+        raise Missing("no instruction counts: install the Debian package `valgrind`")
     rows = []
     for scenario in scenarios:
         long = scenario.seconds / (40 if scenario.web else 12)
@@ -72,7 +72,7 @@ def per_unit_ns(scenario: Scenario, run: dict) -> float:
 
 
 def median_ns(scenario: Scenario, runs: list[dict]) -> float | None:
-    """Median of the runs that went well."""
+    """Median of the runs without errors."""
     good = [per_unit_ns(scenario, run) for run in runs if "error" not in run]
     return statistics.median(good) if good else None
 
@@ -170,8 +170,8 @@ SMALL = [
 
 
 def small_benchmarks() -> list[dict]:
-    """The event queue, the engine and the timers alone: each prints one line of JSON per figure (name, ns;
-    perhaps per_s, peak_kb).
+    """Benchmarks of the event queue, the engine and the timers: each prints one line of JSON per figure
+    (name, ns; optionally per_s, peak_kb).
     """
     rows = []
     for package, example in SMALL:
@@ -203,7 +203,7 @@ def small_benchmarks() -> list[dict]:
 
 
 def first_line(command: list[str]) -> str | None:
-    """What a program prints first, if it is there."""
+    """The first line of a program's output, if it is installed."""
     try:
         return (
             subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.strip().splitlines()[0]
@@ -213,7 +213,7 @@ def first_line(command: list[str]) -> str | None:
 
 
 def machine() -> dict:
-    """Where this was measured, and with which versions."""
+    """The machine and the versions."""
     cpu = platform.processor() or platform.machine()
     with contextlib.suppress(OSError, AttributeError):
         cpu = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text()).group(1)
@@ -244,31 +244,31 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--reps", type=int, metavar="N", help="repetitions (3; 1 with --quick); the median is shown"
     )
-    parser.add_argument("--no-peers", action="store_true", help="ackclock alone")
-    parser.add_argument("--peers-only", action="store_true", help="the peers alone")
+    parser.add_argument("--no-peers", action="store_true", help="only ackclock")
+    parser.add_argument("--peers-only", action="store_true", help="only the peers")
     parser.add_argument(
-        "--no-small", action="store_true", help="without the event queue, the engine and the timers alone"
+        "--no-small",
+        action="store_true",
+        help="without the benchmarks of the event queue, the engine and the timers",
     )
     parser.add_argument(
         "--instructions",
         action="store_true",
         help="count ackclock's instructions per data packet with callgrind instead (repeatable)",
     )
-    parser.add_argument(
-        "--captures", action="store_true", help="a large capture taken apart, and nothing else"
-    )
+    parser.add_argument("--captures", action="store_true", help="only the analysis of a large capture")
     options = parser.parse_args()
     options.scenarios = [s for s in SCENARIOS if options.only is None or options.only in s.name]
     if not options.scenarios:
         parser.error(f"--only {options.only!r} matches none of: {'; '.join(s.name for s in SCENARIOS)}")
     if options.reps is not None and options.reps < 1:
-        parser.error(f"--reps {options.reps} is not a number of repetitions; 1 or more would do")
+        parser.error(f"--reps {options.reps} is not a number of repetitions; give 1 or more")
     options.reps = options.reps or (1 if options.quick else 3)
     return options
 
 
 def prepare(options: argparse.Namespace) -> dict[str, dict[str, list[str]]]:
-    """Builds what can run here; says in one line each what cannot."""
+    """Builds the simulators; prints a line for each that cannot run here."""
     WORK.mkdir(parents=True, exist_ok=True)
     write_arrivals(WORK / "arrivals.txt", max(s.seconds for s in SCENARIOS if s.web))
     wanted = {} if options.peers_only else {"ackclock": build_ours}
@@ -290,7 +290,7 @@ def plan(scenario: Scenario, simulator: str, options: argparse.Namespace) -> tup
     if simulator != "ackclock" and scenario.classes:
         return 0, 0
     if simulator != "ackclock" and scenario.flows > 1000:
-        # ns-2 takes the better part of a minute to set 10,000 flows up.
+        # ns-2 takes almost a minute to set up 10,000 flows.
         reps = 0 if options.quick else 1
     if options.quick and scenario.flows <= 100:
         seconds /= 4
@@ -298,7 +298,7 @@ def plan(scenario: Scenario, simulator: str, options: argparse.Namespace) -> tup
 
 
 def run_scenario(scenario: Scenario, simulators: dict, options: argparse.Namespace) -> dict[str, list[dict]]:
-    """Every simulator in turns, as often as it is to run."""
+    """Runs the simulators in turns."""
     kind = "web" if scenario.web else "dumbbell"
     runs: dict[str, list[dict]] = {name: [] for name in simulators}
     for turn in range(options.reps):
@@ -320,7 +320,7 @@ def run_scenario(scenario: Scenario, simulators: dict, options: argparse.Namespa
 
 
 def main() -> int:
-    """Measures, prints, writes; the exit code."""
+    """Measures, prints and writes the results; returns the exit code."""
     options = parse()
     about = machine()
     if options.captures:

@@ -1,4 +1,4 @@
-"""What is run: paths, loads, how long, and what is to be reached."""
+"""The benchmark scenarios: paths, loads, durations and targets."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Scenario:
         return max(262_144, round(6 * self.queue * WIRE_BYTES / self.flows))
 
     def arguments(self, seconds: float, flows: int | None = None, window: int | None = None) -> list[str]:
-        """The seven arguments that every simulator takes, and one of our own."""
+        """The seven arguments common to all simulators, and one for ackclock."""
         first = str(WORK / "arrivals.txt") if self.web else str(self.flows if flows is None else flows)
         rest = [
             f"{self.rate:.0f}",

@@ -1,4 +1,5 @@
-# Bytes, and the share of files up to that size; straight between the points. Made up: a few large files carry most bytes.
+# Bytes, and the share of files up to that size; with linear interpolation. Synthetic: a few large files have
+# most of the bytes.
 200      0.10
 1000     0.30
 5000     0.70

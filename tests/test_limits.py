@@ -101,8 +101,8 @@ def test_memory_is_bounded_and_more_can_be_allowed():
     flows = ac.Bulk(flows=20_000, spread="1s")
     with pytest.raises(
         ac.ScenarioError,
-        match=r"about 20000 flows would be under way together and take about 47.9 MiB; at most "
-        r"40 MiB would do",
+        match=r"about 20000 flows would be active at once and take about 47.9 MiB; the limit "
+        r"is 40 MiB",
     ):
         ac.simulate(PATH, flows, "sack", duration="1s", memory="40MiB")
     assert ac.simulate(PATH, flows, "sack", duration="1s", memory="100MiB").flows.num_rows == 20_000
@@ -110,7 +110,7 @@ def test_memory_is_bounded_and_more_can_be_allowed():
     with pytest.raises(
         ac.ScenarioError,
         match=r"run `tcp` with seed 1: at [0-9.]+s it would hold more than 60 MiB of memory, "
-        r"with 1 flows and",
+        r"with 1 flows, ",
     ):
         ac.simulate(long, ac.Udp(rate="1Gbit/s", bytes="28B"), {"tcp": "sack"}, memory="60MiB")
 

@@ -102,7 +102,7 @@ def test_progress_takes_a_few_lines():
     [
         (["224.0.0.1"], "multicast"),
         (["255.255.255.255"], "broadcast"),
-        (["0.0.0.0"], "no address of a host"),
+        (["0.0.0.0"], "not the address of a host"),
         (["no-such-host.invalid"], "no-such-host.invalid"),
         (["127.0.0.1", "-6"], "IPv6"),
         (["127.0.0.1", "--icmp", "--udp-ttl", "3"], "one of them"),

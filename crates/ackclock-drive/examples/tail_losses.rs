@@ -1,6 +1,6 @@
-//! What this kernel's TCP and the engine's `cubic+rack` do with the same scripted losses: timeouts, tail loss
-//! probes, retransmissions, and how long the transfer took. Needs the right to make namespaces; real time, so
-//! that a busy machine may add a probe or a timeout.
+//! Compares this kernel's TCP with the engine's `cubic+rack` for the same scripted losses: timeouts, tail
+//! loss probes, retransmissions, and duration of the transfer. Needs the right to create namespaces. It runs
+//! in real time, so that a busy machine may add a probe or a timeout.
 //!
 //!     cargo run --release -p ackclock-drive --example tail_losses
 
@@ -12,13 +12,13 @@ use std::time::{Duration as Time, Instant as Moment};
 use ackclock_drive::{Clock, Lab, LabOptions};
 use ackclock_engine::Stack;
 use ackclock_policy::Registry;
-use ackclock_sim::{Kind, LinkSpec, Passing, Verdict};
+use ackclock_sim::{FaultVerdict, LinkSpec, PacketInfo, PacketKind};
 use ackclock_units::{Duration, Instant, Rng};
 
 const DELAY: Duration = Duration::from_millis(50);
 const SEGMENT: usize = 1460;
 
-/// What a sender did.
+/// Counters of a sender.
 #[derive(Debug)]
 struct Outcome {
     timeouts: u64,
@@ -27,19 +27,23 @@ struct Outcome {
     took: Time,
 }
 
-/// A link that loses the data packets with those numbers, counted from 1, retransmissions included.
+/// A link that loses the data packets with these numbers, counted from 1 with retransmissions.
 fn losing(numbers: &'static [u64]) -> LinkSpec {
     let mut passed = 0;
-    LinkSpec::delay(DELAY).with_fault(move |p: &Passing, _: Instant, _: &mut Rng| {
-        passed += u64::from(p.kind == Kind::Data);
-        if p.kind == Kind::Data && numbers.contains(&passed) { Verdict::Drop } else { Verdict::Pass }
+    LinkSpec::delay(DELAY).with_fault(move |p: &PacketInfo, _: Instant, _: &mut Rng| {
+        passed += u64::from(p.kind == PacketKind::Data);
+        if p.kind == PacketKind::Data && numbers.contains(&passed) {
+            FaultVerdict::Drop
+        } else {
+            FaultVerdict::Pass
+        }
     })
 }
 
 fn lab(stack: &str, to_engine: LinkSpec, to_kernel: LinkSpec) -> Lab {
     let mut stack = Stack::named(&Registry::builtin(), stack).expect("a stack");
-    // As in Linux, a fast retransmission restarts the timer; the smallest timeout of 200 ms leaves little
-    // time for its answer otherwise.
+    // As in Linux, a fast retransmission restarts the timer; otherwise the minimum timeout of 200 ms leaves
+    // little time for its ack.
     stack.set("timer.fast_retransmit", "true").expect("a parameter");
     let config = stack.config();
     let policies = Arc::new(move || stack.build());
@@ -60,11 +64,11 @@ fn lab(stack: &str, to_engine: LinkSpec, to_kernel: LinkSpec) -> Lab {
     })
 }
 
-/// Reads until there is no more, and answers when the last byte came.
+/// Reads `bytes` bytes, and returns when the last one arrived.
 fn drain(mut from: impl Read, bytes: usize) -> Moment {
     let (mut block, mut got, mut last) = ([0; 4096], 0, Moment::now());
     while got < bytes {
-        let n = from.read(&mut block).expect("the connection stands");
+        let n = from.read(&mut block).expect("the connection is open");
         assert!(n > 0, "{got} of {bytes} bytes");
         (got, last) = (got + n, Moment::now());
     }
@@ -81,7 +85,7 @@ fn by_kernel(segments: usize, numbers: &'static [u64]) -> Outcome {
         .expect("a connection");
     let far = listener.accept().expect("a connection");
     let began = Moment::now();
-    stream.write_all(&vec![7; segments * SEGMENT]).expect("the connection stands");
+    stream.write_all(&vec![7; segments * SEGMENT]).expect("the connection is open");
     let took = drain(&far, segments * SEGMENT) - began;
     std::thread::sleep(Time::from_millis(400));
     let count = |name| lab.namespace.tcp_counter(name).expect("a counter of Linux");
@@ -102,7 +106,7 @@ fn by_engine(segments: usize, numbers: &'static [u64]) -> Outcome {
     let mut stream = lab.host.connect(Lab::kernel(80)).expect("a connection");
     let (far, _) = listener.accept().expect("a connection");
     let began = Moment::now();
-    stream.write_all(&vec![7; segments * SEGMENT]).expect("the connection stands");
+    stream.write_all(&vec![7; segments * SEGMENT]).expect("the connection is open");
     let took = drain(&far, segments * SEGMENT) - began;
     std::thread::sleep(Time::from_millis(400));
     let s = stream.stats();
@@ -131,7 +135,7 @@ fn main() {
     ];
     println!(
         "{:34} {:>34} {:>34}",
-        "lost", "kernel: timeouts probes again ms", "engine: timeouts probes again ms"
+        "lost", "kernel: timeouts probes rexmit ms", "engine: timeouts probes rexmit ms"
     );
     for &(what, segments, numbers) in cases {
         let cell =

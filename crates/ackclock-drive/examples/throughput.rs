@@ -1,5 +1,5 @@
-//! How fast the engine is against the kernel over a TUN device, nothing in between:
-//! `cargo run --release -p ackclock-drive --example throughput [MTU [SECONDS [offload]]]`.
+//! Throughput between the engine and the kernel directly over a TUN device: `cargo run --release -p
+//! ackclock-drive --example throughput [MTU [SECONDS [offload]]]`.
 
 #[cfg(target_os = "linux")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -104,7 +104,7 @@ mod linux {
         }
     }
 
-    /// CPU time of the whole process, the kernel's on its behalf included.
+    /// CPU time of the process, user and system.
     fn cpu_time() -> Result<Duration, Box<dyn Error>> {
         let stat = std::fs::read_to_string("/proc/self/stat")?;
         let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();

@@ -2,9 +2,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use ackclock_units::{Duration, Instant};
 
-/// The real clock: monotonic time since it was started, and the time of day at which that was.
+/// A real clock: monotonic time since its start, and the time of day of its start.
 ///
-/// Everything of one run (emulator, stacks, captures) shares one, so that their times compare.
+/// Emulator, stacks and captures of one run share a clock, so that their times can be compared.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     started: std::time::Instant,
@@ -12,7 +12,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Starts now.
+    /// A clock that starts now.
     pub fn start() -> Self {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
@@ -21,23 +21,23 @@ impl Clock {
         }
     }
 
-    /// The present moment.
+    /// The time since the start.
     pub fn now(&self) -> Instant {
         // 584 years fit.
         Instant::from_nanos(self.started.elapsed().as_nanos() as u64)
     }
 
-    /// The time of day at `at`, nanoseconds since 1970 (for captures).
+    /// Converts to time of day, nanoseconds since 1970 (for captures).
     pub fn unix_nanos(&self, at: Instant) -> u64 {
         self.unix_ns.saturating_add(at.as_nanos())
     }
 
-    /// The moment that a time of day, in nanoseconds since 1970, is; the start for those before.
+    /// Converts from time of day, nanoseconds since 1970; times before the start become the start.
     pub fn at_unix(&self, ns: u64) -> Instant {
         Instant::from_nanos(ns.saturating_sub(self.unix_ns))
     }
 
-    /// Time left until `at`; zero once it has come.
+    /// Time left until `at`; zero if it has passed.
     pub fn until(&self, at: Instant) -> Duration {
         at.since(self.now())
     }

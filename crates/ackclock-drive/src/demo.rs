@@ -1,5 +1,5 @@
-//! The demonstration: a download from an ordinary web server on the kernel's TCP, through our engine, over an
-//! emulated path.
+//! The demonstration: a download over an emulated path, from a web server on the kernel's TCP to this crate's
+//! engine.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -18,7 +18,7 @@ use crate::{
     Capture, Clock, DriveError, EmulatorReport, Lab, LabOptions, Means, Namespace, PolicyFactory, Stream,
 };
 
-/// What the demonstration does. [`DemoOptions::new`] gives the numbers of the README.
+/// Options of the demonstration. [`DemoOptions::new`] has the values of the README.
 pub struct DemoOptions {
     /// Size of the file.
     pub bytes: Bytes,
@@ -32,14 +32,14 @@ pub struct DemoOptions {
     pub loss: f64,
     /// Seed of the file and of the losses.
     pub seed: u64,
-    /// The Python that serves the file: a path, or a name to look for.
+    /// The Python interpreter that serves the file: a path, or a name to look up in `PATH`.
     pub python: PathBuf,
-    /// Congestion control of the kernel that serves: a name, or `None` for BBR where the kernel allows it and
-    /// otherwise its own choice. Those that take each loss for congestion reach a fifth of this path's rate.
+    /// Congestion control of the serving kernel: a name, or `None` for BBR if the kernel has it and otherwise
+    /// the kernel's default. Loss-based congestion controls reach a fifth of this path's rate.
     pub congestion_control: Option<String>,
-    /// Where to write `kernel.pcapng` and `engine.pcapng`: what passed the two ends of the path.
+    /// Folder for `kernel.pcapng` and `engine.pcapng`, the captures at the two ends of the path.
     pub captures: Option<PathBuf>,
-    /// Give up after this long.
+    /// Time limit.
     pub limit: Time,
     /// Options of the engine's connection.
     pub config: Config,
@@ -67,23 +67,23 @@ impl DemoOptions {
     }
 }
 
-/// How far the demonstration is.
+/// Progress of the demonstration.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct DemoProgress {
     /// Bytes received so far.
     pub received: Bytes,
-    /// Of how many.
+    /// Bytes of the file.
     pub of: Bytes,
     /// Time since the connection was opened.
     pub elapsed: Time,
 }
 
-/// What the demonstration found. The checksums were compared before it is given.
+/// Results of the demonstration. The checksums have been compared.
 #[derive(Clone, Debug)]
 pub struct DemoReport {
     /// Bytes of the file.
     pub bytes: Bytes,
-    /// SHA-256 of what was sent, and of what was received, in hexadecimal.
+    /// SHA-256 of the file sent, which equals that of the bytes received; in hexadecimal.
     pub sha256: String,
     /// From the SYN to the last byte.
     pub duration: Time,
@@ -97,16 +97,16 @@ pub struct DemoReport {
     pub kernel_timeouts: u64,
     /// The kernel's congestion control.
     pub kernel_congestion_control: String,
-    /// What the path did.
+    /// Counters of the path.
     pub path: EmulatorReport,
     /// The captures written, the kernel's end first.
     pub captures: Vec<PathBuf>,
 }
 
-/// Runs the demonstration. `progress` is called some ten times a second and may end it.
+/// Runs the demonstration. `progress` is called about ten times a second and can end it.
 ///
-/// Where rights are missing that a user namespace gives, the process enters one, for good: call it from a
-/// process that has no other threads then.
+/// Where rights are missing that a user namespace gives, the process enters one and stays there. For that,
+/// the process must have no other threads.
 ///
 /// # Errors
 /// A right that is missing (see [`crate::check`]), a server that does not start, a download that fails or
@@ -137,7 +137,7 @@ pub fn download_demo(
     let kernel_congestion_control =
         choose_congestion_control(&lab.namespace, options.congestion_control.as_deref())?;
     let (file, sent) = random_file(options)?;
-    let server = Server::start(&lab.namespace, options, file)?;
+    let server = WebServer::start(&lab.namespace, options, file)?;
     let counter = |name| lab.namespace.tcp_counter(name);
     let before = (counter("RetransSegs")?, counter("TCPTimeouts")?);
 
@@ -150,7 +150,7 @@ pub fn download_demo(
         let elapsed = start.elapsed();
         if elapsed > options.limit {
             return Err(DriveError::Failed(format!(
-                "the download had {received} of {} bytes after {elapsed:.0?}, the limit",
+                "the download had {received} of {} bytes after the time limit of {elapsed:.0?}",
                 options.bytes
             )));
         }
@@ -161,7 +161,7 @@ pub fn download_demo(
     let duration = start.elapsed();
     if received != options.bytes || got != sent {
         return Err(DriveError::Failed(format!(
-            "the download differs: {received} bytes with SHA-256 {got}, sent were {} with {sent}",
+            "the download differs: received {received} bytes with SHA-256 {got}, sent {} bytes with {sent}",
             options.bytes
         )));
     }
@@ -190,9 +190,9 @@ pub fn download_demo(
 }
 
 const HTTP_PORT: u16 = 8000;
-/// How long the server may take to start.
+/// Time limit for the server's start.
 const SERVER_PATIENCE: Time = Time::from_secs(20);
-/// Longest head of an answer.
+/// Largest header of a response.
 const MAX_HEAD: usize = 65_536;
 
 fn link(options: &DemoOptions) -> Result<LinkSpec, DriveError> {
@@ -222,15 +222,15 @@ fn choose_congestion_control(namespace: &Namespace, wanted: Option<&str>) -> Res
     const KEY: &str = "net.ipv4.tcp_congestion_control";
     match wanted {
         Some(name) => namespace.set_sysctl(KEY, name)?,
-        // Refused where the module is missing or the machine does not allow it: its own choice stays.
+        // Fails where the module is missing or not allowed; then the kernel's default stays.
         None => _ = namespace.set_sysctl(KEY, "bbr"),
     }
     namespace.sysctl(KEY)
 }
 
-/// A file of random bytes that exists in memory only, and its SHA-256.
+/// A file of random bytes in memory, and its SHA-256.
 fn random_file(options: &DemoOptions) -> Result<(File, String), DriveError> {
-    let failed = DriveError::system("make the file to download");
+    let failed = DriveError::system("create the file to download");
     let make = || -> io::Result<_> {
         let mut file = File::from(rustix::fs::memfd_create("download", rustix::fs::MemfdFlags::CLOEXEC)?);
         let (mut rng, mut hash, mut left) =
@@ -256,11 +256,11 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// The web server; killed when dropped.
-struct Server(Child);
+struct WebServer(Child);
 
-impl Server {
-    /// Starts it with the file as its standard input, which it serves under that name: nothing is written to
-    /// disk.
+impl WebServer {
+    /// Starts the server with the file as its standard input, and serves `/proc/self/fd`, so that nothing is
+    /// written to disk.
     fn start(namespace: &Namespace, options: &DemoOptions, file: File) -> Result<Self, DriveError> {
         let mut command = Command::new(&options.python);
         command.args([
@@ -280,7 +280,7 @@ impl Server {
             ))
         })?);
         let deadline = Now::now() + SERVER_PATIENCE;
-        // From inside the namespace, so that nothing of it passes the path.
+        // Connects inside the namespace, so that this does not pass the path.
         while namespace.run(|| TcpStream::connect(Lab::kernel(HTTP_PORT)))?.is_err() {
             if let Ok(Some(status)) = server.0.try_wait() {
                 return Err(DriveError::Failed(format!(
@@ -290,7 +290,7 @@ impl Server {
             }
             if Now::now() > deadline {
                 return Err(DriveError::Failed(format!(
-                    "the web server `{} -m http.server` does not answer",
+                    "the web server `{} -m http.server` does not respond",
                     options.python.display()
                 )));
             }
@@ -300,7 +300,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for WebServer {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -333,13 +333,15 @@ fn get(
             before.extend_from_slice(body);
             let Some(end) = before.windows(4).position(|w| w == b"\r\n\r\n") else {
                 if before.len() > MAX_HEAD {
-                    return Err(DriveError::Failed("the web server's answer has no end of its head".into()));
+                    return Err(DriveError::Failed(
+                        "the web server's response has no end of its header".into(),
+                    ));
                 }
                 report(0)?;
                 continue;
             };
             check_status(&before[..end])?;
-            // What follows the head lies in the block just read.
+            // The rest of the block just read is the body.
             body = &body[n - (before.len() - end - 4)..];
             head = None;
         }
@@ -359,7 +361,7 @@ fn check_status(head: &[u8]) -> Result<(), DriveError> {
     let line = String::from_utf8_lossy(head.split(|b| *b == b'\r').next().unwrap_or_default()).into_owned();
     match line.split_ascii_whitespace().nth(1) {
         Some("200") => Ok(()),
-        _ => Err(DriveError::Failed(format!("the web server answered `{line}` instead of 200"))),
+        _ => Err(DriveError::Failed(format!("the web server responded with `{line}` instead of 200"))),
     }
 }
 
@@ -368,7 +370,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_success_is_taken() {
+    fn only_status_200_is_accepted() {
         assert!(check_status(b"HTTP/1.0 200 OK\r\nServer: x").is_ok());
         let e = check_status(b"HTTP/1.0 404 File not found\r\n").unwrap_err().to_string();
         assert!(e.contains("404"), "{e}");
@@ -376,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_that_is_no_probability_is_refused() {
+    fn a_loss_outside_0_to_1_is_refused() {
         assert!(random_loss(0.5).is_ok());
         for p in [-0.1, 1.1, f64::NAN] {
             assert!(random_loss(p).is_err(), "{p}");

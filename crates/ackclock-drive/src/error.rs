@@ -1,15 +1,15 @@
 use std::{fmt, io};
 
-/// Why something on the real network could not be done.
+/// An error of real-time runs.
 #[derive(Debug)]
 pub enum DriveError {
-    /// A right or a facility of the system is missing; the sentence names it and what would do.
+    /// A right or a facility of the system is missing. The message names it and how to get it.
     Missing(String),
-    /// A system call failed while doing what the first part says.
+    /// A system call failed, while doing what the first part says.
     System(&'static str, io::Error),
-    /// An input was wrong: the place, the value met and the values that would do.
+    /// An input is wrong. The message names the place, the value and the values allowed.
     Input(String),
-    /// What was received is not what was sent, or a program of the run failed.
+    /// The data received differs from the data sent, or a program of the run failed.
     Failed(String),
     /// The caller asked to stop.
     Interrupted,
@@ -17,7 +17,7 @@ pub enum DriveError {
 
 #[cfg(target_os = "linux")]
 impl DriveError {
-    /// Attaches what was being done to an error of the system.
+    /// Makes an error of a system call; `doing` completes "could not ...".
     pub(crate) fn system(doing: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |e| Self::System(doing, e)
     }

@@ -8,7 +8,7 @@ use crate::{
     AccessDelays, Capture, Clock, DriveError, Emulator, EmulatorOptions, Namespace, Port, Tun, TunOptions,
 };
 
-/// What [`Kernels`] are made of.
+/// Options of [`Kernels`].
 pub struct KernelsOptions {
     /// Largest IP packet, bytes.
     pub mtu: u16,
@@ -16,24 +16,24 @@ pub struct KernelsOptions {
     pub there: LinkSpec,
     /// The link back.
     pub back: LinkSpec,
-    /// How far the far kernel's hosts ([`Kernels::host`]) are from the links.
+    /// Delays between the far kernel's hosts ([`Kernels::host`]) and the links.
     pub access: AccessDelays,
     /// Seed of the links' random streams.
     pub seed: u64,
     /// The clock of the emulator.
     pub clock: Clock,
-    /// Takes what passes the near kernel's device.
+    /// Captures the packets at the near kernel's device.
     pub capture: Option<Capture>,
 }
 
 /// Two kernels, each in a namespace of its own, with the emulator between them.
 ///
-/// The far one is also a router on the way to [`Kernels::BEYOND`], where nobody is. Dropping it removes
-/// everything.
+/// The far kernel is also a router on the path to [`Kernels::BEYOND`], an address without a host. Dropping
+/// this removes everything.
 pub struct Kernels {
-    /// The near kernel's namespace, in which it is [`Kernels::NEAR`] and [`Kernels::NEAR6`].
+    /// The near kernel's namespace, with the addresses [`Kernels::NEAR`] and [`Kernels::NEAR6`].
     pub near: Namespace,
-    /// The far kernel's namespace, in which it is [`Kernels::FAR`] and [`Kernels::FAR6`].
+    /// The far kernel's namespace, with the addresses [`Kernels::FAR`] and [`Kernels::FAR6`].
     pub far: Namespace,
     /// The path.
     pub emulator: Emulator,
@@ -46,18 +46,18 @@ impl Kernels {
     pub const FAR: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 78, 0, 2));
     /// An address behind the far kernel.
     pub const BEYOND: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 78, 1, 9));
-    /// The first address of the network of hosts that the far kernel is as well.
+    /// The network of the far kernel's hosts, addresses that it has beside its own.
     const HOSTS: Ipv4Addr = Ipv4Addr::new(10, 79, 0, 0);
-    /// How many hosts it has.
+    /// Number of its hosts.
     pub const MOST_HOSTS: usize = 65_000;
     /// The near kernel's IPv6 address.
     pub const NEAR6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd78, 0, 0, 0, 0, 0, 0, 1));
     /// The far kernel's IPv6 address.
     pub const FAR6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd78, 0, 0, 0, 0, 0, 0, 2));
 
-    /// Address number `n` of those that the far kernel has beside its own, below [`Kernels::MOST_HOSTS`].
+    /// Address of host `n` of the far kernel; `n` is below [`Kernels::MOST_HOSTS`].
     pub fn host(n: u16) -> IpAddr {
-        // Neither the network's own address nor that of the loopback device.
+        // Skips the network's own address and that of the loopback device.
         IpAddr::V4(Ipv4Addr::from_bits(Self::HOSTS.to_bits() + 256 + u32::from(n)))
     }
 
@@ -70,7 +70,7 @@ impl Kernels {
             .filter(|n| *n < Self::MOST_HOSTS)
     }
 
-    /// Sets them up.
+    /// Sets up the kernels and the path.
     ///
     /// # Errors
     /// A right that is missing (see [`crate::check`]), or a system call that failed.
@@ -102,10 +102,10 @@ pub(crate) fn far(mtu: u16) -> Result<(Namespace, Port), DriveError> {
     let (far, port) = kernel((Kernels::FAR, Kernels::FAR6), mtu)?;
     far.own(Kernels::HOSTS, 16)?;
     far.set_sysctl("net.ipv4.ip_forward", "1")?;
-    // Answers to probes are not to be throttled, unless a test wants them so.
+    // No rate limit on responses to probes, unless a test sets one.
     far.set_sysctl("net.ipv4.icmp_ratelimit", "0")?;
     far.set_sysctl("net.ipv6.icmp.ratelimit", "0")?;
-    // Where this is the machine's own, it is not ours to change.
+    // Fails where this parameter is global to the machine.
     let _ = far.set_sysctl("net.ipv4.icmp_msgs_per_sec", "1000000");
     let _ = far.set_sysctl("net.ipv4.icmp_msgs_burst", "1000000");
     Ok((far, port))
@@ -114,8 +114,7 @@ pub(crate) fn far(mtu: u16) -> Result<(Namespace, Port), DriveError> {
 fn kernel((v4, v6): (IpAddr, IpAddr), mtu: u16) -> Result<(Namespace, Port), DriveError> {
     let (IpAddr::V4(v4), IpAddr::V6(v6)) = (v4, v6) else { unreachable!("constants above") };
     let namespace = Namespace::new(true)?;
-    // A prefix in which [`Kernels::BEYOND`] and the hosts lie as well: whatever is not the other kernel
-    // itself goes through it.
+    // The prefix includes [`Kernels::BEYOND`] and the hosts, so that packets to them go through the device.
     let tun = TunOptions { ipv4: (v4, 15), ipv6: Some((v6, 64)), mtu, ..TunOptions::default() };
     let port = Port::from(Tun::new(&namespace, &tun)?);
     Ok((namespace, port))

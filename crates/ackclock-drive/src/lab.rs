@@ -1,4 +1,4 @@
-//! A kernel, an emulated path and the engine in a row.
+//! A kernel and the engine with an emulated path between them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -10,7 +10,7 @@ use crate::{
     Namespace, PolicyFactory, Port, Tun, TunOptions,
 };
 
-/// What a [`Lab`] is made of.
+/// Options of a [`Lab`].
 pub struct LabOptions {
     /// Largest IP packet, bytes.
     pub mtu: u16,
@@ -20,27 +20,27 @@ pub struct LabOptions {
     pub to_kernel: LinkSpec,
     /// Seed of the links' random streams.
     pub seed: u64,
-    /// The clock of everything in it.
+    /// The clock shared by all parts.
     pub clock: Clock,
     /// Options of the engine's connections.
     pub config: Config,
     /// Policies of the engine's connections.
     pub policies: PolicyFactory,
-    /// Where to record what passes the kernel's end of the path.
+    /// Capture at the kernel's end of the path.
     pub kernel_capture: Option<Capture>,
-    /// Where to record what passes the engine's end of the path.
+    /// Capture at the engine's end of the path.
     pub engine_capture: Option<Capture>,
 }
 
-/// A kernel's TCP in a namespace of its own and our host, with the emulator between them.
+/// A kernel's TCP in its own namespace and a [`Host`] on the engine, with the emulator between them.
 ///
-/// Dropping it resets what is open and removes everything.
+/// Dropping it resets open connections and removes everything.
 pub struct Lab {
-    /// Our host, at [`Lab::ENGINE`] and [`Lab::ENGINE6`].
+    /// The engine's host, at [`Lab::ENGINE`] and [`Lab::ENGINE6`].
     pub host: Host,
     /// The path.
     pub emulator: Emulator,
-    /// The kernel's namespace, in which it is [`Lab::KERNEL`] and, where packets may be that large,
+    /// The kernel's namespace, with the address [`Lab::KERNEL`] and, if the MTU allows IPv6,
     /// [`Lab::KERNEL6`].
     pub namespace: Namespace,
 }
@@ -55,7 +55,7 @@ impl Lab {
     /// The engine's IPv6 address.
     pub const ENGINE6: Ipv6Addr = Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 2);
 
-    /// Sets it up.
+    /// Sets up the kernel, the path and the host.
     ///
     /// # Errors
     /// A right that is missing (see [`crate::check`]), or a system call that failed.
@@ -106,5 +106,5 @@ impl Lab {
     }
 }
 
-/// Below it there is no IPv6 (RFC 8200 §5).
+/// Smallest MTU of IPv6 (RFC 8200 §5).
 const IPV6_LEAST_MTU: u16 = 1280;

@@ -1,41 +1,41 @@
-//! What an application has done with its connection, wherever that lives, and whether what it has read is
-//! what was written.
+//! Counts what an application has written and read on a connection of the kernel or the engine, and checks
+//! the bytes read.
 
 use std::sync::Arc;
 
 use ackclock_engine::{Books, Connection, ResponseTimes};
 use ackclock_units::{Bytes, Duration, Instant};
 
-use crate::pattern::{Pattern, RUN};
+use crate::pattern::{PayloadPattern, RUN};
 
-/// A transaction of an application: for `telnet`, a packet.
+/// A transaction of an application; for `telnet`, one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Response {
-    /// When it began, from the run's beginning.
+    /// Its start, since the start of the run.
     pub since: Duration,
-    /// From then until the acknowledgment that ended it (by a kernel's stamp, or by the engine's clock), or
-    /// until the application's call where it was none.
+    /// Its response time. It ends with the acknowledgment, timed by the kernel's timestamp or the engine's
+    /// clock; a transaction that does not end with an acknowledgment ends with the application's call.
     pub time: Duration,
 }
 
-/// The books of one end of a connection.
+/// Counters of one end of a connection.
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    pattern: Arc<Pattern>,
-    /// Numbers of the streams that it writes and reads.
+    pattern: Arc<PayloadPattern>,
+    /// Numbers of the streams in the pattern that it writes and reads.
     out: usize,
     into: usize,
     pub(crate) written: Bytes,
     pub(crate) read: Bytes,
-    /// The first position at which it has read a byte that was not written there.
+    /// First stream position at which a wrong byte was read.
     pub(crate) wrong: Option<u64>,
     began: Option<Instant>,
     responses: Vec<(Instant, Duration)>,
 }
 
 impl Ledger {
-    /// Of one end of connection `n`: of the client, or of the server.
-    pub(crate) fn new(pattern: &Arc<Pattern>, n: usize, client: bool) -> Self {
+    /// For the client's or the server's end of connection `n`.
+    pub(crate) fn new(pattern: &Arc<PayloadPattern>, n: usize, client: bool) -> Self {
         let (client_s, server_s) = (2 * n, 2 * n + 1);
         let (out, into) = if client { (client_s, server_s) } else { (server_s, client_s) };
         Self {
@@ -50,8 +50,8 @@ impl Ledger {
         }
     }
 
-    /// Writes up to `n` bytes more by `send`, which answers how many of those that it is given were taken;
-    /// stops where none are.
+    /// Writes up to `n` bytes by calling `send`, which returns how many bytes it has taken. Stops when it
+    /// takes none.
     pub(crate) fn write_by(&mut self, n: Bytes, mut send: impl FnMut(&[u8]) -> usize) -> Bytes {
         let mut taken = 0;
         while taken < n {
@@ -67,8 +67,8 @@ impl Ledger {
         taken
     }
 
-    /// Reads up to `n` bytes more by `take`, which fills what it is given and answers how far; stops where it
-    /// does not.
+    /// Reads up to `n` bytes by calling `take`, which returns how many bytes of the buffer it has filled.
+    /// Stops when it fills none.
     pub(crate) fn read_by(&mut self, n: Bytes, mut take: impl FnMut(&mut [u8]) -> usize) -> Bytes {
         let (mut block, mut got) = ([0; RUN], 0);
         while got < n {
@@ -85,7 +85,7 @@ impl Ledger {
         got
     }
 
-    /// Its transactions, with times that count from `zero`.
+    /// Its transactions, with starts relative to `zero`.
     pub(crate) fn responses(self, zero: Instant) -> Vec<Response> {
         self.responses.into_iter().map(|(since, time)| Response { since: since.since(zero), time }).collect()
     }
@@ -120,8 +120,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_byte_in_a_wrong_place_is_found() {
-        let pattern = Arc::new(Pattern::new());
+    fn a_byte_at_a_wrong_position_is_found() {
+        let pattern = Arc::new(PayloadPattern::new());
         let (mut client, mut server) = (Ledger::new(&pattern, 3, true), Ledger::new(&pattern, 3, false));
         let mut wire = Vec::new();
         let mut send = |block: &[u8]| {

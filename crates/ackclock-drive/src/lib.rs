@@ -1,11 +1,11 @@
-//! Real packets and the real clock: network namespaces, TUN devices, the real-time link emulator, and the
-//! engine behind a small blocking interface.
+//! Real packets in real time: network namespaces, TUN devices, the real-time link emulator, and the engine
+//! behind a small blocking interface.
 //!
-//! This is the only room with system calls and `unsafe`, and it needs Linux. Elsewhere it compiles to
-//! [`check`], which says so.
+//! This is the only crate with system calls and `unsafe`. It needs Linux; on other systems it compiles, and
+//! [`check`] returns an error.
 //!
-//! Nothing outlives the process: namespaces have no name and are held by file descriptors, so the kernel
-//! removes them with their devices, addresses and routes when it ends, in whatever way.
+//! Nothing outlives the process: namespaces have no name and are held by file descriptors, so that the kernel
+//! removes them with their devices, addresses and routes when the process ends in any way.
 
 mod clock;
 #[cfg(target_os = "linux")]
@@ -62,17 +62,16 @@ pub use web::*;
 /// Makes the policies of a new connection.
 pub type PolicyFactory = std::sync::Arc<dyn Fn() -> ackclock_engine::Policies + Send + Sync>;
 
-/// How network namespaces and TUN devices can be made.
+/// How network namespaces and TUN devices can be created.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Means {
-    /// By this process as it is.
+    /// By this process directly.
     Direct,
-    /// After the process has entered a user namespace of its own, which it must do before it has several
-    /// threads.
+    /// After the process has entered its own user namespace, which it must do while it has a single thread.
     UserNamespace,
 }
 
-/// What this system allows: nothing, since it is not Linux.
+/// Returns an error, since this system is not Linux.
 ///
 /// # Errors
 /// Always.

@@ -1,31 +1,31 @@
-//! What is sent: bytes of which each end knows what they must be.
+//! Payload bytes that the receiving end can check.
 
-/// The bytes of many streams, each known by a number.
+/// The bytes of many streams, selected by number.
 #[derive(Debug)]
-pub(crate) struct Pattern(Vec<u8>);
+pub(crate) struct PayloadPattern(Vec<u8>);
 
-/// Prime, so that no stream lies in it as another does.
+/// Length of the repeated block. It is prime, so that streams start at different offsets.
 const LEN: usize = 65_537;
-/// So many bytes of a stream lie in a row, wherever one begins: what is written at once leaves at once.
+/// Number of contiguous bytes available from any position of a stream, so that a write is not split.
 pub(crate) const RUN: usize = 1 << 14;
-/// Streams of neighbours begin so far apart.
+/// Distance in the block between the starts of consecutive streams.
 const APART: u64 = 4_099;
 
-impl Pattern {
+impl PayloadPattern {
     pub(crate) fn new() -> Self {
-        // A multiplicative mixing of the position: long without repeats.
+        // A multiplicative hash of the position.
         let byte = |i: u64| ((i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8;
         Self((0..(LEN + RUN) as u64).map(|i| byte(i % LEN as u64)).collect())
     }
 
-    /// The bytes of stream `number` from position `at` on: at least [`RUN`] of them.
+    /// Bytes of stream `number` from position `at` on, at least [`RUN`] of them.
     pub(crate) fn from(&self, number: usize, at: u64) -> &[u8] {
         let start = (number as u64 * APART + at) % LEN as u64;
         &self.0[start as usize..]
     }
 
-    /// The first position of `got`, which begins at position `at` of stream `number`, whose byte is not what
-    /// it must be.
+    /// Compares `got` with stream `number` from position `at` on. Returns the first stream position of a
+    /// wrong byte.
     pub(crate) fn wrong(&self, number: usize, at: u64, got: &[u8]) -> Option<u64> {
         let mut from = 0;
         while from < got.len() {
@@ -46,16 +46,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrong_byte_is_found_wherever_it_is() {
-        let p = Pattern::new();
-        let mut answer = Vec::new();
-        while answer.len() < 200_000 {
-            answer.extend_from_slice(p.from(7, answer.len() as u64));
+    fn a_wrong_byte_is_found_at_any_position() {
+        let p = PayloadPattern::new();
+        let mut stream = Vec::new();
+        while stream.len() < 200_000 {
+            stream.extend_from_slice(p.from(7, stream.len() as u64));
         }
-        assert_eq!(p.wrong(7, 0, &answer), None);
-        assert_eq!(p.wrong(7, 1000, &answer[1000..]), None);
-        assert!(p.wrong(8, 0, &answer).is_some() && p.wrong(7, 1, &answer).is_some());
-        answer[150_000] ^= 1;
-        assert_eq!(p.wrong(7, 5, &answer[5..]), Some(150_000));
+        assert_eq!(p.wrong(7, 0, &stream), None);
+        assert_eq!(p.wrong(7, 1000, &stream[1000..]), None);
+        assert!(p.wrong(8, 0, &stream).is_some() && p.wrong(7, 1, &stream).is_some());
+        stream[150_000] ^= 1;
+        assert_eq!(p.wrong(7, 5, &stream[5..]), Some(150_000));
     }
 }

@@ -1,5 +1,4 @@
-//! The same attacks on the kernel's TCP and on our host, packet by packet from the same wire: what the one
-//! withstands, so does the other.
+//! The same attacks on the kernel's TCP and on [`Host`], packet by packet. Both must withstand them.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -12,9 +11,9 @@ use ackclock_drive::{Host, Listener, Namespace, Port, Tun, TunOptions};
 use ackclock_units::{Duration, SeqNumber};
 use ackclock_wire::{Flags, IpPacket, Segment, Transport, parse_ip};
 use common::allowed;
-use common::wire::{HOST, STRANGER, answer, at, enemy, give, open, packet, started, syn};
+use common::wire::{HOST, PEER, at, enemy, expect_segment, inject, open, packet, started, syn};
 
-/// Who is attacked, at [`HOST`].
+/// The attacked host, at [`HOST`].
 enum Target {
     Kernel { listener: TcpListener, _namespace: Namespace },
     Ours { listener: Listener, _host: Host },
@@ -26,7 +25,7 @@ const FIN_TIMEOUT: u64 = 3;
 impl Target {
     fn kernel() -> (Self, Port) {
         let namespace = Namespace::new(false).unwrap();
-        // Everybody of 10.0.0.0/8 is behind the device.
+        // All addresses of 10.0.0.0/8 are behind the device.
         let tun = Tun::new(
             &namespace,
             &TunOptions { ipv4: (Ipv4Addr::new(10, 0, 0, 1), 8), ..TunOptions::default() },
@@ -53,7 +52,7 @@ impl Target {
         [("kernel", Self::kernel()), ("ours", Self::ours())]
     }
 
-    /// Whom it accepts next, and the connection.
+    /// Accepts a connection; returns the peer's address and the connection.
     fn accept(&self) -> (SocketAddr, Box<dyn Any>) {
         match self {
             Self::Kernel { listener, .. } => {
@@ -68,12 +67,12 @@ impl Target {
     }
 }
 
-/// Segments that it sends within so many milliseconds.
+/// Segments that it sends within `ms` milliseconds.
 fn sent(wire: &Port, ms: u64) -> Vec<(SocketAddr, Segment)> {
     let (mut buffer, mut all, start) = ([0; 2000], Vec::new(), Now::now());
     while start.elapsed() < Time::from_millis(ms) {
         while let Ok(n) = wire.recv(&mut buffer) {
-            // The kernel has other things to say too.
+            // The kernel sends other packets too.
             if let Ok(ip @ IpPacket { transport: Transport::Tcp(tcp), .. }) = parse_ip(&buffer[..n]) {
                 all.push((ip.endpoints().1, tcp.segment));
             }
@@ -90,12 +89,12 @@ fn an_honest_client_gets_through_a_flood_of_syns() {
     }
     for (name, (target, wire)) in Target::both() {
         for i in 0..5000 {
-            give(&wire, &packet(enemy(i), &syn(), &[]));
+            inject(&wire, &packet(enemy(i), &syn(), &[]));
         }
         let start = Now::now();
-        open(&wire, at(STRANGER));
+        open(&wire, at(PEER));
         let (from, _stream) = target.accept();
-        assert_eq!(from, at(STRANGER), "{name}");
+        assert_eq!(from, at(PEER), "{name}");
         println!("{name}: accepted after {:?}", start.elapsed());
     }
 }
@@ -106,16 +105,16 @@ fn a_peer_that_never_closes_is_forgotten() {
         return;
     }
     for (name, (target, wire)) in Target::both() {
-        let next = open(&wire, at(STRANGER));
+        let next = open(&wire, at(PEER));
         drop(target.accept());
-        let fin = answer(&wire, |_, s| s.flags.has(Flags::FIN));
+        let fin = expect_segment(&wire, |_, s| s.flags.has(Flags::FIN));
         let ack = Segment { ack: fin.end(), ..next };
-        give(&wire, &packet(at(STRANGER), &ack, &[]));
+        inject(&wire, &packet(at(PEER), &ack, &[]));
         let start = Now::now();
-        // A reset says that the connection is no more; until then such an ack says nothing.
+        // A reset shows that the connection is gone; until then such an ack gets no response.
         let mut gone = None;
         while gone.is_none() && start.elapsed() < Time::from_secs(4 * FIN_TIMEOUT) {
-            give(&wire, &packet(at(STRANGER), &ack, &[]));
+            inject(&wire, &packet(at(PEER), &ack, &[]));
             gone = sent(&wire, 50).iter().any(|(_, s)| s.flags.has(Flags::RST)).then(|| start.elapsed());
         }
         println!("{name}: gone after {gone:?}");
@@ -125,7 +124,7 @@ fn a_peer_that_never_closes_is_forgotten() {
 }
 
 #[test]
-fn whoever_claims_to_be_oneself_is_not_answered() {
+fn packets_from_the_hosts_own_address_get_no_response() {
     if !allowed() {
         return;
     }
@@ -133,10 +132,10 @@ fn whoever_claims_to_be_oneself_is_not_answered() {
         sent(&wire, 50);
         for from in [HOST, "10.0.0.1:99", "127.0.0.1:1000", "0.0.0.9:1000", "224.0.0.1:1000"] {
             for flags in [Flags::SYN, Flags::ACK] {
-                give(&wire, &packet(at(from), &Segment { seq: SeqNumber(99), flags, ..syn() }, &[]));
+                inject(&wire, &packet(at(from), &Segment { seq: SeqNumber(99), flags, ..syn() }, &[]));
             }
         }
         assert_eq!(sent(&wire, 300), [], "{name}");
-        open(&wire, at(STRANGER));
+        open(&wire, at(PEER));
     }
 }

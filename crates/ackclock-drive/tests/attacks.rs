@@ -1,4 +1,4 @@
-//! Attacks on the host from outside: what an enemy sends, and what honest peers still get. Needs no rights.
+//! Attacks on the host: its resources stay bounded and honest peers are still served. Needs no rights.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -11,32 +11,34 @@ use ackclock_engine::Config;
 use ackclock_testkit::icmp_packet;
 use ackclock_units::{Duration, Ecn, SeqNumber};
 use ackclock_wire::{Flags, Options, Segment, Timestamps, emit_tcp, parse_ip};
-use common::wire::{HOST, STRANGER, answer, at, enemy, eventually, give, open, packet, started, syn, taken};
+use common::wire::{
+    HOST, PEER, at, enemy, eventually, expect_segment, inject, open, packet, started, syn, taken,
+};
 
 #[test]
 fn an_honest_client_connects_during_a_flood_of_syns() {
     let (host, wire) = started(|_| ());
     let listener = host.listen(80, 16).unwrap();
     for i in 0..5000 {
-        give(&wire, &packet(enemy(i), &syn(), &[]));
+        inject(&wire, &packet(enemy(i), &syn(), &[]));
     }
-    let next = open(&wire, at(STRANGER));
-    give(&wire, &packet(at(STRANGER), &Segment { flags: Flags::ACK | Flags::PSH, ..next }, b"honest"));
+    let next = open(&wire, at(PEER));
+    inject(&wire, &packet(at(PEER), &Segment { flags: Flags::ACK | Flags::PSH, ..next }, b"honest"));
     let stream = listener.accept().unwrap();
-    assert_eq!(stream.peer_addr(), at(STRANGER));
+    assert_eq!(stream.peer_addr(), at(PEER));
     let mut got = [0; 6];
     (&stream).read_exact(&mut got).unwrap();
     assert_eq!(&got, b"honest");
 }
 
 #[test]
-fn what_a_syn_offers_outlives_a_cookie() {
+fn options_of_a_syn_survive_a_cookie() {
     for timestamps in [false, true] {
         let (host, wire) = started(|o| o.config = Config { timestamps, ..o.config.clone() });
         let listener = host.listen(80, 1).unwrap();
-        give(&wire, &packet(enemy(1), &syn(), &[]));
+        inject(&wire, &packet(enemy(1), &syn(), &[]));
         for (i, window_scale, sack) in [(1, Some(3), true), (2, Some(0), false), (3, None, true)] {
-            let from = SocketAddr::new(at(STRANGER).ip(), i);
+            let from = SocketAddr::new(at(PEER).ip(), i);
             let offered = timestamps.then_some(Timestamps { tsval: 5000, tsecr: 0 });
             let options = Options {
                 mss: Some(1400),
@@ -45,8 +47,8 @@ fn what_a_syn_offers_outlives_a_cookie() {
                 timestamps: offered,
                 ..Options::default()
             };
-            give(&wire, &packet(from, &Segment { options, ..syn() }, &[]));
-            let reply = answer(&wire, |to, s| to == from && s.flags.has(Flags::SYN | Flags::ACK));
+            inject(&wire, &packet(from, &Segment { options, ..syn() }, &[]));
+            let reply = expect_segment(&wire, |to, s| to == from && s.flags.has(Flags::SYN | Flags::ACK));
             assert_eq!(
                 (reply.options.window_scale.is_some(), reply.options.sack_permitted),
                 (window_scale.is_some(), sack)
@@ -61,12 +63,12 @@ fn what_a_syn_offers_outlives_a_cookie() {
                 options,
                 ..Segment::default()
             };
-            // Forged ones get a reset, and make nothing.
+            // Forged cookies get a reset and open no connection.
             for wrong in [Segment { ack: next.ack + 1, ..next }, Segment { seq: next.seq + 1, ..next }] {
-                give(&wire, &packet(from, &wrong, &[]));
-                assert!(answer(&wire, |to, _| to == from).flags.has(Flags::RST));
+                inject(&wire, &packet(from, &wrong, &[]));
+                assert!(expect_segment(&wire, |to, _| to == from).flags.has(Flags::RST));
             }
-            give(&wire, &packet(from, &next, &[]));
+            inject(&wire, &packet(from, &next, &[]));
             let stream = listener.accept().unwrap();
             let view = stream.view();
             let rwnd = 1000 << window_scale.unwrap_or(0);
@@ -76,9 +78,9 @@ fn what_a_syn_offers_outlives_a_cookie() {
                 (1300 - options, rwnd, sack, timestamps)
             );
             (&stream).write_all(b"answer").unwrap();
-            let data = answer(&wire, |to, s| to == from && s.len > 0);
+            let data = expect_segment(&wire, |to, s| to == from && s.len > 0);
             assert_eq!((data.seq, data.ack), (reply.seq + 1, SeqNumber(100)));
-            // Timestamps go on where the SYN-ACK had them.
+            // Timestamps continue from that of the SYN-ACK.
             let later = data
                 .options
                 .timestamps
@@ -91,14 +93,14 @@ fn what_a_syn_offers_outlives_a_cookie() {
 }
 
 #[test]
-fn connections_that_nobody_accepts_are_no_more_than_the_backlog() {
+fn unaccepted_connections_are_limited_to_the_backlog() {
     let (host, wire) = started(|_| ());
     let listener = host.listen(80, 4).unwrap();
-    // Half open all at once, then acknowledged all: the queue of those to be accepted is no longer for it.
+    // All half open at once, then all acknowledged: the accept queue stays within the backlog.
     let mut replies = Vec::new();
     for i in 0..8 {
-        give(&wire, &packet(enemy(i), &syn(), &[]));
-        replies.push(answer(&wire, |to, s| to == enemy(i) && s.flags.has(Flags::SYN)));
+        inject(&wire, &packet(enemy(i), &syn(), &[]));
+        replies.push(expect_segment(&wire, |to, s| to == enemy(i) && s.flags.has(Flags::SYN)));
     }
     for (i, reply) in (0..).zip(&replies) {
         let next = Segment {
@@ -108,7 +110,7 @@ fn connections_that_nobody_accepts_are_no_more_than_the_backlog() {
             flags: Flags::ACK,
             ..Segment::default()
         };
-        give(&wire, &packet(enemy(i), &next, &[]));
+        inject(&wire, &packet(enemy(i), &next, &[]));
     }
     taken(&host, 16);
     let c = host.counters();
@@ -123,16 +125,16 @@ fn half_open_connections_are_given_up() {
     let (host, wire) = started(|o| o.limits.synack_retries = 1);
     let _listener = host.listen(80, 4).unwrap();
     for i in 0..4 {
-        give(&wire, &packet(enemy(i), &syn(), &[]));
+        inject(&wire, &packet(enemy(i), &syn(), &[]));
     }
     taken(&host, 4);
     assert_eq!(host.connections(), 4);
-    // A second, and two.
+    // SYN-ACK retransmissions after one and two seconds.
     eventually(8, "they are given up", || host.connections() == 0);
 }
 
 #[test]
-fn orphans_whose_peer_takes_nothing_are_given_up_and_no_more_than_so_many_wait() {
+fn orphans_with_a_closed_window_are_limited_in_number_and_time() {
     let (host, wire) = started(|o| {
         o.limits.orphan_timeout = Duration::from_millis(700);
         o.limits.orphans = 5;
@@ -142,11 +144,11 @@ fn orphans_whose_peer_takes_nothing_are_given_up_and_no_more_than_so_many_wait()
         let next = open(&wire, enemy(i));
         let stream = listener.accept().unwrap();
         (&stream).write_all(&[1; 1000]).unwrap();
-        let data = answer(&wire, |to, s| to == enemy(i) && s.len > 0);
+        let data = expect_segment(&wire, |to, s| to == enemy(i) && s.len > 0);
         (&stream).write_all(&[2; 200_000]).unwrap();
         drop(stream);
-        // The window closes for good, and the peer answers every probe.
-        give(&wire, &packet(enemy(i), &Segment { ack: data.end(), window: 0, ..next }, &[]));
+        // The window stays closed, and the peer responds to every probe.
+        inject(&wire, &packet(enemy(i), &Segment { ack: data.end(), window: 0, ..next }, &[]));
     }
     taken(&host, 30);
     eventually(5, "the oldest ones were reset", || host.connections() == 5);
@@ -156,7 +158,7 @@ fn orphans_whose_peer_takes_nothing_are_given_up_and_no_more_than_so_many_wait()
 }
 
 #[test]
-fn what_all_connections_hold_is_bounded() {
+fn the_memory_of_all_connections_is_bounded() {
     let (host, wire) = started(|o| o.limits.held_bytes = 1 << 20);
     let listener = host.listen(80, 500).unwrap();
     let mut streams = Vec::new();
@@ -165,7 +167,7 @@ fn what_all_connections_hold_is_bounded() {
         let mut next = open(&wire, enemy(i));
         streams.push(listener.accept().unwrap());
         for _ in 0..40 {
-            give(&wire, &packet(enemy(i), &next, &[7; 1400]));
+            inject(&wire, &packet(enemy(i), &next, &[7; 1400]));
             next.seq += 1400;
         }
         ends.push(next);
@@ -174,21 +176,21 @@ fn what_all_connections_hold_is_bounded() {
     let got: u64 = streams.iter().map(|s| s.stats().bytes_received).sum();
     println!("{got} of {} bytes were taken", 100 * 40 * 1400);
     assert!(got < 3 << 20 && host.counters().memory_drops > 1000, "{got}");
-    // Everybody still has a little, and it goes on once programs read.
+    // Every connection still has a little, and continues once programs read.
     assert!(streams.iter().all(|s| s.stats().bytes_received >= 8 * 1400));
     for stream in &streams {
         let n = stream.stats().bytes_received;
         (&*stream).read_exact(&mut vec![0; n as usize]).unwrap();
     }
     let (last, n) = (99, streams[99].stats().bytes_received as u32);
-    give(&wire, &packet(enemy(last), &Segment { seq: SeqNumber(100) + n, ..ends[99] }, b"goes on"));
+    inject(&wire, &packet(enemy(last), &Segment { seq: SeqNumber(100) + n, ..ends[99] }, b"goes on"));
     streams[99].set_read_timeout(Some(std::time::Duration::from_secs(5)));
     (&streams[99]).read_exact(&mut [0; 7]).unwrap();
 }
 
 #[test]
-fn a_peer_that_never_closes_keeps_nothing() {
-    // As long as Linux has it, and no longer than a test may take.
+fn a_peer_that_never_closes_holds_no_state() {
+    // The timeout of Linux, which is short enough for a test.
     let (host, wire) = started(|o| {
         assert_eq!(o.limits.fin_timeout, Duration::from_secs(60));
         o.limits.fin_timeout = Duration::from_secs(2);
@@ -197,10 +199,10 @@ fn a_peer_that_never_closes_keeps_nothing() {
     for i in 0..10 {
         let next = open(&wire, enemy(i));
         drop(listener.accept().unwrap());
-        let fin = answer(&wire, |to, s| to == enemy(i) && s.flags.has(Flags::FIN));
-        give(&wire, &packet(enemy(i), &Segment { ack: fin.end(), ..next }, &[]));
+        let fin = expect_segment(&wire, |to, s| to == enemy(i) && s.flags.has(Flags::FIN));
+        inject(&wire, &packet(enemy(i), &Segment { ack: fin.end(), ..next }, &[]));
     }
-    eventually(70, "connections in FIN-WAIT-2 that nobody holds are gone", || host.connections() == 0);
+    eventually(70, "orphans in FIN-WAIT-2 are gone", || host.connections() == 0);
 }
 
 #[test]
@@ -215,8 +217,8 @@ fn a_few_bytes_out_of_order_do_not_pin_a_window() {
     let mut streams = Vec::new();
     for i in 0..n {
         let options = Options { window_scale: Some(7), sack_permitted: true, ..Options::default() };
-        give(&wire, &packet(enemy(i), &Segment { options, ..syn() }, &[]));
-        let reply = answer(&wire, |to, s| to == enemy(i) && s.flags.has(Flags::SYN | Flags::ACK));
+        inject(&wire, &packet(enemy(i), &Segment { options, ..syn() }, &[]));
+        let reply = expect_segment(&wire, |to, s| to == enemy(i) && s.flags.has(Flags::SYN | Flags::ACK));
         let next = Segment {
             seq: SeqNumber(100),
             ack: reply.seq + 1,
@@ -224,13 +226,13 @@ fn a_few_bytes_out_of_order_do_not_pin_a_window() {
             flags: Flags::ACK,
             ..Segment::default()
         };
-        // The window is advertised in full once something has arrived.
-        give(&wire, &packet(enemy(i), &Segment { seq: SeqNumber(1000), ..next }, b"abc"));
-        let wide = answer(&wire, |to, s| to == enemy(i) && !s.options.sack.is_empty());
+        // The window is advertised in full after the first data.
+        inject(&wire, &packet(enemy(i), &Segment { seq: SeqNumber(1000), ..next }, b"abc"));
+        let wide = expect_segment(&wire, |to, s| to == enemy(i) && !s.options.sack.is_empty());
         let edge = u32::from(wide.window) << reply.options.window_scale.unwrap();
         assert!(edge > 1_000_000, "{edge}");
-        give(&wire, &packet(enemy(i), &Segment { seq: SeqNumber(100) + edge - 4, ..next }, b"abc"));
-        answer(&wire, |to, s| to == enemy(i) && s.options.sack.len() == 2);
+        inject(&wire, &packet(enemy(i), &Segment { seq: SeqNumber(100) + edge - 4, ..next }, b"abc"));
+        expect_segment(&wire, |to, s| to == enemy(i) && s.options.sack.len() == 2);
         streams.push(listener.accept().unwrap());
     }
     let grown = resident().saturating_sub(before);
@@ -239,12 +241,12 @@ fn a_few_bytes_out_of_order_do_not_pin_a_window() {
 }
 
 #[test]
-fn a_forged_packet_size_is_not_believed_without_a_loss() {
+fn a_forged_path_mtu_is_ignored_without_a_loss() {
     let (host, wire) = started(|_| ());
     let listener = host.listen(80, 16).unwrap();
     let options = Options { mss: Some(1460), ..Options::default() };
-    give(&wire, &packet(at(STRANGER), &Segment { options, ..syn() }, &[]));
-    let reply = answer(&wire, |_, s| s.flags.has(Flags::SYN | Flags::ACK));
+    inject(&wire, &packet(at(PEER), &Segment { options, ..syn() }, &[]));
+    let reply = expect_segment(&wire, |_, s| s.flags.has(Flags::SYN | Flags::ACK));
     let next = Segment {
         seq: SeqNumber(100),
         ack: reply.seq + 1,
@@ -252,17 +254,17 @@ fn a_forged_packet_size_is_not_believed_without_a_loss() {
         flags: Flags::ACK,
         ..Segment::default()
     };
-    give(&wire, &packet(at(STRANGER), &next, &[]));
+    inject(&wire, &packet(at(PEER), &next, &[]));
     let stream = listener.accept().unwrap();
     let mut at_ack = next.ack;
     for round in 0..5 {
         (&stream).write_all(&[7; 2920]).unwrap();
-        let first = answer(&wire, |_, s| s.len > 0);
+        let first = expect_segment(&wire, |_, s| s.len > 0);
         assert_eq!((first.seq, first.len), (at_ack, 1460), "round {round}");
-        answer(&wire, |_, s| s.seq == at_ack + 1460);
-        // The enemy has guessed ports and sequence number.
+        expect_segment(&wire, |_, s| s.seq == at_ack + 1460);
+        // The attacker has guessed ports and sequence number.
         let mut quoted = Vec::new();
-        emit_tcp(at(HOST), at(STRANGER), &first, &[7; 1460], Ecn::NotEct, &mut quoted).unwrap();
+        emit_tcp(at(HOST), at(PEER), &first, &[7; 1460], Ecn::NotEct, &mut quoted).unwrap();
         if round > 0 {
             wire.send(&icmp_packet(
                 "10.9.9.9".parse::<IpAddr>().unwrap(),
@@ -272,17 +274,17 @@ fn a_forged_packet_size_is_not_believed_without_a_loss() {
                 &quoted[..28],
             ))
             .unwrap();
-            eventually(5, "the error is taken in", || host.counters().icmp_errors == round);
+            eventually(5, "the error is processed", || host.counters().icmp_errors == round);
         }
         at_ack += 2920;
-        give(&wire, &packet(at(STRANGER), &Segment { ack: at_ack, ..next }, &[]));
+        inject(&wire, &packet(at(PEER), &Segment { ack: at_ack, ..next }, &[]));
         eventually(5, "acknowledged", || stream.unacked() == 0);
         assert_eq!(stream.view().smss, 1460);
     }
 }
 
 #[test]
-fn ports_of_outgoing_connections_do_not_follow_each_other() {
+fn ports_of_outgoing_connections_are_not_consecutive() {
     let (host, wire) = started(|_| ());
     let mut ports = Vec::new();
     let mut buffer = [0; 2000];
@@ -304,7 +306,7 @@ fn ports_of_outgoing_connections_do_not_follow_each_other() {
                     };
                     let mut out = Vec::new();
                     emit_tcp(to, from, &reset, &[], Ecn::NotEct, &mut out).unwrap();
-                    give(&wire, &out);
+                    inject(&wire, &out);
                     refused = true;
                 }
             }
@@ -317,12 +319,12 @@ fn ports_of_outgoing_connections_do_not_follow_each_other() {
 }
 
 #[test]
-fn strays_are_not_answered_without_limit() {
+fn resets_to_stray_segments_are_limited() {
     let (host, wire) = started(|_| ());
     let start = Now::now();
     let n = 30_000;
     for i in 0..n {
-        give(&wire, &packet(enemy(i), &Segment { flags: Flags::ACK, ..syn() }, &[]));
+        inject(&wire, &packet(enemy(i), &Segment { flags: Flags::ACK, ..syn() }, &[]));
     }
     taken(&host, n.into());
     let resets = host.counters().resets_sent;
@@ -331,14 +333,14 @@ fn strays_are_not_answered_without_limit() {
 }
 
 #[test]
-fn packets_from_ourselves_and_from_the_loopback_net_are_dropped() {
+fn packets_from_own_and_loopback_addresses_are_dropped() {
     let (host, wire) = started(|_| ());
     let _listener = host.listen(80, 16).unwrap();
-    // Itself (LAND), its own address, loopback, "this network".
+    // Same source and destination (LAND), another own address, loopback, "this network".
     let from = [HOST, "10.0.0.1:99", "127.0.0.1:1000", "127.9.9.9:80", "0.0.0.9:1000"];
     for from in from {
         for flags in [Flags::SYN, Flags::ACK] {
-            give(&wire, &packet(at(from), &Segment { flags, ..syn() }, &[]));
+            inject(&wire, &packet(at(from), &Segment { flags, ..syn() }, &[]));
         }
     }
     taken(&host, 2 * from.len() as u64);

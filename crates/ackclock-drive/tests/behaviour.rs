@@ -13,14 +13,14 @@ use common::{
     Setup, Trouble, allowed, expect_pattern, kernel_connect, kernel_listener, read_pattern, send_pattern,
 };
 
-/// A connection that the engine opened: its end and the kernel's.
+/// A connection opened by the engine: its end and the kernel's.
 fn pair(lab: &Lab, port: u16) -> (Stream, TcpStream) {
     let listener = kernel_listener(lab, port);
     let ours = lab.host.connect(Lab::kernel(port)).unwrap();
     (ours, listener.accept().unwrap().0)
 }
 
-/// The same, opened by the kernel.
+/// A connection opened by the kernel.
 fn pair_from_kernel(lab: &Lab, port: u16) -> (Stream, TcpStream) {
     let listener = lab.host.listen(port, 5).unwrap();
     let theirs = kernel_connect(lab, Lab::engine(port)).unwrap();
@@ -45,7 +45,7 @@ fn exchange(ours: Stream, mut theirs: TcpStream, bytes: u64) {
     assert_eq!(theirs.read(&mut [0]).unwrap(), 0);
 }
 
-/// Waits, generously, until `done`.
+/// Waits up to 10 s until `done`.
 fn eventually(what: &str, mut done: impl FnMut() -> bool) {
     for _ in 0..1000 {
         if done() {
@@ -89,7 +89,7 @@ fn it_works_over_ipv6() {
 }
 
 #[test]
-fn nobody_listening_is_refused_at_once() {
+fn a_closed_port_refuses_at_once() {
     if !allowed() {
         return;
     }
@@ -112,7 +112,7 @@ fn a_hundred_connections_at_once() {
     std::thread::scope(|scope| {
         for _ in 0..n {
             let (lab, theirs, ours) = (&lab, &theirs, &ours);
-            // Half of them opened by each side; each sends one way and back.
+            // Each side opens half of them; each sends in both directions.
             scope.spawn(move || {
                 let mut s = theirs.accept().unwrap().0;
                 expect_pattern(&mut s, each);
@@ -180,7 +180,7 @@ fn a_reset_of_ours_reaches_the_kernel() {
         ours.abort();
         assert_eq!((&theirs).read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
     }
-    // Dropped with data unread: the peer has to know that it was lost.
+    // Dropped with unread data, so it sends a reset.
     let (ours, theirs) = pair(&lab, 82);
     (&theirs).write_all(b"unread").unwrap();
     eventually("the data has arrived", || ours.stats().bytes_received == 6);
@@ -196,7 +196,7 @@ fn a_reset_of_the_kernels_reaches_us() {
     }
     let lab = Setup::default().lab();
     for (ours, theirs) in [pair(&lab, 80), pair_from_kernel(&lab, 81)] {
-        // A kernel resets when it closes with data unread.
+        // A kernel sends a reset when it closes with unread data.
         (&ours).write_all(b"unread").unwrap();
         eventually("the kernel has it", || ours.unacked() == 0);
         drop(theirs);
@@ -206,7 +206,7 @@ fn a_reset_of_the_kernels_reaches_us() {
 }
 
 #[test]
-fn a_kernel_that_does_not_read_stops_us_and_lets_us_go_on() {
+fn a_closed_window_of_the_kernel_stops_the_engine_until_it_opens() {
     if !allowed() {
         return;
     }
@@ -232,7 +232,7 @@ fn a_kernel_that_does_not_read_stops_us_and_lets_us_go_on() {
 }
 
 #[test]
-fn while_we_do_not_read_the_kernel_waits() {
+fn a_closed_window_of_the_engine_stops_the_kernel() {
     if !allowed() {
         return;
     }
@@ -340,9 +340,9 @@ fn a_lost_peer_is_given_up() {
     };
     let lab = Setup { config, ..Setup::default() }.lab();
     let (ours, _theirs) = pair(&lab, 80);
-    // From here on nothing arrives: the kernel's device is there, its address is another one.
-    let nobody = SocketAddr::new([10, 77, 0, 99].into(), 80);
-    assert_eq!(lab.host.connect(nobody).err().map(|e| e.kind()), Some(ErrorKind::TimedOut));
+    // From here on no segments are accepted: the kernel's device has another address.
+    let unused = SocketAddr::new([10, 77, 0, 99].into(), 80);
+    assert_eq!(lab.host.connect(unused).err().map(|e| e.kind()), Some(ErrorKind::TimedOut));
     drop(ours);
 }
 
@@ -373,10 +373,10 @@ fn a_full_backlog_makes_the_kernel_try_again() {
         eventually("a SYN was dropped", || lab.host.counters().backlog_drops > 0);
         let accepted = listener.accept().unwrap();
         assert_eq!(accepted.peer_addr(), first.local_addr().unwrap());
-        // The kernel sends its SYN again after a second.
+        // The kernel retransmits its SYN after a second.
         let (theirs, ours) = (second.join().unwrap(), listener.accept().unwrap());
         assert_eq!(ours.peer_addr(), theirs.local_addr().unwrap());
-        // What nobody accepts is reset when the listener goes.
+        // Unaccepted connections are reset when the listener is dropped.
         let third = kernel_connect(&lab, Lab::engine(80)).unwrap();
         drop(listener);
         assert_eq!((&third).read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);

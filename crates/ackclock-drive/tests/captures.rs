@@ -1,5 +1,5 @@
-//! Captures of the kernel's TCP at its sender, across the emulator with scripted faults: what the analysis
-//! says against what the kernel counted.
+//! Captures at a sending kernel over the emulator with scripted faults: compares the analysis with the
+//! kernel's counters.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -13,27 +13,27 @@ use std::time::Duration as Time;
 use ackclock_capture::read::{Packets, open};
 use ackclock_capture::{Analysis, Cause, Options, Report};
 use ackclock_drive::{Capture, Clock, Emulator, EmulatorOptions, Namespace, Port, Tun, TunOptions};
-use ackclock_sim::{LinkSpec, Passing, Verdict};
+use ackclock_sim::{FaultVerdict, LinkSpec, PacketInfo};
 use ackclock_units::{Duration, Instant, Rate, Rng};
 use common::allowed;
 
-/// What becomes of packets, by number and moment.
-type Fate = Box<dyn FnMut(&Passing, Instant, &mut Rng) -> Verdict + Send>;
-/// What the sending application does with its connection.
+/// A fault by number and time of packets.
+type CaseFault = Box<dyn FnMut(&PacketInfo, Instant, &mut Rng) -> FaultVerdict + Send>;
+/// The sending application.
 type Talk = fn(TcpStream);
 
-/// One way things go: faults by the number and size of packets from and to the sender.
+/// A case: faults on the packets from and to the sender.
 struct Case {
     name: &'static str,
     delay: u64,
     mbit: u64,
     sysctls: &'static [(&'static str, &'static str)],
-    forth: Fate,
-    back: Fate,
+    forth: CaseFault,
+    back: CaseFault,
     talk: Talk,
 }
 
-/// What the kernel counted at the sender.
+/// The sending kernel's counters.
 #[derive(Debug)]
 struct Counted {
     retransmitted: u64,
@@ -45,7 +45,7 @@ fn bulk(mut s: TcpStream) {
     s.write_all(&vec![7; 400_000]).unwrap();
 }
 
-/// Small messages, each of which waits for the echo of the one before.
+/// Small messages, each sent after the echo of the one before.
 fn dialogue(mut s: TcpStream) {
     let mut echo = [0; 100];
     for _ in 0..25 {
@@ -61,12 +61,12 @@ fn bursts(mut s: TcpStream) {
     }
 }
 
-/// To someone who does not read for long.
+/// Sends to a peer that does not read for a long time.
 fn into_a_closed_window(mut s: TcpStream) {
     s.write_all(&vec![7; 200_000]).unwrap();
 }
 
-/// Says nothing for long, with keepalives on.
+/// A long silence with keepalives.
 fn silence(mut s: TcpStream) {
     rustix::net::sockopt::set_socket_keepalive(&s, true).unwrap();
     rustix::net::sockopt::set_tcp_keepidle(&s, Time::from_secs(1)).unwrap();
@@ -145,40 +145,40 @@ fn run(case: Case) -> (Counted, Report) {
     (counted, analysis.finish())
 }
 
-fn pass() -> Fate {
-    Box::new(|_, _, _| Verdict::Pass)
+fn pass() -> CaseFault {
+    Box::new(|_, _, _| FaultVerdict::Pass)
 }
 
-fn lose(p: f64) -> Fate {
-    Box::new(move |_, _, rng| if rng.chance(p) { Verdict::Drop } else { Verdict::Pass })
+fn lose(p: f64) -> CaseFault {
+    Box::new(move |_, _, rng| if rng.chance(p) { FaultVerdict::Drop } else { FaultVerdict::Pass })
 }
 
-/// Loses the packets of these numbers, counted from the SYN as 0.
-fn lose_numbers(numbers: &'static [u64]) -> Fate {
-    Box::new(move |p, _, _| if numbers.contains(&p.number) { Verdict::Drop } else { Verdict::Pass })
+/// Loses the packets with these numbers, counted from the SYN as 0.
+fn lose_numbers(numbers: &'static [u64]) -> CaseFault {
+    Box::new(move |p, _, _| if numbers.contains(&p.number) { FaultVerdict::Drop } else { FaultVerdict::Pass })
 }
 
-/// Loses all that comes within some milliseconds of the packet of this number.
-fn outage(number: u64, ms: u64) -> Fate {
+/// Loses all packets within `ms` milliseconds after the packet with this number.
+fn outage(number: u64, ms: u64) -> CaseFault {
     let mut until = None;
     Box::new(move |p, now, _| {
         if p.number == number {
             until = Some(now + Duration::from_millis(ms));
         }
-        if until.is_some_and(|u| now < u) { Verdict::Drop } else { Verdict::Pass }
+        if until.is_some_and(|u| now < u) { FaultVerdict::Drop } else { FaultVerdict::Pass }
     })
 }
 
-fn reorder(p: f64, ms: u64) -> Fate {
+fn reorder(p: f64, ms: u64) -> CaseFault {
     Box::new(
         move |_, _, rng| {
-            if rng.chance(p) { Verdict::Delay(Duration::from_millis(ms)) } else { Verdict::Pass }
+            if rng.chance(p) { FaultVerdict::Delay(Duration::from_millis(ms)) } else { FaultVerdict::Pass }
         },
     )
 }
 
-fn duplicate(p: f64) -> Fate {
-    Box::new(move |_, _, rng| if rng.chance(p) { Verdict::Duplicate } else { Verdict::Pass })
+fn duplicate(p: f64) -> CaseFault {
+    Box::new(move |_, _, rng| if rng.chance(p) { FaultVerdict::Duplicate } else { FaultVerdict::Pass })
 }
 
 const NO_SACK: &[(&str, &str)] = &[("net.ipv4.tcp_sack", "0")];
@@ -201,7 +201,8 @@ fn cases() -> Vec<Case> {
         case("heavy loss without SACK", 10, NO_SACK, lose(0.10), pass(), bulk),
         case("loss both ways", 10, &[], lose(0.03), lose(0.1), bulk),
         case("dialogue with loss", 15, &[], lose(0.08), pass(), dialogue),
-        // Expiries in a row: from a single one no capture can tell that the sender does not probe.
+        // Several consecutive timeouts: a single one does not show in a capture that the sender has no
+        // probes.
         case("dialogue and an outage without probes", 15, NO_PROBES, outage(12, 600), pass(), dialogue),
         case("dialogue with loss of acks", 15, &[], pass(), lose(0.08), dialogue),
         case("dialogue and an outage", 15, &[], outage(14, 1500), pass(), dialogue),
@@ -230,7 +231,7 @@ fn cases() -> Vec<Case> {
 }
 
 #[test]
-fn retransmissions_and_timeouts_are_those_that_the_kernel_counted() {
+fn retransmissions_and_timeouts_match_the_kernels_counters() {
     if !allowed() {
         return;
     }
@@ -251,9 +252,9 @@ fn retransmissions_and_timeouts_are_those_that_the_kernel_counted() {
             d.timeouts.len(),
         );
         println!("{line}");
-        let told = |cause| d.of(cause).count() > 0;
-        assert_eq!(told(Cause::ZeroWindowProbe), name == "a closed window", "{line}");
-        assert_eq!(told(Cause::Keepalive), name == "keepalives", "{line}");
+        let found = |cause| d.of(cause).count() > 0;
+        assert_eq!(found(Cause::ZeroWindowProbe), name == "a closed window", "{line}");
+        assert_eq!(found(Cause::Keepalive), name == "keepalives", "{line}");
         let right = d.retransmitted_packets == counted.retransmitted
             && d.timeouts.len() as u64 == counted.timeouts
             && probes <= counted.probes;

@@ -1,4 +1,4 @@
-//! The download from Python's web server, and the captures that it leaves.
+//! The download from Python's web server, and its captures.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -37,7 +37,7 @@ impl Drop for Folder {
     }
 }
 
-/// Packets and payload bytes of TCP in a capture, which must be whole, in order of time, and of this decade.
+/// Number of packets and TCP payload bytes of a capture, which must be intact, in order of time and recent.
 fn read_capture(path: &Path) -> (u64, u64) {
     let mut reader = PcapNgReader::new(File::open(path).unwrap()).unwrap();
     let (mut packets, mut bytes, mut last) = (0, 0, Time::ZERO);
@@ -57,8 +57,8 @@ fn read_capture(path: &Path) -> (u64, u64) {
     (packets, bytes)
 }
 
-/// What a program prints about a capture; `None` where it is not installed.
-fn asked(program: &str, args: &[&str], capture: &Path) -> Option<String> {
+/// Output of a program for a capture; `None` where it is not installed.
+fn output_of(program: &str, args: &[&str], capture: &Path) -> Option<String> {
     let output = Command::new(program).args(args).arg(capture).output().ok()?;
     assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
@@ -80,19 +80,18 @@ fn the_file_arrives_and_both_ends_are_recorded() {
     let report = report.unwrap();
     assert!(calls > 0);
     assert_eq!((report.bytes, report.sha256.len()), (BYTES, 64));
-    assert!(report.engine.bytes_received > BYTES, "headers of the answer come with it");
+    assert!(report.engine.bytes_received > BYTES, "the response has headers too");
     // No faster than the path.
     assert!(report.goodput < options.rate && report.duration > Time::from_millis(400), "{report:?}");
     assert!(report.path.forward.fault_drops > 0 && report.path.backward.served > 0);
 
     let [kernel, engine] = &report.captures[..] else { panic!("{:?}", report.captures) };
     let (at_kernel, at_engine) = (read_capture(kernel), read_capture(engine));
-    // What was lost on the way shows at one end only.
+    // Lost packets are in only one of the captures.
     assert!(at_kernel.1 > at_engine.1 && at_engine.1 >= BYTES, "{at_kernel:?} {at_engine:?}");
     assert!(at_kernel.0 > BYTES / 1460);
     for capture in &report.captures {
-        // Without putting the answer together again, where segments cut anew for a retransmission would count
-        // as errors.
+        // Without reassembly of the response, in which resegmented retransmissions would count as errors.
         let strict = [
             "-o",
             "tcp.desegment_tcp_streams:FALSE",
@@ -102,15 +101,15 @@ fn the_file_arrives_and_both_ends_are_recorded() {
             "ip.check_checksum:TRUE",
         ];
         if let Some(text) =
-            asked("tshark", &[&strict[..], &["-q", "-z", "expert,error", "-r"]].concat(), capture)
+            output_of("tshark", &[&strict[..], &["-q", "-z", "expert,error", "-r"]].concat(), capture)
         {
             assert!(!text.contains("Errors"), "{text}");
         }
-        if let Some(text) = asked("tcptrace", &["-l", "-r", "-n"], capture) {
+        if let Some(text) = output_of("tcptrace", &["-l", "-r", "-n"], capture) {
             assert!(text.contains("1 TCP connection traced"), "{text}");
         }
     }
-    if let Some(text) = asked("tcptrace", &["-l", "-r", "-n"], kernel) {
+    if let Some(text) = output_of("tcptrace", &["-l", "-r", "-n"], kernel) {
         let line = text.lines().find(|l| l.contains("rexmt data pkts")).unwrap();
         let sent: u64 = line.split_ascii_whitespace().last().unwrap().parse().unwrap();
         assert_eq!(sent, report.kernel_retransmissions, "{line}");
@@ -127,7 +126,7 @@ fn it_can_be_interrupted() {
 }
 
 #[test]
-fn what_is_missing_is_said_in_a_sentence() {
+fn a_missing_program_is_an_error_of_one_sentence() {
     if !allowed() {
         return;
     }

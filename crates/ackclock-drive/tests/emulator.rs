@@ -1,5 +1,5 @@
-//! The emulator's delays and rates as the kernel's sockets see them, in real time. Bounds hold for medians,
-//! since a machine may be busy.
+//! The emulator's delays and rates in real time, measured with the kernel's sockets. Bounds are on medians,
+//! since the machine may be busy.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -63,16 +63,16 @@ fn delays_are_within_a_millisecond() {
         back.push(arrived.elapsed().as_secs_f64() * 1e3);
     }
     let (out, back) = (median(out), median(back));
-    println!("delay asked for {forward_ms} and {backward_ms} ms, median {out:.3} and {back:.3} ms");
-    // One way each: a delivery is never early.
+    println!("configured delays {forward_ms} and {backward_ms} ms, medians {out:.3} and {back:.3} ms");
+    // In each direction: a delivery is never early.
     assert!((forward_ms as f64..forward_ms as f64 + 1.0).contains(&out), "{out} ms");
     assert!((backward_ms as f64..backward_ms as f64 + 1.0).contains(&back), "{back} ms");
     let report = emulator.stop();
     assert_eq!((report.undelivered, report.delivered), (0, 82));
 }
 
-/// The rate at which packets of 1500 bytes with these numbers arrive. One that overflows the socket's buffer
-/// is missed in the count alone.
+/// The rate at which packets of 1500 bytes with these numbers arrive. A packet dropped by the socket's buffer
+/// only lowers the count.
 fn arrival_rate(socket: &UdpSocket, numbers: Range<u64>) -> f64 {
     let mut buffer = [0; 1500];
     let mut first = None;
@@ -83,7 +83,7 @@ fn arrival_rate(socket: &UdpSocket, numbers: Range<u64>) -> f64 {
             continue;
         }
         let (start, since) = *first.get_or_insert((number, now));
-        // Should the very last be missed, one shortly before it will do.
+        // If the last packet is missing, one of those before it is used.
         if number + 10 >= numbers.end {
             return (number - start) as f64 * 1500.0 * 8.0 / (now - since).as_secs_f64();
         }
@@ -130,13 +130,17 @@ fn rates_are_within_two_percent() {
 }
 
 #[test]
-fn a_queue_that_is_full_drops_and_both_directions_are_apart() {
+fn a_full_queue_drops_in_its_direction_only() {
     if !allowed() {
         return;
     }
     let lossy = LinkSpec::default().with_fault(
-        |p: &ackclock_sim::Passing, _: ackclock_units::Instant, _: &mut ackclock_units::Rng| {
-            if p.number.is_multiple_of(4) { ackclock_sim::Verdict::Drop } else { ackclock_sim::Verdict::Pass }
+        |p: &ackclock_sim::PacketInfo, _: ackclock_units::Instant, _: &mut ackclock_units::Rng| {
+            if p.number.is_multiple_of(4) {
+                ackclock_sim::FaultVerdict::Drop
+            } else {
+                ackclock_sim::FaultVerdict::Pass
+            }
         },
     );
     let (a, b, emulator) = two_kernels(lossy, LinkSpec::default());

@@ -1,4 +1,4 @@
-//! How a host ends, whatever ends it: everybody is told at once. Needs no rights.
+//! The end of a host for any reason: all calls return an error at once. Needs no rights.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -9,20 +9,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration as Time, Instant as Now};
 
-use ackclock_drive::{Carrier, Clock, Ends, Flows, KernelsOptions};
+use ackclock_drive::{Clock, EndKind, FlowTestbed, Flows, KernelsOptions};
 use ackclock_engine::{AtNeed, Config, Policies, State};
 use ackclock_policy::{AckAction, AckPending, AckPolicy, ArrivedSegment, Policy};
 use ackclock_sim::StackFactory;
 use ackclock_sim::scenario::{LinkPlan, Scenario};
 use ackclock_wire::Flags;
 use common::policies;
-use common::wire::{STRANGER, answer, at, enemy, give, open, packet, started, syn};
+use common::wire::{PEER, at, enemy, expect_segment, inject, open, packet, started, syn};
 
 #[test]
-fn a_panic_in_the_host_is_told_to_everyone_at_once() {
+fn a_panic_in_the_host_fails_all_calls_at_once() {
     static ARMED: AtomicBool = AtomicBool::new(false);
     let usual = policies("sack", "cubic");
-    // Of the connection that a stranger opens, and of nobody else.
+    // For the connection opened from outside only.
     let (host, wire) = started(|o| {
         o.policies = Arc::new(move || {
             assert!(!ARMED.load(Ordering::Relaxed), "a policy that panics");
@@ -31,7 +31,7 @@ fn a_panic_in_the_host_is_told_to_everyone_at_once() {
     });
     let listener = host.listen(80, 16).unwrap();
     let idle = host.listen(81, 16).unwrap();
-    open(&wire, at(STRANGER));
+    open(&wire, at(PEER));
     let stream = listener.accept().unwrap();
     let start = Now::now();
     let says = |e: std::io::Error| {
@@ -43,21 +43,21 @@ fn a_panic_in_the_host_is_told_to_everyone_at_once() {
         let accepting = scope.spawn(|| listener.accept().err().unwrap());
         let idling = scope.spawn(|| idle.accept().err().unwrap());
         let opening = scope.spawn(|| host.connect(at("10.0.0.9:9")).err().unwrap());
-        answer(&wire, |to, _| to == at("10.0.0.9:9"));
+        expect_segment(&wire, |to, _| to == at("10.0.0.9:9"));
         assert!(host.check().is_ok());
         std::thread::sleep(Time::from_millis(50));
         ARMED.store(true, Ordering::Relaxed);
-        give(&wire, &packet(enemy(1), &syn(), &[]));
+        inject(&wire, &packet(enemy(1), &syn(), &[]));
         for waiter in [reading, accepting, idling, opening] {
             says(waiter.join().unwrap());
         }
     });
     assert!(start.elapsed() < Time::from_secs(5), "{:?}", start.elapsed());
-    // The peer of the innocent connection is told as well.
-    assert!(answer(&wire, |to, s| to == at(STRANGER) && s.flags.has(Flags::RST)).flags.has(Flags::RST));
+    // The peer of the other connection gets a reset.
+    assert!(expect_segment(&wire, |to, s| to == at(PEER) && s.flags.has(Flags::RST)).flags.has(Flags::RST));
     let e = host.check().unwrap_err().to_string();
     assert!(e.contains("panic"), "{e}");
-    // And so are later calls.
+    // Later calls fail too.
     says((&stream).write(b"x").unwrap_err());
     says((&stream).read(&mut [0]).unwrap_err());
     says(listener.accept().err().unwrap());
@@ -69,12 +69,11 @@ fn a_panic_in_the_host_is_told_to_everyone_at_once() {
     says(stream.close(None).unwrap_err());
 }
 
-/// An acknowledgment policy that panics at the first segment with a payload of 13 bytes, which is the last of
-/// some text.
+/// An ack policy that panics on a segment with 13 bytes of payload, the last of a text.
 #[derive(Debug)]
 struct Superstitious(Box<dyn AckPolicy>);
 
-/// The usual policies with that one among them.
+/// The default policies with that ack policy.
 fn superstitious() -> Policies {
     let Policies { ack: AtNeed::Made(ack), estimator, sender } = policies("sack", "cubic")() else {
         panic!("made at once")
@@ -96,27 +95,27 @@ impl AckPolicy for Superstitious {
 }
 
 #[test]
-fn a_policy_that_panics_on_a_connection_is_named_and_the_others_are_told() {
+fn a_panic_of_a_policy_is_reported_and_ends_all_connections() {
     let (host, wire) = started(|o| o.policies = Arc::new(superstitious));
     let listener = host.listen(80, 16).unwrap();
-    let [bad, good] = [at(STRANGER), enemy(1)].map(|from| (open(&wire, from), listener.accept().unwrap()));
+    let [bad, good] = [at(PEER), enemy(1)].map(|from| (open(&wire, from), listener.accept().unwrap()));
     std::thread::scope(|scope| {
         let waiters = [&bad.1, &good.1]
             .map(|mut s| scope.spawn(move || s.read(&mut [0; 100]).unwrap_err().to_string()));
-        give(&wire, &packet(at(STRANGER), &bad.0, &[0; 13]));
+        inject(&wire, &packet(at(PEER), &bad.0, &[0; 13]));
         for waiter in waiters {
             let e = waiter.join().unwrap();
             assert!(e.contains("10.0.0.2:1000") && e.contains("thirteen bytes"), "{e}");
         }
     });
     assert!(host.check().unwrap_err().to_string().contains("thirteen bytes"));
-    assert!(answer(&wire, |to, _| to == enemy(1)).flags.has(Flags::RST));
-    // What a policy does on a program's own thread is no other matter.
+    assert!(expect_segment(&wire, |to, _| to == enemy(1)).flags.has(Flags::RST));
+    // A panic on a program's own thread has the same effect.
     drop((bad, good, host));
 }
 
 #[test]
-fn a_port_that_is_gone_is_told_too() {
+fn a_failed_port_fails_all_calls() {
     let (host, wire) = started(|_| ());
     let listener = host.listen(80, 16).unwrap();
     std::thread::scope(|scope| {
@@ -165,7 +164,7 @@ fn a_run_whose_host_has_ended_fails_at_once() {
     let scenario = Scenario::parse(text).unwrap().resolve().unwrap();
     let mut conversations = scenario.conversations(scenario.jobs()[0]).unwrap();
     for c in &mut conversations {
-        // The server's, to which the client sends.
+        // The server has that policy, since it receives.
         c.stacks[1] = Arc::new(Bad(Arc::clone(&c.stacks[1])));
     }
     let (parameters, options) = (Vec::new(), Vec::new());
@@ -182,7 +181,7 @@ fn a_run_whose_host_has_ended_fails_at_once() {
         clock: Clock::start(),
         capture: None,
     };
-    let ends = Ends::new((Carrier::Engine, Carrier::Engine), flows.hosts().unwrap(), path).unwrap();
+    let ends = FlowTestbed::new((EndKind::Engine, EndKind::Engine), flows.hosts().unwrap(), path).unwrap();
     let start = Now::now();
     let e = flows.run(ends, &mut || ControlFlow::Continue(())).unwrap_err().to_string();
     assert!(e.contains("the host has ended") && e.contains("thirteen bytes"), "{e}");

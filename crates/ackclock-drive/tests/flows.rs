@@ -1,18 +1,18 @@
-//! A scenario's applications above real connections, over the emulator.
+//! A scenario's applications on real connections over the emulator.
 #![cfg(target_os = "linux")]
 
 mod common;
 
 use std::ops::ControlFlow;
 
-use ackclock_drive::{Carrier, DriveError, Flow, FlowsReport};
+use ackclock_drive::{DriveError, EndKind, FlowReport, FlowsReport};
 use ackclock_trace::Outcome;
 use ackclock_units::Duration;
 use common::allowed;
 use common::flows::{Run, expect_whole, of};
 
-/// Plain and padded typing over 20 ms that lose each tenth data packet; plain packets so far apart that most
-/// losses wait for a timeout.
+/// Plain and padded typing over a path of 20 ms that loses every tenth data packet. Plain packets are so far
+/// apart that most losses cause a timeout.
 const TYPING: &str = r#"
 seed = 1
 duration = "3s"
@@ -34,7 +34,7 @@ think = "200ms"
 tcp = "sack"
 "#;
 
-/// Everything else that the registry has, without losses.
+/// All other applications of the registry, without losses.
 const OTHERS: &str = r#"
 seed = 2
 duration = "3s"
@@ -65,12 +65,12 @@ fn run(
     options: &[(&str, i32)],
     go_on: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<FlowsReport, DriveError> {
-    Run { parameters, options, quick_acks: true, ..Run::of(text, Carrier::Kernel, Carrier::Kernel) }
+    Run { parameters, options, quick_acks: true, ..Run::of(text, EndKind::Kernel, EndKind::Kernel) }
         .run(go_on)
 }
 
 #[test]
-fn each_packet_is_timed_from_its_writing_to_the_kernels_stamp_of_its_ack() {
+fn each_packet_is_timed_from_its_write_to_the_kernels_timestamp_of_its_ack() {
     if !allowed() {
         return;
     }
@@ -87,7 +87,7 @@ fn each_packet_is_timed_from_its_writing_to_the_kernels_stamp_of_its_ack() {
         assert!(f.client.acked <= f.client.written && f.server.read <= f.client.written, "{f:?}");
         assert!(
             f.client.acked <= f.server.read,
-            "what is acknowledged was delivered, and the sink reads it at once: {f:?}"
+            "acknowledged data was delivered, and the sink reads at once: {f:?}"
         );
         assert!(
             f.client.responses.iter().all(|r| r.time >= rtt && r.since + r.time <= found.lasted),
@@ -97,14 +97,15 @@ fn each_packet_is_timed_from_its_writing_to_the_kernels_stamp_of_its_ack() {
         assert_eq!(f.client.outcome, Outcome::Unfinished);
     }
     let (plain, padded) = (of(&found, "telnet"), of(&found, "padded"));
-    let packets = |flows: &[&Flow]| flows.iter().map(|f| f.client.responses.len()).sum::<usize>();
+    let packets = |flows: &[&FlowReport]| flows.iter().map(|f| f.client.responses.len()).sum::<usize>();
     // 300 and 150 on average.
     assert!(packets(&plain) > 200 && packets(&padded) > 80, "{}, {}", packets(&plain), packets(&padded));
-    // A packet of 500 bytes, and with padding three dummies of 20 more, each a segment of its own where
-    // nothing was in its way.
-    let segments =
-        |flows: &[&Flow]| flows.iter().map(|f| f.client.counts.unwrap().data_segments_sent).sum::<u64>();
-    // One that is typed before the one before it has all its dummies stands in for those.
+    // A packet of 500 bytes, and with padding three dummies of 20 bytes more, each normally in its own
+    // segment.
+    let segments = |flows: &[&FlowReport]| {
+        flows.iter().map(|f| f.client.counts.unwrap().data_segments_sent).sum::<u64>()
+    };
+    // A packet typed before the previous one has all its dummies replaces those.
     let written = padded.iter().map(|f| f.client.written).sum::<u64>();
     assert!(written >= 540 * packets(&padded) as u64, "{written} bytes for {} packets", packets(&padded));
     assert!(
@@ -113,7 +114,7 @@ fn each_packet_is_timed_from_its_writing_to_the_kernels_stamp_of_its_ack() {
         segments(&padded),
         packets(&padded)
     );
-    // What the link lost was sent again: by timeouts where nothing follows a packet.
+    // Losses are repaired, by timeouts where no packet follows.
     let counter = |name: &str| found.counters.iter().find(|c| c.0 == name).unwrap().1.unwrap();
     assert!(
         found.path.forward.fault_drops > 40 && counter("RetransSegs") > 30 && counter("TCPTimeouts") > 5,
@@ -129,16 +130,16 @@ fn each_packet_is_timed_from_its_writing_to_the_kernels_stamp_of_its_ack() {
         .count();
     assert!(
         late > 5 && (timeouts > 5 || timeouts == 0),
-        "{late} packets took a timeout or more, {timeouts} timeouts (0: a kernel that does not tell)"
+        "{late} packets took a timeout or more, {timeouts} timeouts (0: a kernel that does not report them)"
     );
-    // Each stamp says what the count of unacknowledged bytes says.
+    // The timestamps agree with the count of unacknowledged bytes.
     let s = found.stamping;
     assert!(s.stamps > 200 && s.agreeing == s.stamps, "{s:?}");
     assert_eq!(found.client_options[0].same, 50);
     assert_eq!(found.path.undelivered, 0);
 }
 
-/// What the registry's other applications do above whatever carries them.
+/// Checks the results of the other applications, over a kernel or the engine.
 fn expect_others(found: &FlowsReport) {
     let one = |group: &str| of(found, group)[0];
     for (group, written) in [("fixed", 300_000), ("dialogue", 5 * 512 + 20_000), ("request", 300)] {
@@ -146,7 +147,7 @@ fn expect_others(found: &FlowsReport) {
         expect_whole(f);
         assert_eq!((f.client.written, f.client.responses.len()), (written, 1), "{f:?}");
     }
-    // The request and its answer wait for the handshake too.
+    // The response time includes the handshake.
     assert!(one("request").client.responses[0].time >= Duration::from_millis(40), "{:?}", one("request"));
     let backlogged = one("backlogged");
     assert!(backlogged.client.responses.len() > 5 && backlogged.client.written > 100_000, "{backlogged:?}");
@@ -154,7 +155,7 @@ fn expect_others(found: &FlowsReport) {
 }
 
 #[test]
-fn any_application_of_the_registry_runs_above_kernels() {
+fn any_application_of_the_registry_runs_on_kernels() {
     if !allowed() {
         return;
     }
@@ -167,29 +168,29 @@ fn any_application_of_the_registry_runs_above_kernels() {
 }
 
 #[test]
-fn any_application_of_the_registry_runs_above_our_engine() {
-    // Without a kernel no rights are needed.
-    expect_others(&Run::of(OTHERS, Carrier::Engine, Carrier::Engine).whole());
+fn any_application_of_the_registry_runs_on_the_engine() {
+    // Needs no rights without a kernel.
+    expect_others(&Run::of(OTHERS, EndKind::Engine, EndKind::Engine).whole());
     if !allowed() {
         return;
     }
-    expect_others(&Run::of(OTHERS, Carrier::Engine, Carrier::Kernel).whole());
-    expect_others(&Run::of(OTHERS, Carrier::Kernel, Carrier::Engine).whole());
+    expect_others(&Run::of(OTHERS, EndKind::Engine, EndKind::Kernel).whole());
+    expect_others(&Run::of(OTHERS, EndKind::Kernel, EndKind::Engine).whole());
 }
 
 #[test]
-fn what_is_for_kernels_is_refused_where_there_is_none() {
-    let run = Run { options: &[("TCP_NODELAY", 1)], ..Run::of(OTHERS, Carrier::Engine, Carrier::Engine) };
+fn kernel_parameters_are_refused_without_a_kernel() {
+    let run = Run { options: &[("TCP_NODELAY", 1)], ..Run::of(OTHERS, EndKind::Engine, EndKind::Engine) };
     match run.run(&mut || ControlFlow::Continue(())) {
         Err(DriveError::Input(sentence)) => {
-            assert!(sentence.contains("both ends are our engine"), "{sentence}")
+            assert!(sentence.contains("both ends are the engine"), "{sentence}")
         }
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
-fn they_stop_when_told() {
+fn a_run_can_be_stopped() {
     if !allowed() {
         return;
     }
@@ -204,7 +205,7 @@ fn they_stop_when_told() {
 }
 
 #[test]
-fn what_the_kernel_does_not_know_is_refused_in_a_sentence() {
+fn an_unknown_kernel_parameter_is_an_error_of_one_sentence() {
     if !allowed() {
         return;
     }
@@ -217,12 +218,12 @@ fn what_the_kernel_does_not_know_is_refused_in_a_sentence() {
 }
 
 #[test]
-fn a_connection_that_nobody_answers_is_told() {
+fn a_connection_without_responses_is_reported() {
     let text = "seed = 1\nduration = \"60s\"\n[path]\nkind = \"single\"\nlink = \
                 { rate = \"1Gbit/s\", faults = [{ kind = \"loss\", p = 1.0 }] }\nrtt = \"10ms\"\n\
                 [[workload]]\nkind = \"telnet\"\nflows = 3\nspread = \"50ms\"\n[stacks]\ntcp = \
                 \"sack+init-rto(50ms)+syn-retries(1)\"\n";
-    let found = Run::of(text, Carrier::Engine, Carrier::Engine).whole();
+    let found = Run::of(text, EndKind::Engine, EndKind::Engine).whole();
     for f in &found.flows {
         assert_eq!(
             (f.client.outcome, f.client.reason, f.established),

@@ -1,4 +1,4 @@
-//! The host without a kernel: against itself, and against packets that nobody should send. Needs no rights.
+//! The host without a kernel: against another host, and against invalid packets. Needs no rights.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -11,7 +11,7 @@ use ackclock_drive::{Clock, Host, HostLimits, HostOptions, Port};
 use ackclock_engine::{Config, State};
 use ackclock_units::{Duration, Ecn, Rng, SeqNumber};
 use ackclock_wire::{Flags, Segment, Timestamps, emit_tcp};
-use common::wire::{HOST, STRANGER, answer, at, give, open, packet, started, syn, taken};
+use common::wire::{HOST, PEER, at, expect_segment, inject, open, packet, started, syn, taken};
 use common::{Setup, expect_pattern, policies, send_pattern};
 
 fn host(port: Port, address: &str) -> Host {
@@ -31,15 +31,15 @@ fn host_with(port: Port, address: &str, config: Config) -> Host {
 }
 
 #[test]
-fn nobody_is_answered() {
+fn invalid_source_addresses_get_no_response() {
     // RFC 9293 §3.9.2.3.
     let (ours, wire) = Port::pair().unwrap();
     let host = host(ours, "10.0.0.1");
     let _listener = host.listen(80, 5).unwrap();
-    let nobody = ["224.0.0.1:1000", "255.255.255.255:1000", "0.0.0.0:1000"];
-    for from in nobody {
+    let invalid = ["224.0.0.1:1000", "255.255.255.255:1000", "0.0.0.0:1000"];
+    for from in invalid {
         for flags in [Flags::SYN, Flags::ACK] {
-            give(
+            inject(
                 &wire,
                 &packet(
                     at(from),
@@ -49,56 +49,56 @@ fn nobody_is_answered() {
             );
         }
     }
-    open(&wire, at(STRANGER));
+    open(&wire, at(PEER));
     let counters = host.counters();
     assert_eq!(
         (counters.ignored, counters.packets_sent, counters.resets_sent),
-        (2 * nobody.len() as u64, 1, 0)
+        (2 * invalid.len() as u64, 1, 0)
     );
 }
 
 #[test]
 fn a_listening_port_drops_what_neither_opens_nor_acknowledges() {
-    // RFC 9293 §3.10.7.2: a FIN, text or nothing at all without ACK is dropped; an ACK gets a reset. Where
-    // nobody listens, all of it gets one (§3.10.7.1).
+    // RFC 9293 §3.10.7.2: a segment without ACK and SYN is dropped; an ACK gets a reset. At a closed port,
+    // all of them get a reset (§3.10.7.1).
     let (ours, wire) = Port::pair().unwrap();
     let host = host(ours, "10.0.0.1");
     let listener = host.listen(80, 5).unwrap();
     let stray = |flags| Segment { seq: SeqNumber(99), window: 60_000, flags, ..Segment::default() };
     for flags in [Flags::FIN, Flags::PSH, Flags::default()] {
-        give(&wire, &packet(at(STRANGER), &stray(flags), b"text"));
+        inject(&wire, &packet(at(PEER), &stray(flags), b"text"));
     }
-    give(&wire, &packet(at(STRANGER), &stray(Flags::FIN | Flags::ACK), &[]));
-    assert!(answer(&wire, |_, _| true).flags.has(Flags::RST));
+    inject(&wire, &packet(at(PEER), &stray(Flags::FIN | Flags::ACK), &[]));
+    assert!(expect_segment(&wire, |_, _| true).flags.has(Flags::RST));
     assert_eq!((host.counters().resets_sent, host.counters().packets_sent), (1, 1));
     drop(listener);
-    give(&wire, &packet(at(STRANGER), &stray(Flags::FIN), &[]));
-    assert!(answer(&wire, |_, _| true).flags.has(Flags::RST | Flags::ACK));
+    inject(&wire, &packet(at(PEER), &stray(Flags::FIN), &[]));
+    assert!(expect_segment(&wire, |_, _| true).flags.has(Flags::RST | Flags::ACK));
 }
 
 #[test]
-fn data_that_nobody_will_read_is_reset_and_not_acknowledged() {
+fn data_that_no_program_will_read_is_reset_and_not_acknowledged() {
     // RFC 2525 §2.17, RFC 9293 §3.10.4.
     let (ours, wire) = Port::pair().unwrap();
     let host = host(ours, "10.0.0.1");
     let listener = host.listen(80, 5).unwrap();
     for (port, fin) in [(1001, Flags::default()), (1002, Flags::FIN)] {
-        let from = SocketAddr::new(at(STRANGER).ip(), port);
+        let from = SocketAddr::new(at(PEER).ip(), port);
         let next = open(&wire, from);
         drop(listener.accept().unwrap());
-        let closed = answer(&wire, |to, s| to == from && s.flags.has(Flags::FIN));
-        give(
+        let closed = expect_segment(&wire, |to, s| to == from && s.flags.has(Flags::FIN));
+        inject(
             &wire,
             &packet(from, &Segment { ack: closed.seq + 1, flags: Flags::ACK | fin, ..next }, b"too late"),
         );
-        let first = answer(&wire, |to, _| to == from);
+        let first = expect_segment(&wire, |to, _| to == from);
         assert!(first.flags.has(Flags::RST), "{first:?}");
     }
     assert_eq!(host.connections(), 0);
 }
 
 #[test]
-fn two_hosts_of_ours_talk_to_each_other() {
+fn two_hosts_exchange_data() {
     let (a, b) = Port::pair().unwrap();
     let (a, b) = (host(a, "10.0.0.1"), host(b, "10.0.0.2"));
     let listener = a.listen(80, 5).unwrap();
@@ -134,15 +134,15 @@ fn a_peer_that_announces_no_segment_size_gets_the_one_of_its_ip_version() {
         let say = |s: &Segment| {
             let mut out = Vec::new();
             emit_tcp(from, to, s, &[], Ecn::NotEct, &mut out).unwrap();
-            give(&wire, &out);
+            inject(&wire, &out);
         };
         let syn = Segment { seq: SeqNumber(99), window: 60_000, flags: Flags::SYN, ..Segment::default() };
         say(&syn);
-        let reply = answer(&wire, |_, s| s.flags.has(Flags::SYN | Flags::ACK));
+        let reply = expect_segment(&wire, |_, s| s.flags.has(Flags::SYN | Flags::ACK));
         say(&Segment { seq: SeqNumber(100), ack: reply.seq + 1, flags: Flags::ACK, ..syn });
         let stream = listener.accept().unwrap();
         (&stream).write_all(&[7; 3000]).unwrap();
-        assert_eq!(answer(&wire, |_, s| s.len > 0).len, size);
+        assert_eq!(expect_segment(&wire, |_, s| s.len > 0).len, size);
     }
 }
 
@@ -154,7 +154,7 @@ fn a_flood_of_syns_fills_the_backlog_and_nothing_else() {
         let n = 20_000;
         for i in 0..n {
             let from = SocketAddr::new([10, 1, (i >> 8) as u8, i as u8].into(), 1000);
-            give(&wire, &packet(from, &syn(), &[]));
+            inject(&wire, &packet(from, &syn(), &[]));
         }
         taken(&host, n);
         let c = host.counters();
@@ -164,18 +164,18 @@ fn a_flood_of_syns_fills_the_backlog_and_nothing_else() {
 }
 
 #[test]
-fn noise_is_survived_and_a_connection_in_the_middle_of_it_too() {
+fn a_connection_survives_random_packets() {
     let (wire, port) = Port::pair().unwrap();
     let host = host(port, "10.0.0.1");
     let listener = host.listen(80, 50).unwrap();
-    let next = open(&wire, at(STRANGER));
+    let next = open(&wire, at(PEER));
     let stream = listener.accept().unwrap();
     let mut rng = Rng::stream(5, "noise", 0);
     for i in 0..50_000_u32 {
         let bytes = match rng.below(4) {
-            // No packet at all.
+            // Random bytes.
             0 => (0..rng.below(100)).map(|_| rng.next_u64() as u8).collect(),
-            // A segment for the open connection, far from its window, with whatever flags and options.
+            // A segment for the open connection outside its window, with random flags and options.
             1 => {
                 let timestamps =
                     rng.chance(0.5).then(|| Timestamps { tsval: rng.next_u64() as u32, tsecr: 0 });
@@ -189,9 +189,9 @@ fn noise_is_survived_and_a_connection_in_the_middle_of_it_too() {
                     options,
                     ..next
                 };
-                packet(at(STRANGER), &s, &vec![0; rng.below(1400) as usize])
+                packet(at(PEER), &s, &vec![0; rng.below(1400) as usize])
             }
-            // Anything at all for a port where someone or nobody listens, from anywhere.
+            // A random segment from anywhere, to an open or closed port.
             2 => {
                 let from = SocketAddr::new([10, 2, 0, rng.next_u64() as u8].into(), rng.next_u64() as u16);
                 let (seq, ack) = (SeqNumber(rng.next_u64() as u32), SeqNumber(rng.next_u64() as u32));
@@ -204,32 +204,32 @@ fn noise_is_survived_and_a_connection_in_the_middle_of_it_too() {
                 };
                 packet(from, &s, &[0; 10])
             }
-            // A right packet with one byte wrong.
+            // A valid packet with one byte changed.
             _ => {
                 let mut bytes =
-                    packet(at(STRANGER), &Segment { flags: Flags::ACK | Flags::RST, ..next }, b"never seen");
+                    packet(at(PEER), &Segment { flags: Flags::ACK | Flags::RST, ..next }, b"never seen");
                 let place = rng.below(bytes.len() as u64) as usize;
                 bytes[place] ^= 1 << rng.below(8);
                 bytes
             }
         };
         if !bytes.is_empty() {
-            give(&wire, &bytes);
+            inject(&wire, &bytes);
         }
         if i % 1000 == 0 {
             assert!(host.connections() <= 51, "{}", host.connections());
         }
     }
-    // The connection has lived through it, and nothing of the noise was taken for its data.
+    // The connection is intact, and no random packet was accepted as its data.
     assert_eq!(stream.state(), State::Established);
-    give(&wire, &packet(at(STRANGER), &Segment { flags: Flags::ACK | Flags::PSH, ..next }, b"signal"));
+    inject(&wire, &packet(at(PEER), &Segment { flags: Flags::ACK | Flags::PSH, ..next }, b"signal"));
     let mut got = [0; 100];
     let n = std::io::Read::read(&mut &stream, &mut got).unwrap();
     assert_eq!(&got[..n], b"signal");
 }
 
 #[test]
-fn a_peer_may_come_back_before_time_wait_is_over() {
+fn a_new_syn_is_accepted_in_time_wait() {
     let (wire, port) = Port::pair().unwrap();
     let host = host_with(
         port,
@@ -237,26 +237,26 @@ fn a_peer_may_come_back_before_time_wait_is_over() {
         Config { time_wait: Duration::from_secs(100), ..Setup::default().config },
     );
     let listener = host.listen(80, 5).unwrap();
-    let next = open(&wire, at(STRANGER));
+    let next = open(&wire, at(PEER));
     for held in [false, true] {
         let stream = listener.accept().unwrap();
         stream.shutdown_write();
-        let fin = answer(&wire, |_, s| s.flags.has(Flags::FIN));
+        let fin = expect_segment(&wire, |_, s| s.flags.has(Flags::FIN));
         let last = Segment { ack: fin.end(), flags: Flags::ACK | Flags::FIN, ..next };
-        // The same numbers in both rounds: the second opening goes on from the first one's end.
+        // The same ports in both rounds: the second opening uses sequence numbers after those of the first.
         let last = if held { Segment { seq: SeqNumber(100_001), ..last } } else { last };
-        give(&wire, &packet(at(STRANGER), &last, &[]));
+        inject(&wire, &packet(at(PEER), &last, &[]));
         assert_eq!(std::io::Read::read(&mut &stream, &mut [0]).unwrap(), 0);
         assert_eq!(stream.state(), State::TimeWait);
         let kept = held.then_some(stream);
         let syn = Segment { seq: last.seq + 99_900, window: 60_000, flags: Flags::SYN, ..Segment::default() };
-        give(&wire, &packet(at(STRANGER), &syn, &[]));
-        let reply = answer(&wire, |_, s| s.flags.has(Flags::SYN | Flags::ACK));
+        inject(&wire, &packet(at(PEER), &syn, &[]));
+        let reply = expect_segment(&wire, |_, s| s.flags.has(Flags::SYN | Flags::ACK));
         assert_eq!(reply.ack, syn.seq + 1);
-        give(
+        inject(
             &wire,
             &packet(
-                at(STRANGER),
+                at(PEER),
                 &Segment { seq: syn.seq + 1, ack: reply.seq + 1, flags: Flags::ACK, ..syn },
                 &[],
             ),
@@ -269,7 +269,7 @@ fn a_peer_may_come_back_before_time_wait_is_over() {
 }
 
 #[test]
-fn wrong_options_are_refused_in_a_sentence() {
+fn wrong_options_are_an_error_of_one_sentence() {
     let start = |addresses, mtu| {
         let (_, port) = Port::pair().unwrap();
         let options = HostOptions {

@@ -1,5 +1,4 @@
-//! ICMP errors from the real kernel: a path with a narrow link in the middle, and addresses that nobody can
-//! reach.
+//! ICMP errors from the real kernel: a path with a smaller MTU in the middle, and unreachable addresses.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -15,14 +14,14 @@ use ackclock_testkit::icmp_packet;
 use ackclock_wire::parse_ip;
 use common::{Setup, allowed, expect_pattern, policies, send_pattern};
 
-/// Our host, two routers with a link of 1000 bytes between them (over IPv6 of 1300), and a kernel's server
-/// behind the second: every other link takes 1500.
+/// A [`Host`], two routers with a link of MTU 1000 between them (1300 for IPv6), and a kernel's server behind
+/// the second. All other links have MTU 1500.
 struct Path {
     host: Host,
     server: Namespace,
     first: Namespace,
     second: Namespace,
-    /// Devices are handed to a namespace by way of a process in it.
+    /// Devices are moved to a namespace by the id of a process in it.
     keepers: Vec<Child>,
 }
 
@@ -85,7 +84,7 @@ impl Path {
         Some(Self { host: Host::start(Port::from(tun), options).unwrap(), server, first, second, keepers })
     }
 
-    /// Both ends of the link in the middle take so much.
+    /// Sets the MTU of both ends of the link in the middle.
     fn narrow(&self, mtu: u32) {
         for ns in [&self.first, &self.second] {
             ip(ns, &format!("link set narrow mtu {mtu}"));
@@ -111,7 +110,7 @@ fn at(address: &str, port: u16) -> SocketAddr {
     SocketAddr::new(address.parse().unwrap(), port)
 }
 
-/// A transfer each way, each on a connection of its own; counters of ours that sent.
+/// A transfer in each direction on its own connection; returns the counters of the sending engine.
 fn both_ways(path: &Path, ours: &str, theirs: &str, bytes: u64) -> Stats {
     let listener = path.server.run(|| TcpListener::bind(at(theirs, 80))).unwrap().unwrap();
     let own = path.host.listen(81, 5).unwrap();
@@ -139,7 +138,7 @@ fn both_ways(path: &Path, ours: &str, theirs: &str, bytes: u64) -> Stats {
 }
 
 #[test]
-fn a_narrow_link_in_the_middle_is_found_at_once() {
+fn a_smaller_mtu_in_the_middle_is_discovered_at_once() {
     for (offload, ours, theirs, mtu) in [
         (false, OURS, SERVER, 1000),
         (true, OURS, SERVER, 1000),
@@ -152,7 +151,7 @@ fn a_narrow_link_in_the_middle_is_found_at_once() {
         let stats = both_ways(&path, ours, theirs, bytes);
         let errors = path.host.counters().icmp_errors;
         println!(
-            "{theirs}, offload {offload}: {:.1?}, {errors} errors, {} segments sent again",
+            "{theirs}, offload {offload}: {:.1?}, {errors} errors, {} segments retransmitted",
             start.elapsed(),
             stats.retransmitted_segments
         );
@@ -161,7 +160,7 @@ fn a_narrow_link_in_the_middle_is_found_at_once() {
     }
 }
 
-/// A stream, and what happens once so many bytes were written.
+/// A stream with a function to call after a number of bytes.
 struct Watched<'a, F: Fn()> {
     stream: &'a Stream,
     left: u64,
@@ -185,7 +184,7 @@ impl<F: Fn()> Write for Watched<'_, F> {
 }
 
 #[test]
-fn a_link_that_becomes_narrow_in_the_middle_of_a_transfer_is_found() {
+fn an_mtu_that_shrinks_during_a_transfer_is_discovered() {
     let Some(path) = Path::new(false) else { return };
     let listener = path.server.run(|| TcpListener::bind(at(SERVER, 80))).unwrap().unwrap();
     let bytes = 3_000_000;
@@ -203,7 +202,7 @@ fn a_link_that_becomes_narrow_in_the_middle_of_a_transfer_is_found() {
 #[test]
 fn an_unreachable_address_fails_at_once() {
     let Some(path) = Path::new(false) else { return };
-    // What routers say when there is no way, and when they may not let it pass.
+    // The errors of routers without a route, and of those that prohibit it.
     ip(&path.first, "route add unreachable 10.9.0.0/24");
     ip(&path.first, "route add unreachable fd09::/64");
     ip(&path.first, "route add prohibit fd0a::/64");
@@ -215,7 +214,7 @@ fn an_unreachable_address_fails_at_once() {
     }
 }
 
-/// A host of ours and the other end of its wire.
+/// A [`Host`] and the other end of its wire.
 fn wired() -> (Host, Port) {
     let (wire, port) = Port::pair().unwrap();
     let config = Config::default();
@@ -243,7 +242,7 @@ fn next(wire: &Port) -> Vec<u8> {
 }
 
 #[test]
-fn a_refusal_counts_for_the_connection_that_it_quotes_only() {
+fn an_icmp_error_affects_only_the_connection_that_it_quotes() {
     let (host, wire) = wired();
     let router: IpAddr = "10.9.9.9".parse().unwrap();
     std::thread::scope(|scope| {
@@ -256,8 +255,8 @@ fn a_refusal_counts_for_the_connection_that_it_quotes_only() {
             change(&mut quoted);
             icmp_packet(router, ours, [3, 3], 0, &quoted[..28])
         };
-        // About another port, another address, another number; for somebody else, from nobody, cut, and
-        // changed on the way.
+        // Quotes of another port, address or sequence number; to another host, from an invalid address,
+        // truncated, and corrupted.
         let mut changed = refusal(|_| ());
         changed[40] ^= 1;
         let wrong = [

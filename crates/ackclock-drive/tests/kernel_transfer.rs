@@ -1,4 +1,4 @@
-//! A transfer of the kernel's own TCP over the emulator, captured beside its sender.
+//! A transfer of the kernel's TCP over the emulator, captured at its sender.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -9,18 +9,19 @@ use std::path::PathBuf;
 use ackclock_capture::read::{Packets, open};
 use ackclock_capture::{Analysis, Options};
 use ackclock_drive::{Capture, Clock, DriveError, KernelTransfer, Kernels, KernelsOptions};
-use ackclock_sim::{LinkSpec, Passing, Verdict};
+use ackclock_sim::{FaultVerdict, LinkSpec, PacketInfo};
 use ackclock_units::{Duration, Instant, Rng};
 use common::allowed;
 
-/// A path of 10 ms that loses each hundredth packet on the way there.
+/// A path of 10 ms that loses every hundredth packet in the forward direction.
 fn kernels(clock: Clock, capture: Option<Capture>) -> Kernels {
     let delay = || LinkSpec::delay(Duration::from_millis(5));
-    let there = delay().with_fault(
-        |p: &Passing, _: Instant, _: &mut Rng| {
-            if p.number % 100 == 99 { Verdict::Drop } else { Verdict::Pass }
-        },
-    );
+    let there =
+        delay().with_fault(
+            |p: &PacketInfo, _: Instant, _: &mut Rng| {
+                if p.number % 100 == 99 { FaultVerdict::Drop } else { FaultVerdict::Pass }
+            },
+        );
     Kernels::new(KernelsOptions {
         mtu: 1500,
         there,
@@ -39,7 +40,7 @@ fn transfer(ms: u64, congestion_control: &str) -> KernelTransfer {
 }
 
 #[test]
-fn what_was_captured_is_what_the_kernel_counted() {
+fn the_capture_matches_the_kernels_counters() {
     if !allowed() {
         return;
     }
@@ -62,14 +63,14 @@ fn what_was_captured_is_what_the_kernel_counted() {
     let [c] = &report.connections[..] else { panic!("{} connections", report.connections.len()) };
     let d = &c.directions[0];
     assert!(found.path.forward.fault_drops > 3 && found.received > 100_000, "{found:?}");
-    // What was sent again while the counters were read is in the capture alone.
+    // Retransmissions while the counters are read are only in the capture.
     let later = d.retransmitted_packets - found.retransmitted;
     assert!(found.retransmitted > 3 && later <= 3, "{found:?}, captured {}", d.retransmitted_packets);
     assert!(d.timeouts.len() as u64 >= found.timeouts);
 }
 
 #[test]
-fn it_stops_when_told_and_refuses_what_the_kernel_does_not_know() {
+fn a_transfer_can_be_stopped_and_refuses_unknown_parameters() {
     if !allowed() {
         return;
     }

@@ -1,4 +1,4 @@
-//! Marks between the kernel's TCP and the engine: what the two agree on, and that the sender slows down.
+//! ECN between the kernel's TCP and the engine: negotiation, and reductions of the sender.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -15,7 +15,7 @@ use common::{allowed, expect_pattern, kernel_connect, kernel_listener, policies,
 
 const MB: u64 = 1_000_000;
 
-/// A path of 10 Mbit/s and 20 ms that marks early, to an engine with that feedback.
+/// A path of 10 Mbit/s and 20 ms with early marking, and an engine with that feedback.
 fn lab(feedback: EcnFeedback) -> Lab {
     let mut red: Chosen<dyn QueueDiscipline> = Registry::builtin().choose("red").unwrap();
     for (key, value) in [("ecn", "true"), ("limit", "200packets"), ("w_q", "0.02")] {
@@ -43,7 +43,7 @@ fn lab(feedback: EcnFeedback) -> Lab {
     lab.unwrap()
 }
 
-/// The engine sends to the kernel. Returns how often marks reduced its window.
+/// The engine sends to the kernel. Returns the number of its reductions by marks.
 fn upload(lab: &Lab) -> u32 {
     let listener = kernel_listener(lab, 80);
     std::thread::scope(|scope| {
@@ -56,7 +56,7 @@ fn upload(lab: &Lab) -> u32 {
     })
 }
 
-/// The kernel sends to the engine. Returns how many marked packets the kernel heard of.
+/// The kernel sends to the engine. Returns the number of marked packets reported to the kernel.
 fn download(lab: &Lab) -> u64 {
     let heard = || lab.namespace.tcp_counter("TCPDeliveredCE").unwrap();
     let listener = lab.host.listen(81, 5).unwrap();
@@ -76,25 +76,25 @@ fn download(lab: &Lab) -> u64 {
 }
 
 #[test]
-fn an_engine_that_asks_for_counters_gets_from_a_kernel_what_that_knows() {
+fn feedback_is_negotiated_down_to_what_the_kernel_supports() {
     if !allowed() {
         return;
     }
     for feedback in [EcnFeedback::Rfc3168, EcnFeedback::Dctcp, EcnFeedback::Accurate] {
         let lab = lab(feedback);
-        // The kernel asks and answers as RFC 3168 has it.
+        // The kernel negotiates ECN as in RFC 3168.
         lab.namespace.set_sysctl("net.ipv4.tcp_ecn", "1").unwrap();
         let (up, down) = (upload(&lab), download(&lab));
-        println!("{feedback:?}: {up} reductions of the engine's, {down} marks that the kernel heard of");
+        println!("{feedback:?}: {up} reductions of the engine's, {down} marks reported to the kernel");
         assert!(up > 0 && down > 0, "{feedback:?}: {up}, {down}");
-        // And one without ECN gets none.
+        // A connection without ECN has no marks.
         lab.namespace.set_sysctl("net.ipv4.tcp_ecn", "0").unwrap();
         assert_eq!((upload(&lab), download(&lab)), (0, 0), "{feedback:?}");
     }
 }
 
 #[test]
-fn accurate_feedback_with_a_kernel_that_knows_it() {
+fn accurate_feedback_with_a_kernel_that_supports_it() {
     if !allowed() {
         return;
     }
@@ -104,6 +104,6 @@ fn accurate_feedback_with_a_kernel_that_knows_it() {
         return;
     }
     let (up, down) = (upload(&lab), download(&lab));
-    println!("{up} reductions of the engine's, {down} marks that the kernel heard of");
+    println!("{up} reductions of the engine's, {down} marks reported to the kernel");
     assert!(up > 0 && down > 0, "{up}, {down}");
 }

@@ -1,4 +1,4 @@
-//! Namespaces and devices come with what was asked and go with their owner.
+//! Namespaces and devices are set up as configured and are removed with their owner.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -61,7 +61,7 @@ fn packets_to_the_devices_subnet_come_out_of_it() {
     );
 }
 
-/// Runs this test program again as a child that sets a network up and waits; used by the test below.
+/// Run by the test below in a child process: sets up a network and waits.
 #[test]
 #[allow(clippy::zombie_processes)]
 fn child_that_is_killed() {
@@ -82,9 +82,9 @@ fn a_program_that_is_killed_or_interrupted_leaves_nothing_behind() {
         return;
     }
     for signal in ["KILL", "INT", "TERM"] {
-        // A shell that runs the tests in the background has them ignore it, and what they start as well.
+        // A shell that runs the tests in the background makes them and their children ignore SIGINT.
         if signal == "INT" && ignores_interrupts() {
-            println!("SIGINT is ignored here: left out");
+            println!("skipped: SIGINT is ignored here");
             continue;
         }
         let mut child = Command::new(std::env::current_exe().unwrap())
@@ -101,7 +101,7 @@ fn a_program_that_is_killed_or_interrupted_leaves_nothing_behind() {
             Command::new("kill").args(["-s", signal, &child.id().to_string()]).status().unwrap().success()
         );
         child.wait().unwrap();
-        // The program in the namespace is killed by the kernel; wait for it, generously.
+        // The kernel kills the program in the namespace; wait for that.
         let gone = || !running(grandchild) && holders(inode) == 0;
         let waited = (0..200).find(|_| {
             std::thread::sleep(std::time::Duration::from_millis(50));

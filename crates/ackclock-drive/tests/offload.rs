@@ -1,5 +1,4 @@
-//! The host on a TUN device, nothing in between, with packets of many segments and without. Every byte is
-//! checked.
+//! The host directly on a TUN device, with and without packets of many segments. Every byte is checked.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -58,7 +57,7 @@ fn both_ways(namespace: &Namespace, host: &Host, kernel: IpAddr, engine: IpAddr)
         expect_pattern(&stream, BYTES);
         stream.shutdown_write();
     });
-    // A reset has its own way out.
+    // A reset is sent by a separate code path.
     let refused = namespace.run(|| TcpStream::connect(SocketAddr::new(engine, 9))).unwrap();
     assert_eq!(refused.unwrap_err().kind(), std::io::ErrorKind::ConnectionRefused);
 }
@@ -92,8 +91,7 @@ fn many_segments_in_a_packet() {
         let (namespace, host) = direct(mtu, true);
         both_ways(&namespace, &host, kernel, engine);
         let c = host.counters();
-        // Far fewer packets than segments, or nothing was gained; how many fewer depends on how busy the
-        // machine is.
+        // There must be far fewer packets than segments; how many depends on the load of the machine.
         let segments = BYTES / u64::from(mtu);
         if mtu <= 1500 {
             assert!(

@@ -14,12 +14,11 @@ use ackclock_drive::{
 };
 use ackclock_engine::Stack;
 use ackclock_policy::{QueueDiscipline, Registry};
-use ackclock_sim::{LinkSpec, Passing, Verdict};
+use ackclock_sim::{FaultVerdict, LinkSpec, PacketInfo};
 use ackclock_units::{Duration, Instant, Rate, Rng};
 use common::allowed;
 
-/// A short probe with a few background probes; round trips of a loaded machine are no shorter than those of
-/// the path.
+/// A short probe with a few background probes. A busy machine can only lengthen round-trip times.
 fn options(ms: u64) -> ProbeOptions {
     let stack = Stack::named(&Registry::builtin(), "sack").unwrap();
     let config = stack.config();
@@ -37,11 +36,11 @@ fn delay() -> LinkSpec {
     LinkSpec::delay(Duration::from_millis(4))
 }
 
-/// Loses each `n`-th packet.
+/// Loses every `n`-th packet.
 fn lossy(n: u64) -> LinkSpec {
     delay().with_fault(
-        move |p: &Passing, _: Instant, _: &mut Rng| {
-            if p.number % n == n - 1 { Verdict::Drop } else { Verdict::Pass }
+        move |p: &PacketInfo, _: Instant, _: &mut Rng| {
+            if p.number % n == n - 1 { FaultVerdict::Drop } else { FaultVerdict::Pass }
         },
     )
 }
@@ -76,8 +75,7 @@ fn run(kernels: &Kernels, to: IpAddr, method: ProbeMethod, options: ProbeOptions
     try_run(kernels, to, method, options).unwrap()
 }
 
-/// A run that lasts until slow start has ended in a loss and some more was sent: on a busy machine longer
-/// than on a quiet one.
+/// A run long enough for slow start to end with a loss, which takes longer on a busy machine.
 fn run_past_slow_start(kernels: &Kernels, to: IpAddr, method: ProbeMethod) -> RealProbe {
     let far_enough = |found: &RealProbe| {
         found.report.measured.as_ref().is_some_and(|m| m.answered > 100 && m.ca_events > 0)
@@ -86,7 +84,7 @@ fn run_past_slow_start(kernels: &Kernels, to: IpAddr, method: ProbeMethod) -> Re
     longer.unwrap_or_else(|| run(kernels, to, method, options(16_000)))
 }
 
-/// What holds of every run over the path of 8 ms that loses one packet in a hundred.
+/// Checks a run over the path of 8 ms with 1 % loss.
 fn expect_the_path(found: &RealProbe, label: &str) {
     let m = found.report.measured.as_ref().unwrap();
     assert!(m.rtt.min().unwrap() >= 0.008, "{label}: {m:?}");
@@ -116,7 +114,7 @@ fn icmp_echo_with_and_without_rights_over_both_families() {
 }
 
 #[test]
-fn udp_is_answered_by_the_host_and_by_a_router_on_the_way() {
+fn the_host_and_a_router_reply_to_udp_probes() {
     if !allowed() {
         return;
     }
@@ -131,12 +129,12 @@ fn udp_is_answered_by_the_host_and_by_a_router_on_the_way() {
 }
 
 #[test]
-fn a_router_that_throttles_its_answers_is_noticed() {
+fn a_rate_limit_of_a_router_is_detected() {
     if !allowed() {
         return;
     }
     let kernels = kernels(delay());
-    // Linux's own limit: a token each 100 ms, six at once.
+    // Linux's limit: a token each 100 ms, with a burst of six.
     kernels.far.set_sysctl("net.ipv4.icmp_ratelimit", "100").unwrap();
     let probe = ProbeOptions { background: 120, interval: Duration::from_millis(20), ..options(500) };
     let found = run(&kernels, Kernels::BEYOND, ProbeMethod::Udp { ttl: 1 }, probe).report;
@@ -170,7 +168,7 @@ fn a_bottleneck_bounds_the_capacity_and_its_queue_shows() {
 }
 
 #[test]
-fn it_can_be_interrupted_and_tells_how_far_it_is() {
+fn a_run_reports_progress_and_can_be_interrupted() {
     if !allowed() {
         return;
     }
@@ -193,7 +191,7 @@ fn it_can_be_interrupted_and_tells_how_far_it_is() {
 }
 
 #[test]
-fn what_cannot_be_is_said_in_a_sentence() {
+fn impossible_targets_are_errors_of_one_sentence() {
     if !allowed() {
         return;
     }
@@ -206,7 +204,7 @@ fn what_cannot_be_is_said_in_a_sentence() {
         ("10.79.255.255", "broadcast"),
         ("255.255.255.255", "broadcast"),
         ("224.0.0.1", "multicast"),
-        ("192.0.2.1", "no way"),
+        ("192.0.2.1", "no route"),
     ] {
         let e = failed(to.parse().unwrap(), options(200));
         assert!(e.contains(to) && e.contains(says), "{to}: {e}");
@@ -214,14 +212,14 @@ fn what_cannot_be_is_said_in_a_sentence() {
 }
 
 #[test]
-fn a_right_that_is_missing_is_said_and_udp_needs_none() {
+fn a_missing_right_is_an_error_and_udp_needs_none() {
     use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
     if !allowed() {
         return;
     }
     let kernels = kernels(delay());
     kernels.near.set_sysctl("net.ipv4.ping_group_range", "1 0").unwrap();
-    // Capabilities belong to the thread, and to those that it starts.
+    // Capabilities are per thread, inherited by threads that it starts.
     let without_rights = || {
         let mut sets = capabilities(None).unwrap();
         for set in [&mut sets.effective, &mut sets.permitted, &mut sets.inheritable] {
@@ -244,7 +242,7 @@ fn a_right_that_is_missing_is_said_and_udp_needs_none() {
 }
 
 #[test]
-fn the_loopback_device_answers_too() {
+fn probes_work_over_the_loopback_device() {
     if !allowed() {
         return;
     }
@@ -255,8 +253,8 @@ fn the_loopback_device_answers_too() {
         let options = ProbeOptions { max_rate: largest, ..options(500) };
         let found = run_probe(options, &target, &mut |_| ControlFlow::Continue(())).unwrap();
         let m = found.report.measured.unwrap();
-        // Requests and replies of others, and our own requests, arrive at the same socket: none is taken for
-        // a reply.
+        // Requests and replies of other programs, and our own requests, arrive at the same socket: none
+        // counts as a reply.
         assert!(m.segments_acked > 10 && found.report.replies.unknown == 0, "{to}: {m:?}");
         assert!(m.capacity().unwrap() < 21_000_000.0, "{to}: {:?}", m.capacity());
     }

@@ -1,4 +1,4 @@
-//! A host that answers probes which have not reached it: it predicts them from those that have.
+//! A lying host that replies to probes which have not reached it, by prediction from those that have.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -14,7 +14,7 @@ use ackclock_drive::{
 };
 use ackclock_engine::Stack;
 use ackclock_policy::Registry;
-use ackclock_sim::{LinkSpec, Passing, Verdict};
+use ackclock_sim::{FaultVerdict, LinkSpec, PacketInfo};
 use ackclock_units::{Duration, Instant, Rate, Rng};
 use ackclock_wire::internet_checksum;
 use common::allowed;
@@ -25,7 +25,7 @@ use rustix::net::{
 
 /// Half of all probes are lost.
 const LOSS: f64 = 0.5;
-/// Probes after each one that arrives which the liar answers too.
+/// Number of later probes to which the liar also replies after each one that arrives.
 const AHEAD: u16 = 40;
 
 fn probe(kernels: &Kernels, method: ProbeMethod) -> RealProbe {
@@ -44,7 +44,7 @@ fn probe(kernels: &Kernels, method: ProbeMethod) -> RealProbe {
     run_probe(options, &target, &mut |_| ControlFlow::Continue(())).unwrap()
 }
 
-/// Answers until `stop`, for probes that have arrived and for so many after each; counts how often.
+/// Replies until `stop` to probes that have arrived and to `ahead` probes after each; counts the lies.
 fn lie(method: ProbeMethod, ahead: u16, stop: &AtomicBool, lies: &AtomicU64) {
     let raw = |protocol| {
         socket_with(AddressFamily::INET, SocketType::RAW, SocketFlags::NONBLOCK, Some(protocol)).unwrap()
@@ -67,7 +67,7 @@ fn lie(method: ProbeMethod, ahead: u16, stop: &AtomicBool, lies: &AtomicU64) {
     }
 }
 
-/// What the liar sends because of a probe.
+/// The liar's replies to a probe.
 fn lies_about(method: ProbeMethod, ahead: u16, packet: &[u8]) -> Vec<Vec<u8>> {
     let finish = |mut message: Vec<u8>| {
         let sum = internet_checksum(&message);
@@ -88,8 +88,8 @@ fn lies_about(method: ProbeMethod, ahead: u16, packet: &[u8]) -> Vec<Vec<u8>> {
             ahead.collect()
         }
         ProbeMethod::Icmp => Vec::new(),
-        // An error that quotes eight bytes beyond the IP header: of the probe itself, and as if of those
-        // after it.
+        // Errors that quote eight bytes beyond the IP header: of the probe itself, and of predicted later
+        // ones.
         ProbeMethod::Udp { .. } => {
             let port = u16::from_be_bytes([body[2], body[3]]);
             let quotes = (0..=ahead).map(|i| {
@@ -104,12 +104,12 @@ fn lies_about(method: ProbeMethod, ahead: u16, packet: &[u8]) -> Vec<Vec<u8>> {
     }
 }
 
-/// A path on which half of the probes are lost, to a host that answers, and more than that. The path, what
-/// was found, and how many answers the host made up.
+/// Runs a probe over a path that loses half of the probes, to the lying host. Returns the results and the
+/// number of lies.
 fn run(method: ProbeMethod, ahead: u16, prepare: impl FnOnce(&Kernels)) -> (RealProbe, u64) {
     let there =
-        LinkSpec::delay(Duration::from_millis(4)).with_fault(|_: &Passing, _: Instant, rng: &mut Rng| {
-            if rng.chance(LOSS) { Verdict::Drop } else { Verdict::Pass }
+        LinkSpec::delay(Duration::from_millis(4)).with_fault(|_: &PacketInfo, _: Instant, rng: &mut Rng| {
+            if rng.chance(LOSS) { FaultVerdict::Drop } else { FaultVerdict::Pass }
         });
     let back = LinkSpec::delay(Duration::from_millis(4));
     let kernels = Kernels::new(KernelsOptions {
@@ -123,7 +123,7 @@ fn run(method: ProbeMethod, ahead: u16, prepare: impl FnOnce(&Kernels)) -> (Real
     })
     .unwrap();
     kernels.near.set_sysctl("net.ipv4.ping_group_range", "0 0").unwrap();
-    // The kernel's own answers are not throttled.
+    // No rate limit on the kernel's own replies.
     kernels.far.set_sysctl("net.ipv4.icmp_ratemask", "0").unwrap();
     kernels.far.set_sysctl("net.ipv4.icmp_msgs_per_sec", "1000000").unwrap();
     prepare(&kernels);
@@ -145,7 +145,7 @@ fn run(method: ProbeMethod, ahead: u16, prepare: impl FnOnce(&Kernels)) -> (Real
     (found, lies)
 }
 
-/// Probes sent and answered.
+/// Number of probes sent, and of those with a reply.
 fn all(found: &RealProbe) -> (u64, u64) {
     let (m, b) = (found.report.measured.as_ref().unwrap(), &found.report.before);
     println!("{} sent, {} answered", m.sent + b.sent, m.answered + b.answered);
@@ -173,7 +173,7 @@ fn short_quotes_that_were_predicted_do_not_count() {
     lied_to(ProbeMethod::Udp { ttl: 9 });
 }
 
-/// No errors of the kernel in `namespace` that quote more than eight bytes.
+/// Makes the kernel in `namespace` quote at most eight bytes in errors.
 fn quote_little(namespace: &Namespace) -> bool {
     let rule = "add table ip t; add chain ip t o { type filter hook output priority 0; }; add rule ip t o \
                 icmp type destination-unreachable ip length > 60 drop";
@@ -184,7 +184,7 @@ fn quote_little(namespace: &Namespace) -> bool {
 }
 
 #[test]
-fn a_host_that_quotes_little_is_measured_by_ports_and_cannot_be_predicted_either() {
+fn short_quotes_are_identified_by_unpredictable_ports() {
     if !allowed() {
         return;
     }
@@ -198,7 +198,7 @@ fn a_host_that_quotes_little_is_measured_by_ports_and_cannot_be_predicted_either
         }
         let (sent, answered) = all(&found);
         assert!(answered as f64 > 0.2 * sent as f64, "{answered} of {sent} answered");
-        // Whoever guesses a port hits a probe that is on its way once in a thousand times.
+        // A guessed port matches a probe in flight about once in a thousand times.
         assert!((answered as f64) < 0.75 * sent as f64, "{answered} of {sent} answered");
     }
 }

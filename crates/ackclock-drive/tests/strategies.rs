@@ -1,17 +1,16 @@
-//! What applications and stacks can do against timeouts (interactive 2007), above our engine, to the Linux
-//! kernel, over paths that lose. Applications that wait for acks rather than for a clock, and timers that do
-//! not expire within the test, make what happens the same on a busy machine.
+//! Strategies of applications and stacks against timeouts (interactive 2007), from the engine to the Linux
+//! kernel over lossy paths. To get the same results on a busy machine, applications wait for acks rather than
+//! for a clock, and timers do not fire within the test.
 #![cfg(target_os = "linux")]
 
 mod common;
 
-use ackclock_drive::{Carrier, Flow, FlowsReport};
+use ackclock_drive::{EndKind, FlowReport, FlowsReport};
 use ackclock_engine::Stats;
 use common::allowed;
 use common::flows::{Run, expect_whole, of};
 
-/// A path of 10 ms that loses a share of the data, for workloads, each with its stack; everything is over
-/// long before the end.
+/// A path of 10 ms with a fault, and workloads with their stacks. They finish long before the end of the run.
 fn scenario(fault: &str, workloads: &[(String, String)]) -> String {
     let mut text = format!(
         "seed = 1\nduration = \"240s\"\n[path]\nkind = \"single\"\nlink = {{ rate = \"1Gbit/s\", faults = \
@@ -27,25 +26,25 @@ fn scenario(fault: &str, workloads: &[(String, String)]) -> String {
     text
 }
 
-fn stats(f: &Flow) -> &Stats {
+fn stats(f: &FlowReport) -> &Stats {
     f.client.stats.as_deref().unwrap()
 }
 
-/// Our engine sends to the kernel, whose application has every packet acknowledged at once.
+/// The engine sends to the kernel, which acknowledges every packet at once.
 fn to_the_kernel(text: &str) -> FlowsReport {
-    let found = Run { quick_acks: true, ..Run::of(text, Carrier::Engine, Carrier::Kernel) }.whole();
+    let found = Run { quick_acks: true, ..Run::of(text, EndKind::Engine, EndKind::Kernel) }.whole();
     found.flows.iter().for_each(expect_whole);
     assert_eq!(found.path.undelivered, 0);
     found
 }
 
-/// What the servers' kernel counted.
+/// A counter of the servers' kernel.
 fn kernel(found: &FlowsReport, name: &str) -> u64 {
     found.counters.iter().find(|c| c.0 == name).unwrap().2.unwrap()
 }
 
-/// Messages of 500 bytes, each sent when the one before is acknowledged: each is alone. The last one is the
-/// transfer.
+/// Messages of 500 bytes, each sent when the one before is acknowledged, so that each is alone. The last one
+/// is the transfer.
 fn messages(n: u32, pause: &str, stack: &str) -> [(String, String); 1] {
     let keys = format!(
         "kind = \"dialogue\"\nexchanges = {}\nbytes = \"500B\"\npause = \"{pause}\"\nsize = \"500B\"",
@@ -54,14 +53,14 @@ fn messages(n: u32, pause: &str, stack: &str) -> [(String, String); 1] {
     [(keys, stack.to_owned())]
 }
 
-/// Copies that left: bytes sent beyond those written and those sent again.
-fn copies(f: &Flow) -> u64 {
+/// Bytes of copies sent: bytes sent beyond those written and retransmitted.
+fn copies(f: &FlowReport) -> u64 {
     let s = stats(f);
     assert_eq!((s.bytes_sent - s.retransmitted_bytes - f.client.written) % 500, 0);
     (s.bytes_sent - s.retransmitted_bytes - f.client.written) / 500
 }
 
-/// Each application with each stack that is meant for it, and with RACK beside it.
+/// Each application with the stacks for it, with and without RACK.
 const STRATEGIES: &[(&str, &str, &str)] = &[
     ("telnet", "", "sack"),
     ("telnet", "", "newreno"),
@@ -84,7 +83,7 @@ const STRATEGIES: &[(&str, &str, &str)] = &[
     ("backlogged", "dummy_bytes = \"300B\"", "sack+rack+mss(500B)+no-nagle"),
     ("backlogged", "dummy_bytes = \"300B\"\nsince = \"typed\"", "newreno+mss(500B)+no-nagle"),
 ];
-/// Packets that each flow types.
+/// Packets typed by each flow.
 const PACKETS: usize = 15;
 
 #[test]
@@ -105,7 +104,7 @@ fn every_byte_arrives_whatever_the_strategy() {
         let flows = of(&found, &n.to_string());
         assert_eq!(flows.len(), 4);
         for f in flows {
-            // Each packet has one response time, and nothing that is no packet has any.
+            // Each packet has one response time, and nothing else has any.
             assert_eq!(f.client.responses.len(), PACKETS, "{app} over {stack}: {f:?}");
             let dummies = f.client.written - 500 * PACKETS as u64;
             let right = match *app {
@@ -119,20 +118,20 @@ fn every_byte_arrives_whatever_the_strategy() {
 }
 
 #[test]
-fn a_lost_copy_is_no_loss() {
+fn a_lost_copy_does_not_count_as_a_loss() {
     if !allowed() {
         return;
     }
     let (n, every) = (60, 25);
-    // Of data packets 2, 27, 52...: of a pair the copy or the original. The window has room for as many that
-    // are missed for a timeout each.
+    // Loses data packets 2, 27, 52...: the copy or the original of a pair. The window has room for all that
+    // are missing until a timeout.
     let fault = format!("{{ kind = \"periodic-loss\", every = {every}, first = 2, of = \"data\" }}");
     let found =
         to_the_kernel(&scenario(&fault, &messages(n, "0s", "sack+diversity(2)+min-rto(120s)+max-rto(1h)")));
     let (f, lost) = (&found.flows[0], u64::from((2 * n - 2) / every + 1));
     assert_eq!(found.path.forward.fault_drops, lost);
-    // Each message went out twice to the last: were the duplicate acks of copies not taken for what they are,
-    // copies would fill the window.
+    // Each message was sent twice. If duplicate acks of copies were misinterpreted, copies would fill the
+    // window.
     assert_eq!((copies(f), stats(f).data_segments_sent), (u64::from(n), u64::from(2 * n)));
     assert_eq!(
         (stats(f).retransmitted_segments, stats(f).timeouts, stats(f).fast_recoveries),
@@ -140,9 +139,9 @@ fn a_lost_copy_is_no_loss() {
         "{:?}",
         stats(f)
     );
-    // A duplicate SACK for each pair of which both arrived.
+    // A DSACK for each pair of which both arrived.
     assert_eq!(kernel(&found, "TCPDSACKOldSent"), u64::from(n) - lost);
-    assert_eq!(stats(f).window_cuts, 0, "the timeout after which a copy is missed is far away");
+    assert_eq!(stats(f).window_cuts, 0, "the timeout after which a copy counts as missing is far away");
 }
 
 #[test]
@@ -150,7 +149,7 @@ fn a_missed_copy_reduces_the_window() {
     if !allowed() {
         return;
     }
-    // As above, with a timer that is short, so that it expires between a message and the one after the pause.
+    // As above, with a short timer that fires between a message and the one after the pause.
     let text = messages(8, "1s", "sack+diversity(2)+min-rto(50ms)");
     let found =
         to_the_kernel(&scenario("{ kind = \"periodic-loss\", every = 5, first = 2, of = \"data\" }", &text));
@@ -162,11 +161,11 @@ fn a_missed_copy_reduces_the_window() {
 }
 
 #[test]
-fn both_copies_lost_are_a_timeout_and_what_is_resent_is_sent_once() {
+fn losing_both_copies_causes_a_timeout_and_a_single_retransmission() {
     if !allowed() {
         return;
     }
-    // The first data packet, and the first of those that are left: of each fault the next one sees what it
+    // Loses the first data packet, and the first of the rest: each fault sees the packets that the one before
     // lets pass.
     let fault = "{ kind = \"nth-loss\", number = [1, 1], of = \"data\" }";
     let text = messages(3, "0s", "sack+diversity(2)+min-rto(200ms)+max-rto(1h)");
@@ -176,12 +175,12 @@ fn both_copies_lost_are_a_timeout_and_what_is_resent_is_sent_once() {
 }
 
 #[test]
-fn a_thin_flow_waits_for_the_smaller_floor() {
+fn a_thin_flow_uses_the_smaller_minimum_rto() {
     if !allowed() {
         return;
     }
     let fault = "{ kind = \"periodic-loss\", every = 4, of = \"data\" }";
-    // By the usual floor a single one of its timeouts would take longer than the run.
+    // With the normal minimum, a single timeout would take longer than the run.
     let found = to_the_kernel(&scenario(
         fault,
         &messages(12, "0s", "sack+min-rto(1h)+max-rto(1h)+thin-min-rto(30ms)"),
@@ -195,7 +194,7 @@ fn a_packet_in_four_pieces_is_repaired_by_duplicate_acks() {
     if !allowed() {
         return;
     }
-    // The first piece of every fifth message: data packets 1, 21 + 1 for the retransmission...
+    // Loses the first piece of every fifth message: data packets 1, 22 (with one retransmission)...
     let fault = "{ kind = \"periodic-loss\", every = 21, first = 1, of = \"data\" }";
     let n = 20;
     let found =

@@ -1,4 +1,4 @@
-//! Whole files between the kernel's TCP and the engine, over paths that lose, reorder and duplicate. Every
+//! Files between the kernel's TCP and the engine, over paths with loss, reordering and duplication. Every
 //! byte is checked.
 #![cfg(target_os = "linux")]
 
@@ -11,7 +11,7 @@ use common::{Setup, Trouble, allowed, expect_pattern, kernel_connect, kernel_lis
 
 const MB: u64 = 1_000_000;
 
-/// The engine sends to the kernel, which opened or was called.
+/// The engine sends to the kernel; either of them opens the connection.
 fn upload(setup: Setup, bytes: u64) {
     if !allowed() {
         return;
@@ -71,7 +71,7 @@ fn troubled(loss: f64) -> Setup {
     Setup { trouble: Trouble::of(loss), ..Setup::default() }
 }
 
-/// For long transfers: larger packets, so that losses are as frequent in packets and rarer in bytes.
+/// For long transfers: larger packets, so that fewer losses occur per byte.
 fn long(loss: f64) -> Setup {
     Setup { mtu: 9000, ..troubled(loss) }
 }

@@ -1,4 +1,4 @@
-//! A scenario's web transfers made by two kernels, over the emulator.
+//! A scenario's web transfers between two kernels over the emulator.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -14,7 +14,8 @@ use ackclock_trace::Outcome;
 use ackclock_units::Duration;
 use common::allowed;
 
-/// Twenty transfers a second for two seconds, over 10 Mbit/s that loses each twentieth packet of the server.
+/// Twenty transfers per second for two seconds, over 10 Mbit/s with loss of every twentieth packet of the
+/// server.
 const SCENARIO: &str = r#"
 seed = 1
 duration = "2s"
@@ -63,7 +64,7 @@ fn run(web: &KernelWeb, go_on: &mut dyn FnMut() -> ControlFlow<()>) -> Result<Ke
 }
 
 #[test]
-fn every_transfer_is_made_at_its_time_with_its_bytes_over_its_distance() {
+fn every_transfer_has_its_start_its_size_and_its_round_trip_time() {
     if !allowed() {
         return;
     }
@@ -81,7 +82,7 @@ fn all_is_there(web: &KernelWeb, found: &KernelWebReport) {
         assert!(f.outcome == Outcome::Finished && f.received == f.transfer.size, "{f:?}");
         let (opened, response) = (f.opened.unwrap(), f.response_time.unwrap());
         assert_eq!(opened, f.transfer.start.since(ackclock_units::Instant::ZERO) + f.late);
-        // SYN and SYN-ACK, request and answer.
+        // SYN and SYN-ACK, request and response.
         let rtt = f.transfer.access.round_trip();
         assert!(response >= rtt * 2, "{f:?}");
         let server = f.server.unwrap();
@@ -89,7 +90,7 @@ fn all_is_there(web: &KernelWeb, found: &KernelWebReport) {
         assert!(server.bytes_acked >= f.transfer.size && server.bytes_sent >= f.transfer.size, "{f:?}");
         assert!(server.data_segments_sent >= f.transfer.size.div_ceil(1448), "{f:?}");
     }
-    // The option is on each socket that was asked, at both ends.
+    // All sockets at both ends have the option.
     for options in [&found.client_options, &found.server_options] {
         assert_eq!(options.len(), 1);
         assert_eq!(
@@ -97,7 +98,7 @@ fn all_is_there(web: &KernelWeb, found: &KernelWebReport) {
             ("TCP_THIN_LINEAR_TIMEOUTS", 1, n as u64, 0)
         );
     }
-    // What the link lost was sent again, and each end's kernel counted it.
+    // Losses were retransmitted, and the kernels counted them.
     let lost = found.path.forward.fault_drops;
     let counter = |name: &str| found.counters.iter().find(|c| c.0 == name).unwrap();
     assert!(lost > 5 && counter("RetransSegs").1 > 0, "{lost}, {:?}", found.counters);
@@ -117,7 +118,7 @@ fn all_is_there(web: &KernelWeb, found: &KernelWebReport) {
 }
 
 #[test]
-fn it_stops_when_told_and_says_what_is_unfinished() {
+fn a_stopped_run_reports_unfinished_transfers() {
     if !allowed() {
         return;
     }
@@ -140,7 +141,7 @@ fn it_stops_when_told_and_says_what_is_unfinished() {
 }
 
 #[test]
-fn what_the_kernel_does_not_know_is_refused_in_a_sentence() {
+fn an_unknown_kernel_parameter_is_an_error_of_one_sentence() {
     if !allowed() {
         return;
     }
@@ -151,12 +152,12 @@ fn what_the_kernel_does_not_know_is_refused_in_a_sentence() {
     assert!(
         missing(&web(&[("net.ipv4.tcp_congestion_control", "no-such-rule")], &[])).contains("no-such-rule")
     );
-    // Out of its range in every kernel that has it, unknown in others.
+    // Out of range in every kernel that has it, and unknown in others.
     assert!(missing(&web(&[], &[("TCP_RTO_MAX_MS", 1)])).contains("TCP_RTO_MAX_MS = 1"));
 }
 
 #[test]
-fn hosts_are_known_by_their_addresses() {
+fn hosts_are_identified_by_their_addresses() {
     for n in [0, 1, 255, 256, 64_999] {
         assert_eq!(Kernels::host_number(Kernels::host(n)), Some(n as usize));
     }

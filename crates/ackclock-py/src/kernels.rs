@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use ackclock_drive::{
-    Capture, Carrier, Clock, Closes, DriveError, EmulatorReport, Ends, Flow, Flows, FlowsReport,
+    Capture, Clock, Closes, DriveError, EmulatorReport, EndKind, FlowReport, FlowTestbed, Flows, FlowsReport,
     KernelTransfer, KernelWeb, Kernels, KernelsOptions, Means, OptionSeen, TcpCounts, TcpOption, WebFlow,
 };
 use ackclock_engine::Stats;
@@ -156,7 +156,7 @@ pub fn emulated_flows(
             clock,
             capture: capture.clone(),
         };
-        let ends = Ends::new(carriers, flows.hosts()?, options)?;
+        let ends = FlowTestbed::new(carriers, flows.hosts()?, options)?;
         let found = flows.run(ends, go_on)?;
         capture.map_or(Ok(()), |c| c.finish())?;
         Ok(found)
@@ -164,10 +164,10 @@ pub fn emulated_flows(
     Ok(conversed(&found).to_string())
 }
 
-fn carrier(name: &str) -> PyResult<Carrier> {
+fn carrier(name: &str) -> PyResult<EndKind> {
     match name {
-        "kernel" => Ok(Carrier::Kernel),
-        "engine" => Ok(Carrier::Engine),
+        "kernel" => Ok(EndKind::Kernel),
+        "engine" => Ok(EndKind::Engine),
         other => Err(ScenarioError::new_err(format!(
             "`{other}` carries no connections; kernel or engine would do"
         ))),
@@ -175,7 +175,7 @@ fn carrier(name: &str) -> PyResult<Carrier> {
 }
 
 fn conversed(found: &FlowsReport) -> Value {
-    let column = |value: &dyn Fn(&Flow) -> Value| -> Value { found.flows.iter().map(value).collect() };
+    let column = |value: &dyn Fn(&FlowReport) -> Value| -> Value { found.flows.iter().map(value).collect() };
     let time = |d: Option<Duration>| json!(d.map(Duration::as_secs_f64));
     // From a kernel's counters, or from our engine's.
     let client = |kernel: &dyn Fn(&TcpCounts) -> Value, engine: &dyn Fn(&Stats) -> Value| {

@@ -146,8 +146,8 @@ pub fn probe_simulated(
     let ((forward, backward), seed) = links(path)?;
     let mut tokens = Tokens::new(replies);
     let found = py.detach(|| {
-        let answers = &mut |now| tokens.take(now);
-        ackclock_drive::simulate_probe(options, SimulatedPath { forward, backward, seed, answers })
+        let replies = &mut |now| tokens.take(now);
+        ackclock_drive::simulate_probe(options, SimulatedPath { forward, backward, seed, replies })
     });
     let mut described = describe(&found.report, each);
     described["path"] = json!({ "forward": counters(&found.forward), "backward": counters(&found.backward) });

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use ackclock_sim::scenario::{
-    self, Files, Limits, Progress, Resolved, Results, Scenario, Summary, TracePart, TraceSink,
+    self, Files, Limits, Resolved, Results, Scenario, ScenarioProgress, Summary, TracePart, TraceSink,
 };
 use ackclock_trace::{EventTables, Row, Sink};
 use ackclock_units::{Duration, Rate};
@@ -112,7 +112,7 @@ pub fn simulate(
     let refused = |e: scenario::ScenarioError| ScenarioError::new_err(e.in_file(name).to_string());
     resolved.check_size(&limits).map_err(refused)?;
     let mut stopped_by = None;
-    let report_progress = |p: &Progress| {
+    let report_progress = |p: &ScenarioProgress| {
         Python::attach(|py| match py.check_signals().and_then(|()| call_progress(py, progress.as_ref(), p)) {
             Ok(()) => ControlFlow::Continue(()),
             Err(e) => {
@@ -195,7 +195,7 @@ pub(crate) fn read(
     scenario.map_err(|e| ScenarioError::new_err(e.in_file(name).to_string()))
 }
 
-fn call_progress(py: Python<'_>, progress: Option<&Py<PyAny>>, p: &Progress) -> PyResult<()> {
+fn call_progress(py: Python<'_>, progress: Option<&Py<PyAny>>, p: &ScenarioProgress) -> PyResult<()> {
     let Some(progress) = progress else { return Ok(()) };
     progress.call1(py, (p.share, format!("{} of {} runs, {} flows", p.runs_done, p.runs, p.flows_ended)))?;
     Ok(())
@@ -223,13 +223,13 @@ type Trace = (String, Py<Table>, Py<Table>, Py<Table>, Py<Table>);
 
 /// The runs that have a trace.
 fn with_trace(results: &Results) -> impl Iterator<Item = usize> {
-    (0..results.runs.len()).filter(|i| !results.events[*i].is_empty() || results.handed_on[*i].is_some())
+    (0..results.runs.len()).filter(|i| !results.events[*i].is_empty() || results.streamed[*i].is_some())
 }
 
 fn handed_on(results: &Results) -> Vec<(usize, usize, u32, u32)> {
     let found = with_trace(results)
         .enumerate()
-        .map(|(place, job)| Some((place, job, results.handed_on[job].as_ref()?)));
+        .map(|(place, job)| Some((place, job, results.streamed[job].as_ref()?)));
     found.flatten().map(|(place, job, h)| (place, job, h.attempt, h.first_datagram)).collect()
 }
 
@@ -239,8 +239,8 @@ fn traces(py: Python<'_>, results: &Results) -> PyResult<Vec<Trace>> {
         let mut tables = EventTables::default();
         results.events[i].iter().for_each(|e| tables.record(e));
         let mut rows = tables.finish();
-        if let Some(handed_on) = &results.handed_on[i] {
-            rows.episodes.clone_from(&handed_on.episodes);
+        if let Some(streamed) = &results.streamed[i] {
+            rows.episodes.clone_from(&streamed.episodes);
         }
         let samples = Py::new(py, Table::new(Row::record_batch(&rows.samples)))?;
         let episodes = Py::new(py, Table::new(Row::record_batch(&rows.episodes)))?;

@@ -5,13 +5,13 @@ mod measure;
 
 use std::sync::Arc;
 
-use ackclock_sim::{FlowSource, FlowSpec, NodeId, Options, Simulation, Sources};
+use ackclock_sim::{FlowSource, FlowSpec, NodeId, RunOptions, Simulation, Sources};
 use ackclock_trace::Mask;
 use ackclock_units::{Duration, Instant, Rng};
 use dumbbell::{Arguments, Tcp, application, measured};
 use measure::{cpu_ns, memory_kb};
 
-/// So many flows, their starts spread evenly over the first second.
+/// A number of flows, their starts spread evenly over the first second.
 struct Bulk {
     flows: u64,
     next: u64,
@@ -61,6 +61,6 @@ fn main() {
         arguments: Arguments::read("bench_dumbbell", "FLOWS"),
     };
     let sources = Sources { flows: vec![Box::new(bulk)], datagrams: vec![] };
-    let sim = Simulation::new(network, sources, 1, Options::default()).expect("a network with paths");
+    let sim = Simulation::new(network, sources, 1, RunOptions::default()).expect("a network with paths");
     measured(sim, &arguments, began, before_kb);
 }

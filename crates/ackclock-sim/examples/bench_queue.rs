@@ -1,7 +1,5 @@
-//! The event queue alone: ns per event (one pop and one push) with a constant number pending. Prints one line
-//! of JSON per figure.
-//!
-//! The binary heap of the standard library does the same beside it.
+//! Benchmark of the event queue: ns per event (one pop and one push) with a constant number pending. Prints
+//! one line of JSON per figure. The binary heap of the standard library is measured for comparison.
 
 mod measure;
 #[path = "../src/queue.rs"]
@@ -14,12 +12,13 @@ use std::hint::black_box;
 
 use ackclock_units::{Instant, Rng};
 use measure::cpu_ns;
-use queue::{Entry, EventQueue};
+use queue::{EventQueue, PendingEvent};
 
 /// Events handled for each figure.
 const EVENTS: u32 = 4_000_000;
 
-/// How far ahead events lie, ns: half of them one transmission ahead, half some part of a long round trip.
+/// How far ahead an event is, ns: half of them one transmission time, half a random part of a long round
+/// trip.
 fn ahead(rng: &mut Rng) -> u64 {
     let bits = rng.next_u64();
     if bits & 1 == 0 { 80_000 + (bits >> 48) } else { ((bits >> 32) * 200_000_000) >> 32 }
@@ -29,14 +28,14 @@ fn radix(pending: u64) -> f64 {
     let mut rng = Rng::stream(1, "bench", pending);
     let mut queue = EventQueue::new();
     for order in 0..pending {
-        queue.push(Entry { at: Instant::from_nanos(ahead(&mut rng)), order, what: order as u32 });
+        queue.push(PendingEvent { at: Instant::from_nanos(ahead(&mut rng)), order, what: order as u32 });
     }
     let mut order = pending;
     let mut turn = |count: u32| {
         for _ in 0..count {
             let Some(next) = queue.pop_until(Instant::FAR_FUTURE) else { return };
             order += 1;
-            queue.push(Entry {
+            queue.push(PendingEvent {
                 at: Instant::from_nanos(next.at.as_nanos() + ahead(&mut rng)),
                 order,
                 what: black_box(next.what),

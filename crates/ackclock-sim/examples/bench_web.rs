@@ -9,13 +9,13 @@ use std::io::{BufRead, BufReader, Lines};
 use std::sync::Arc;
 
 use ackclock_policy::{Application, Chosen, Value};
-use ackclock_sim::{FlowSource, FlowSpec, NodeId, Options, Simulation, Sources};
+use ackclock_sim::{FlowSource, FlowSpec, NodeId, RunOptions, Simulation, Sources};
 use ackclock_trace::Mask;
 use ackclock_units::{Duration, Instant, Rng};
 use dumbbell::{Arguments, Tcp, application, measured};
 use measure::{cpu_ns, memory_kb};
 
-/// The flows of a file: seconds, bytes, class of the round-trip time.
+/// The flows listed in a file: seconds, bytes, class of the round-trip time.
 struct Arrivals {
     lines: Lines<BufReader<File>>,
     left: NodeId,
@@ -73,6 +73,6 @@ fn main() {
         arguments: Arguments::read("bench_web", "ARRIVALS_FILE"),
     };
     let sources = Sources { flows: vec![Box::new(arrivals)], datagrams: vec![] };
-    let sim = Simulation::new(network, sources, 1, Options::default()).expect("a network with paths");
+    let sim = Simulation::new(network, sources, 1, RunOptions::default()).expect("a network with paths");
     measured(sim, &arguments, began, before_kb);
 }

@@ -44,7 +44,7 @@ fn main() {
             s.bottleneck, s.loss, s.goodput, s.utilisation, s.mean_size, s.load
         );
         println!(
-            "#   timeouts {} {:?} spurious {}, retransmitted {} unneeded {} of {}",
+            "#   timeouts {} {:?} spurious {}, retransmitted {} spurious {} of {}",
             s.timeouts,
             s.timeouts_by_round,
             s.spurious_timeouts,

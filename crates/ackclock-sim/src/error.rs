@@ -21,29 +21,29 @@ pub enum SimError {
         /// Where it should end.
         to: String,
     },
-    /// A source gave a flow or a datagram for a moment that has passed.
+    /// A source returned a flow or a datagram whose start has passed.
     OutOfOrder {
-        /// What it wanted.
+        /// The start that it asked for.
         start_ns: u64,
-        /// What the time was.
+        /// The simulated time then.
         now_ns: u64,
     },
-    /// Packets or bytes were lost from the books: a bug in the simulator or the engine, never in the
+    /// The counts of packets or bytes do not add up: a bug in the simulator or the engine, never in the
     /// scenario.
     Conservation(String),
-    /// More of something than can be numbered: what, and how many there may be.
+    /// More of something than is supported: what, and the largest number allowed.
     TooMany(&'static str, u64),
-    /// The run would hold more memory than it may.
+    /// The run would exceed its memory limit.
     Memory {
-        /// What it may hold, bytes.
+        /// The limit, bytes.
         limit: u64,
         /// The simulated moment.
         at: Instant,
-        /// Flows under way.
+        /// Active flows.
         flows: u64,
-        /// Packets under way.
+        /// Packets in flight.
         packets: u64,
-        /// Rows and traced events.
+        /// Table rows and traced events.
         rows: u64,
     },
 }
@@ -68,21 +68,21 @@ impl fmt::Display for SimError {
                 let (limit, at) = (Size(*limit), at.as_secs_f64());
                 write!(
                     f,
-                    "at {at:.3}s it would hold more than {limit} of memory, with {flows} flows and {packets} \
-                     packets under way and {rows} rows: "
+                    "at {at:.3}s it would hold more than {limit} of memory, with {flows} flows, {packets} \
+                     packets in flight and {rows} rows: "
                 )?;
                 f.write_str(
                     "lower the load, make `duration` or windows shorter, or allow more memory (`--memory`)",
                 )
             }
-            Self::TooMany(what, most) => write!(f, "there are too many {what}; at most {most} would do"),
+            Self::TooMany(what, most) => write!(f, "there are too many {what}; at most {most} are allowed"),
         }
     }
 }
 
 impl std::error::Error for SimError {}
 
-/// Bytes, as a person reads them.
+/// Displays bytes in the largest unit that fits.
 #[derive(Clone, Copy)]
 pub(crate) struct Size(pub(crate) u64);
 

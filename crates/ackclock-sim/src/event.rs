@@ -1,5 +1,5 @@
-//! The kinds of event, in the upper bits of an entry of the queue; the lower ones number the endpoint, way
-//! out, link, packet or source.
+//! Encoding of events in the queue: the kind in the upper bits; in the lower bits the number of the endpoint,
+//! way out, link, packet or source.
 
 const KIND_SHIFT: u32 = 29;
 /// The bits of the number.
@@ -26,7 +26,7 @@ pub(crate) fn alone(id: u32) -> u32 {
     PACKET | id
 }
 
-/// The endpoint at which an event happens, if it does at one.
+/// The endpoint of an [`INBOUND`] or [`WAKE`] event; `None` for other kinds.
 #[inline]
 pub(crate) fn endpoint_of(what: u32) -> Option<usize> {
     matches!(what & !INDEX, INBOUND | WAKE).then_some((what & INDEX) as usize)

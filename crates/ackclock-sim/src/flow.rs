@@ -11,7 +11,7 @@ use ackclock_units::{Bytes, Duration, Instant, Rng};
 
 use crate::network::NodeId;
 
-/// Makes the endpoints of flows: a configuration shared by all of them, and fresh policies for each.
+/// Builds the endpoints of flows: a configuration shared by all of them, and new policies for each.
 pub trait StackFactory: Send + Sync + Debug {
     /// The label under which results are grouped.
     fn label(&self) -> Arc<str>;
@@ -35,8 +35,8 @@ pub struct Access {
 }
 
 impl Access {
-    /// A round trip of `rtt`, all of it at the server's end, half each way. The cheapest place for a sender
-    /// at the client's end.
+    /// A round trip of `rtt`, all of it at the server's end, half each way. The cheapest to simulate when the
+    /// client sends.
     pub fn at_server(rtt: Duration) -> Self {
         let half = rtt / 2;
         Self { server_down: half, server_up: rtt - half, ..Self::default() }
@@ -48,25 +48,25 @@ impl Access {
         Self { client_up: half, client_down: rtt - half, ..Self::default() }
     }
 
-    /// A round trip of `rtt` in the last hop of either direction. The cheapest place of all: no packet waits
-    /// anywhere before its first link.
+    /// A round trip of `rtt` in the last hop of either direction. The cheapest to simulate of all: no packet
+    /// is delayed before its first link.
     pub fn in_last_hops(rtt: Duration) -> Self {
         let half = rtt / 2;
         Self { server_down: half, client_down: rtt - half, ..Self::default() }
     }
 
-    /// What they add to a round trip.
+    /// The sum of all four.
     pub fn round_trip(&self) -> Duration {
         self.client_up + self.client_down + self.server_up + self.server_down
     }
 }
 
-/// One connection to be.
+/// A connection to simulate.
 #[derive(Debug)]
 pub struct FlowSpec {
-    /// Where the side that opens is attached.
+    /// Node of the side that opens.
     pub client: NodeId,
-    /// Where the side that listens is attached.
+    /// Node of the side that listens.
     pub server: NodeId,
     /// How the client's endpoint is made.
     pub client_stack: Arc<dyn StackFactory>,
@@ -80,7 +80,7 @@ pub struct FlowSpec {
     pub access: Access,
     /// When the client opens.
     pub start: Instant,
-    /// The group that results name it by (a workload's or a stack's label).
+    /// Its group in the results (a workload's or a stack's label).
     pub group: Arc<str>,
     /// Application bytes to transfer, for the tables; `None` where there is no limit.
     pub size: Option<Bytes>,
@@ -88,16 +88,16 @@ pub struct FlowSpec {
     pub trace: Mask,
 }
 
-/// A source of flows, asked for one after the other while the run goes on, so that they need not all exist at
-/// once.
+/// A source of flows, called for one flow at a time during the run, so that they need not all exist at once.
 pub trait FlowSource: Send {
-    /// The next flow, no earlier than the one before; `None` when there is none for now. `rng` is the
-    /// source's own stream.
+    /// Returns the next flow, which must not start before the previous one; `None` when there is none for
+    /// now. `rng` is the source's own stream.
     ///
-    /// After `None` it is asked again when one of its flows has ended.
+    /// After `None` it is called again when one of its flows has ended.
     fn next(&mut self, now: Instant, rng: &mut Rng) -> Option<FlowSpec>;
 
-    /// Tells that one of its flows has ended (`orderly`: it was not aborted), for sources that wait for that.
+    /// Called when one of its flows has ended, for sources that wait for that. `orderly`: the flow was not
+    /// aborted.
     fn on_end(&mut self, _now: Instant, _group: &str, _orderly: bool) {}
 }
 
@@ -110,35 +110,35 @@ pub struct Datagram {
     pub bytes: u32,
 }
 
-/// A source of datagrams that nobody acknowledges (UDP constant, ON/OFF, rate-controlled).
+/// A source of unacknowledged datagrams (UDP constant, ON/OFF, rate-controlled).
 pub trait DatagramSource: Send {
-    /// The next packet, no earlier than the one before; `None` ends the source. Asked when the one before
-    /// leaves. `rng` is the source's own stream.
+    /// Returns the next packet, which must not be sent before the previous one; `None` ends the source.
+    /// Called when the previous one leaves. `rng` is the source's own stream.
     fn next(&mut self, rng: &mut Rng) -> Option<Datagram>;
 
-    /// The receiver's report has come that datagrams up to this number, counted from 1, are missing
-    /// ([`DatagramSpec::reports`]).
+    /// Called when the receiver's report arrives that datagrams up to this number, counted from 1, are
+    /// missing ([`DatagramSpec::reports`]).
     fn on_report(&mut self, _number: u64) {}
 }
 
-/// Where a datagram source sends from and to.
+/// A datagram source and its path.
 pub struct DatagramSpec {
-    /// Where it is attached.
+    /// Node of the sender.
     pub from: NodeId,
-    /// Where its packets go.
+    /// Node of the receiver.
     pub to: NodeId,
     /// Pure delay before the first link.
     pub up: Duration,
     /// Pure delay after the last link.
     pub down: Duration,
     /// Size on the wire of the report that the receiver sends at once for each gap in the numbers of arriving
-    /// datagrams; `None` when it says nothing.
+    /// datagrams; `None` when it sends no reports.
     pub reports: Option<u32>,
-    /// Pure delay of a report before the first link of its way back.
+    /// Pure delay of a report before the first link of the return path.
     pub back: Duration,
-    /// The packets.
+    /// The source of the packets.
     pub source: Box<dyn DatagramSource>,
-    /// The group that results name it by.
+    /// Its group in the results.
     pub group: Arc<str>,
 }
 
@@ -151,7 +151,7 @@ pub struct Sources {
     pub datagrams: Vec<DatagramSpec>,
 }
 
-/// A fixed list of flows, given out in the order of their starts.
+/// A fixed list of flows, returned in order of their starts.
 pub struct FlowList(std::vec::IntoIter<FlowSpec>);
 
 impl FlowList {
@@ -168,8 +168,8 @@ impl FlowSource for FlowList {
     }
 }
 
-/// Seeds of flows: each follows from the run's seed, the flow's group and its number within it, so that other
-/// groups change nothing.
+/// Seeds of flows. Each depends only on the run's seed, the flow's group and its number within it, so that
+/// other groups do not change it.
 pub(crate) struct FlowSeeds {
     seed: u64,
     /// Seed of each group, and how many of it have started.
@@ -193,7 +193,7 @@ impl FlowSeeds {
     }
 }
 
-/// What the application at one end of a flow draws from: the client's is side 0, the server's side 1.
+/// The random stream of the application at one end of a flow: side 0 is the client's, side 1 the server's.
 pub(crate) fn application_stream(flow_seed: u64, side: u64) -> Rng {
     Rng::stream(flow_seed, "application", side)
 }

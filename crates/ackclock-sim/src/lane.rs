@@ -1,10 +1,10 @@
-//! Packets on their way to one place in order of arrival: only the first of them is in the event queue.
+//! Packets in order of arrival at one endpoint or link: only the first of them is in the event queue.
 
 use ackclock_units::{Instant, mostly};
 
 use crate::event::alone;
 use crate::packet::{NIL, Packet, Pool};
-use crate::queue::{Entry, EventQueue};
+use crate::queue::{EventQueue, PendingEvent};
 
 /// A first-in first-out list of packets, linked through the pool.
 #[derive(Clone, Copy, Debug)]
@@ -14,9 +14,9 @@ pub(crate) struct Lane {
     tail_at: Instant,
 }
 
-/// A packet to arrive somewhere, and its insertion number.
+/// When a packet arrives, and its insertion number.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrival {
+pub(crate) struct PacketArrival {
     pub(crate) id: u32,
     pub(crate) at: Instant,
     pub(crate) order: u64,
@@ -25,22 +25,28 @@ pub(crate) struct Arrival {
 impl Lane {
     pub(crate) const EMPTY: Self = Self { head: NIL, tail: NIL, tail_at: Instant::ZERO };
 
-    /// Lets a packet arrive. `head_event` stands for the lane's first packet in the event queue; a packet
-    /// that overtakes those in the lane, or comes [`Packet::SPAN`] behind them, gets an event of its own,
-    /// which knows the whole time.
+    /// Schedules the arrival of a packet. `head_event` is the event of the lane's first packet. A packet that
+    /// overtakes those in the lane, or arrives [`Packet::SPAN`] or more after them, gets an event of its own,
+    /// which holds the full time.
     #[inline(always)]
-    pub(crate) fn push(&mut self, a: Arrival, pool: &mut Pool, queue: &mut EventQueue, head_event: u32) {
-        let Arrival { id, at, order } = a;
+    pub(crate) fn push(
+        &mut self,
+        a: PacketArrival,
+        pool: &mut Pool,
+        queue: &mut EventQueue,
+        head_event: u32,
+    ) {
+        let PacketArrival { id, at, order } = a;
         let p = pool.get_mut(id);
         p.arrives(at, order);
         p.next = NIL;
         if self.head == NIL {
             self.head = id;
-            queue.push(Entry { at, order, what: head_event });
+            queue.push(PendingEvent { at, order, what: head_event });
         } else if mostly(at.as_nanos().wrapping_sub(self.tail_at.as_nanos()) < Packet::SPAN) {
             pool.get_mut(self.tail).next = id;
         } else {
-            queue.push(Entry { at, order, what: alone(id) });
+            queue.push(PendingEvent { at, order, what: alone(id) });
             return;
         }
         (self.tail, self.tail_at) = (id, at);
@@ -52,7 +58,7 @@ impl Lane {
         self.head
     }
 
-    /// Takes the first packet, which has arrived.
+    /// Removes the first packet, which has arrived.
     #[inline]
     pub(crate) fn pop(&mut self, pool: &Pool) -> u32 {
         let id = self.head;
@@ -60,8 +66,8 @@ impl Lane {
         id
     }
 
-    /// When the first packet arrives, now that the one before it has, and its insertion number; `latest` is
-    /// the latest one.
+    /// PacketArrival time and insertion number of the first packet, after the one before it has been removed.
+    /// `latest` is the insertion number given out last.
     #[inline]
     pub(crate) fn next(&self, pool: &Pool, now: Instant, latest: u64) -> Option<(Instant, u64)> {
         if self.head == NIL {

@@ -2,8 +2,8 @@
 //! loop.
 //!
 //! A [`NetworkBuilder`] makes a [`Network`] of nodes and links; [`Sources`] say which flows and datagrams run
-//! over it; a [`Simulation`] runs them and gives back the tables that every world gives. The [`Link`] is an
-//! element of its own without clock or events, so that the real-time emulator uses the same one.
+//! over it; a [`Simulation`] runs them and returns tables of the same form as real-time runs. A [`Link`] has
+//! neither a clock nor events, so that the real-time emulator can use the same one.
 
 mod endpoint;
 mod error;
@@ -25,10 +25,10 @@ mod truth;
 pub mod workload;
 
 pub use error::SimError;
-pub use fault::{Fault, Kind, Passing, Verdict};
+pub use fault::{Fault, FaultVerdict, PacketInfo, PacketKind};
 pub use flow::{
     Access, Datagram, DatagramSource, DatagramSpec, FlowList, FlowSource, FlowSpec, Sources, StackFactory,
 };
 pub use link::{Carrier, Delivery, Link, LinkCounters, LinkSpec, Offer};
 pub use network::{LinkId, Network, NetworkBuilder, NodeId};
-pub use sim::{FIRST_DATAGRAM, Measured, Options, Outcome, Progress, Simulation};
+pub use sim::{FIRST_DATAGRAM, MeasuredSpan, Progress, RunOptions, RunOutcome, Simulation};

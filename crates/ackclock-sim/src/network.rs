@@ -13,7 +13,7 @@ pub struct NodeId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LinkId(pub u32);
 
-/// Puts a network together.
+/// Builds a [`Network`].
 #[derive(Default)]
 pub struct NetworkBuilder {
     nodes: Vec<String>,
@@ -103,7 +103,7 @@ impl NetworkBuilder {
     }
 }
 
-/// A network that does not change any more.
+/// An immutable network.
 pub struct Network {
     nodes: Vec<String>,
     pub(crate) links: Vec<NamedLink>,
@@ -111,22 +111,22 @@ pub struct Network {
     out: Vec<Vec<u32>>,
 }
 
-/// A packet counts its hops in a byte, of which the last value means "all".
+/// A packet counts its hops in one byte, whose largest value means "all links".
 const MAX_HOPS: usize = 254;
 
 impl Network {
-    /// The links on the way from one node to another: as few as possible, and of several such ways the one
-    /// whose links were added first. Empty when both are the same node.
+    /// The shortest path from one node to another, in links; among paths of equal length the one whose links
+    /// were added first. Empty when both are the same node.
     ///
     /// # Errors
-    /// When there is no way, or none of at most 254 links, or a node does not exist.
+    /// When there is no path, or none of at most 254 links, or a node does not exist.
     pub fn path(&self, from: NodeId, to: NodeId) -> Result<Vec<LinkId>, SimError> {
         for node in [from, to] {
             if node.0 as usize >= self.nodes.len() {
                 return Err(SimError::UnknownNode(node.0));
             }
         }
-        // Breadth first from `from`: the first link to reach a node is on a shortest way to it.
+        // Breadth-first search: the first link to reach a node is on a shortest path to it.
         let mut reached_by = vec![None; self.nodes.len()];
         let mut frontier = VecDeque::from([from]);
         while let Some(node) = frontier.pop_front() {

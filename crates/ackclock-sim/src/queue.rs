@@ -10,33 +10,33 @@ use std::iter::successors;
 
 use ackclock_units::{Instant, seldom};
 
-/// When something happens, which of several comes first, and what.
+/// A pending event: its time, its rank among events of the same time, and what happens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct PendingEvent {
     /// When.
     pub(crate) at: Instant,
     /// Events of one moment happen in the order of these numbers, which are all different.
     pub(crate) order: u64,
-    /// What, for the run loop to read.
+    /// What happens, encoded as in [`crate::event`].
     pub(crate) what: u32,
 }
 
-/// An entry in a slot, its parts side by side so that nothing is padded: there are several for each flow.
+/// An entry in a slot. The fields are flattened to avoid padding: a run holds several nodes for each flow.
 #[derive(Clone, Copy)]
-struct Node {
+struct EventNode {
     at: Instant,
     order: u64,
     what: u32,
     next: u32,
 }
 
-impl Node {
-    fn new(Entry { at, order, what }: Entry, next: u32) -> Self {
+impl EventNode {
+    fn new(PendingEvent { at, order, what }: PendingEvent, next: u32) -> Self {
         Self { at, order, what, next }
     }
 
-    fn entry(self) -> Entry {
-        Entry { at: self.at, order: self.order, what: self.what }
+    fn entry(self) -> PendingEvent {
+        PendingEvent { at: self.at, order: self.order, what: self.what }
     }
 }
 
@@ -49,14 +49,14 @@ struct Slot {
 /// Pending events.
 pub(crate) struct EventQueue {
     /// The events of the present window, the next one last.
-    front: Vec<Entry>,
+    front: Vec<PendingEvent>,
     /// First moment past the present window; later events wait in slots.
     front_end: u64,
     /// Start of the present window; slots are relative to it.
     base: u64,
     slots: Box<[[Slot; SLOTS]; LEVELS]>,
     occupied: [u64; LEVELS],
-    nodes: Vec<Node>,
+    nodes: Vec<EventNode>,
     free: u32,
 }
 
@@ -73,8 +73,8 @@ impl EventQueue {
         }
     }
 
-    /// All that is pending, in any order.
-    pub(crate) fn pending(&self) -> impl Iterator<Item = Entry> {
+    /// All pending events, in any order.
+    pub(crate) fn pending(&self) -> impl Iterator<Item = PendingEvent> {
         let node = |i: u32| self.nodes.get(i as usize);
         let slots = self
             .slots
@@ -84,13 +84,14 @@ impl EventQueue {
         self.front.iter().copied().chain(slots.map(|n| n.entry()))
     }
 
-    /// Memory that the events take, bytes.
+    /// Memory held by the events, bytes.
     pub(crate) fn held_bytes(&self) -> u64 {
-        (self.nodes.capacity() * size_of::<Node>() + self.front.capacity() * size_of::<Entry>()) as u64
+        (self.nodes.capacity() * size_of::<EventNode>() + self.front.capacity() * size_of::<PendingEvent>())
+            as u64
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, entry: Entry) {
+    pub(crate) fn push(&mut self, entry: PendingEvent) {
         if entry.at.as_nanos() < self.front_end {
             self.push_front(entry);
         } else {
@@ -99,33 +100,32 @@ impl EventQueue {
         }
     }
 
-    /// The next event, left where it is.
+    /// The next event, without removing it.
     #[inline]
-    pub(crate) fn peek(&mut self) -> Option<Entry> {
+    pub(crate) fn peek(&mut self) -> Option<PendingEvent> {
         if self.front.is_empty() {
             self.refill();
         }
         self.front.last().copied()
     }
 
-    /// What happens `n` events after the next one, as far as that is sorted out already; for looking ahead
-    /// only.
+    /// What happens `n` events after the next one, if that event is sorted already. Only for prefetching.
     #[inline]
-    pub(crate) fn glance(&self, n: usize) -> Option<u32> {
+    pub(crate) fn upcoming(&self, n: usize) -> Option<u32> {
         let i = self.front.len().checked_sub(n + 1)?;
         Some(self.front[i].what)
     }
 
     /// Takes the next event if it happens by `end`.
     #[inline]
-    pub(crate) fn pop_until(&mut self, end: Instant) -> Option<Entry> {
+    pub(crate) fn pop_until(&mut self, end: Instant) -> Option<PendingEvent> {
         if self.front.is_empty() {
             self.refill();
         }
         self.front.pop_if(|entry| entry.at <= end)
     }
 
-    fn push_front(&mut self, entry: Entry) {
+    fn push_front(&mut self, entry: PendingEvent) {
         let at = self.front.partition_point(|e| key(e) > key(&entry));
         self.front.insert(at, entry);
         if seldom(self.front.len() > 4 * FRONT) {
@@ -136,7 +136,7 @@ impl EventQueue {
     /// Moves the later part of an overgrown front back to the slots, so that inserting stays cheap.
     #[inline(never)]
     fn shorten_front(&mut self) {
-        // Cut between two different moments, as near to the middle as can be; a crowd at one moment stays
+        // Cut between two different times, as near to the middle as possible; events of one time stay
         // together.
         let middle = self.front[2 * FRONT].at.as_nanos();
         let (first, last) = (self.front[self.front.len() - 1].at.as_nanos(), self.front[0].at.as_nanos());
@@ -155,15 +155,15 @@ impl EventQueue {
     }
 
     #[inline]
-    fn node(&mut self, entry: Entry) -> u32 {
+    fn node(&mut self, entry: PendingEvent) -> u32 {
         if self.free == NIL {
-            self.nodes.push(Node::new(entry, NIL));
+            self.nodes.push(EventNode::new(entry, NIL));
             return self.nodes.len() as u32 - 1;
         }
         let node = self.free;
         let place = &mut self.nodes[node as usize];
         self.free = place.next;
-        *place = Node::new(entry, NIL);
+        *place = EventNode::new(entry, NIL);
         node
     }
 
@@ -178,7 +178,7 @@ impl EventQueue {
         self.occupied[level as usize] |= 1 << slot;
     }
 
-    /// Brings the next window to the front.
+    /// Moves the events of the next window to the front.
     #[cold]
     #[inline(never)]
     fn refill(&mut self) {
@@ -187,7 +187,7 @@ impl EventQueue {
             let shift = level as u32 * BITS;
             let place = std::mem::replace(&mut self.slots[level][slot], Slot { head: NIL, len: 0 });
             self.occupied[level] &= !(1 << slot);
-            // The bits above this level are the window's own, the ones below begin anew.
+            // The bits above this level stay, those of the level become the slot's, those below become zero.
             let above =
                 self.base.checked_shr(shift + BITS).and_then(|b| b.checked_shl(shift + BITS)).unwrap_or(0);
             self.base = above | (slot as u64) << shift;
@@ -210,15 +210,15 @@ impl EventQueue {
                 self.front.sort_unstable_by_key(|e| std::cmp::Reverse(key(e)));
                 return;
             }
-            // What has just been dealt out is all later than the front, which is empty.
+            // The front is empty, and every event just dealt out is in a slot.
             self.front_end = self.base;
         }
     }
 }
 
-/// Time, then insertion number, in one number: compared without branches.
+/// Time, then insertion number, packed into one number so that comparing needs no branch.
 #[inline]
-fn key(e: &Entry) -> u128 {
+fn key(e: &PendingEvent) -> u128 {
     u128::from(e.at.as_nanos()) << 64 | u128::from(e.order)
 }
 

@@ -1,4 +1,4 @@
-//! The routes in use, each written down once.
+//! The routes in use, each stored once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl Routes {
         (Self { network, links: Vec::new(), known: BTreeMap::new(), nodes, link_labels, delays }, specs)
     }
 
-    /// The route from one node to another: where it begins in the table, and how many links it has.
+    /// The route from one node to another: its index in the table, and its number of links.
     pub(crate) fn find(&mut self, from: NodeId, to: NodeId) -> Result<(u32, u32), SimError> {
         if let Some(route) = self.known.get(&(from, to)) {
             return Ok(*route);
@@ -48,8 +48,7 @@ impl Routes {
         self.links[route as usize + usize::from(hop)]
     }
 
-    /// What the links between two nodes delay, queues and transmission apart. Zero for a pair without a route
-    /// in use.
+    /// Sum of the propagation delays between two nodes. Zero for a pair without a route in use.
     pub(crate) fn delay_between(&self, from: NodeId, to: NodeId) -> Duration {
         let Some(&(start, len)) = self.known.get(&(from, to)) else { return Duration::ZERO };
         self.links[start as usize..(start + len) as usize]

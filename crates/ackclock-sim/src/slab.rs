@@ -1,56 +1,56 @@
-//! Places for what few packets have: their options.
+//! Storage for what few packets have: their TCP options.
 
 use ackclock_units::SeqNumber;
 
-/// What packets keep of one kind of options, each with its packet's acknowledgment number: the packet itself
-/// has its place here instead.
+/// Options of one kind. Each entry also holds its packet's acknowledgment number, since the packet stores the
+/// index of the entry in that field.
 pub(crate) struct Slab<T> {
-    places: Vec<Place<T>>,
+    entries: Vec<Stored<T>>,
     free: u32,
 }
 
-struct Place<T> {
+struct Stored<T> {
     what: T,
-    /// Of a free place, the next one.
+    /// The packet's acknowledgment number; in a free entry, the index of the next free one.
     ack: u32,
 }
 
 const NIL: u32 = u32::MAX;
 
 impl<T: Copy> Slab<T> {
-    pub(crate) const EMPTY: Self = Self { places: Vec::new(), free: NIL };
+    pub(crate) const EMPTY: Self = Self { entries: Vec::new(), free: NIL };
 
     pub(crate) fn keep(&mut self, ack: SeqNumber, what: T) -> u32 {
-        let new = Place { what, ack: ack.0 };
+        let new = Stored { what, ack: ack.0 };
         let i = self.free;
         if i == NIL {
-            self.places.push(new);
-            return self.places.len() as u32 - 1;
+            self.entries.push(new);
+            return self.entries.len() as u32 - 1;
         }
-        let place = &mut self.places[i as usize];
-        self.free = place.ack;
-        *place = new;
+        let stored = &mut self.entries[i as usize];
+        self.free = stored.ack;
+        *stored = new;
         i
     }
 
     pub(crate) fn get(&self, i: u32) -> (SeqNumber, T) {
-        let place = &self.places[i as usize];
-        (SeqNumber(place.ack), place.what)
+        let stored = &self.entries[i as usize];
+        (SeqNumber(stored.ack), stored.what)
     }
 
-    /// A second one like that.
+    /// Duplicates an entry; returns the index of the new one.
     pub(crate) fn copy(&mut self, i: u32) -> u32 {
         let (ack, what) = self.get(i);
         self.keep(ack, what)
     }
 
-    /// Memory that the places take, bytes.
+    /// Memory held, bytes.
     pub(crate) fn held_bytes(&self) -> u64 {
-        (self.places.capacity() * size_of::<Place<T>>()) as u64
+        (self.entries.capacity() * size_of::<Stored<T>>()) as u64
     }
 
     pub(crate) fn free(&mut self, i: u32) {
-        self.places[i as usize].ack = self.free;
+        self.entries[i as usize].ack = self.free;
         self.free = i;
     }
 }

@@ -1,5 +1,5 @@
-//! What the world knows for certain about one direction of a connection, to check the engine's books and to
-//! judge its retransmissions.
+//! Ground truth about one direction of a connection: which bytes were dropped and which arrived. It checks
+//! the engine's counters and finds the spurious ones among its retransmissions.
 
 use ackclock_units::{SeqNumber, SeqRange, SeqRanges, mostly, seldom};
 
@@ -7,7 +7,7 @@ use ackclock_units::{SeqNumber, SeqRange, SeqRanges, mostly, seldom};
 #[derive(Debug, Default)]
 pub(crate) struct Dropped(Vec<DroppedRange>);
 
-/// Twelve bytes: there are many after an overshoot of slow start.
+/// Twelve bytes, since a slow start that overshoots leaves many of them.
 #[derive(Clone, Copy, Debug)]
 struct DroppedRange {
     /// The lower 32 of 48 bits, as in a packet; the upper 16 below.
@@ -36,17 +36,18 @@ impl DroppedRange {
 impl Dropped {
     /// Notes that a copy of `start..end` was dropped after `passed` links.
     pub(crate) fn add(&mut self, start: u64, end: u64, passed: u8) {
-        // Two copies of the same bytes may both be dropped: the ranges stay disjoint.
+        // Two copies of the same bytes may both be dropped. The ranges stay disjoint.
         let passed = self.take(start, end).map_or(passed, |before| before.max(passed));
         let at = self.0.partition_point(|r| r.start() < start);
         self.make_room();
         self.0.insert(at, DroppedRange::new(start, end, passed));
     }
 
-    /// Takes out what a new copy of `start..end` replaces. Answers how many links a dropped copy of any part
-    /// of it had passed, or `None` when no part was dropped: then the new copy is not needed.
+    /// Removes `start..end`, of which a new copy is sent. Returns the largest number of links that a dropped
+    /// copy of any part of it had passed, or `None` when no part was dropped. In that case the new copy is
+    /// spurious: the original has arrived or is on its way.
     pub(crate) fn take(&mut self, start: u64, end: u64) -> Option<u8> {
-        let mut answer = None;
+        let mut passed = None;
         let mut i = 0;
         while i < self.0.len() && self.0[i].start() < end {
             let r = self.0[i];
@@ -54,7 +55,7 @@ impl Dropped {
                 i += 1;
                 continue;
             }
-            answer = answer.max(Some(r.passed));
+            passed = passed.max(Some(r.passed));
             match (r.start() < start, r.end() > end) {
                 (false, false) => {
                     self.0.remove(i);
@@ -75,11 +76,11 @@ impl Dropped {
                 }
             }
         }
-        self.give_back();
-        answer
+        self.shrink();
+        passed
     }
 
-    /// Forgets what lies below `acked`: a copy that was not needed may have been dropped.
+    /// Forgets what lies below `acked`: it may hold a spurious copy that was dropped.
     #[inline]
     pub(crate) fn forget_below(&mut self, acked: u64) {
         if seldom(!self.0.is_empty()) && self.0[0].end() <= acked {
@@ -90,10 +91,10 @@ impl Dropped {
     #[inline(never)]
     fn forget_first(&mut self, acked: u64) {
         self.0.retain(|r| r.end() > acked);
-        self.give_back();
+        self.shrink();
     }
 
-    /// Memory that the list takes, bytes.
+    /// Memory held by the list, bytes.
     pub(crate) fn held_bytes(&self) -> u64 {
         (self.0.capacity() * size_of::<DroppedRange>()) as u64
     }
@@ -104,21 +105,21 @@ impl Dropped {
         }
     }
 
-    /// Gives back what an overshoot of slow start took.
-    fn give_back(&mut self) {
+    /// Frees the memory of a list that grew long in a slow start that overshot.
+    fn shrink(&mut self) {
         if self.0.is_empty() && self.0.capacity() >= SPARE_RANGES {
             self.0 = Vec::new();
         }
     }
 }
 
-/// A list of this length is not kept for another time.
+/// An empty list of this capacity or more is freed.
 const SPARE_RANGES: usize = 16;
-/// Places of the shortest such list.
+/// Smallest capacity.
 const LEAST_RANGES: usize = 4;
 
-/// Stream ranges that were sent several times at once, with how many of their copies may be dropped before
-/// any of it is lost.
+/// Stream ranges that were sent several times at once, each with the number of copies that can be dropped
+/// before the bytes are lost.
 #[derive(Debug, Default)]
 pub(crate) struct Copied(Vec<(u64, u64, u32)>);
 
@@ -131,8 +132,8 @@ impl Copied {
         }
     }
 
-    /// Notes that a copy of `start..end` was dropped. True when there is another.
-    pub(crate) fn spend(&mut self, start: u64, end: u64) -> bool {
+    /// Notes that a copy of `start..end` was dropped. Returns true when there is another.
+    pub(crate) fn drop_one(&mut self, start: u64, end: u64) -> bool {
         let Some(i) = self.0.iter().position(|c| (c.0, c.1) == (start, end)) else { return false };
         self.0[i].2 -= 1;
         if self.0[i].2 == 0 {
@@ -141,7 +142,7 @@ impl Copied {
         true
     }
 
-    /// Memory that the list takes, bytes.
+    /// Memory held by the list, bytes.
     pub(crate) fn held_bytes(&self) -> u64 {
         (self.0.capacity() * size_of::<(u64, u64, u32)>()) as u64
     }
@@ -152,13 +153,13 @@ impl Copied {
     }
 }
 
-/// Which bytes of a stream have arrived at the receiver's host.
+/// Bytes of a stream that have arrived at the receiver's host.
 #[derive(Debug, Default)]
 pub(crate) struct Arrived {
-    /// Everything below has.
+    /// All bytes below this position have arrived.
     pub(crate) prefix: u64,
-    /// What has arrived above it: a sender is less than 2^30 bytes ahead (RFC 7323 §2.3), so that the lower
-    /// 32 bits tell.
+    /// Ranges that have arrived above it. A sender is less than 2^30 bytes ahead (RFC 7323 §2.3), so the
+    /// lower 32 bits identify a position.
     above: SeqRanges,
 }
 
@@ -172,7 +173,7 @@ impl Arrived {
         }
     }
 
-    /// Memory that the list takes, bytes.
+    /// Memory held by the list, bytes.
     pub(crate) fn held_bytes(&self) -> u64 {
         self.above.held_bytes()
     }

@@ -1,14 +1,14 @@
-//! The packet path allocates nothing once everything has been used once. A test file of its own: the counting
-//! allocator is the process's.
+//! The packet path does not allocate in the steady state. The test has its own file because the counting
+//! allocator counts for the whole process.
 
 mod support;
 
 use std::sync::Arc;
 
-use ackclock_sim::{Access, FlowList, Options, Simulation, Sources};
+use ackclock_sim::{Access, FlowList, RunOptions, Simulation, Sources};
 use support::{Path, Tcp, at, choose, drop_tail, flow, mbit, ms};
 
-/// Packets over the bottleneck and allocations between two moments of a run with `flows` bulk flows and that
+/// Packets over the bottleneck and allocations in the second minute of a run with `flows` bulk flows and that
 /// recovery.
 fn steady(
     queue: Box<dyn ackclock_policy::QueueDiscipline>,
@@ -24,7 +24,7 @@ fn steady(
         spec.access = Access::at_client(ms(10 + 7 * i as u64));
     }
     let sources = Sources { flows: vec![Box::new(FlowList::new(specs))], datagrams: vec![] };
-    let mut sim = Simulation::new(net, sources, 1, Options::default()).unwrap();
+    let mut sim = Simulation::new(net, sources, 1, RunOptions::default()).unwrap();
     sim.run_until(at(60_000)).unwrap();
     let before = sim.progress().data_packets;
     let info = allocation_counter::measure(|| sim.run_until(at(120_000)).unwrap());
@@ -43,8 +43,7 @@ fn a_packet_allocates_nothing() {
     ] {
         let (packets, allocations) = steady(choose(queue).build(), 20, recovery);
         assert!(packets > 200_000, "{packets} packets");
-        // A list here or there still grows to a length that it has not had before, or gives memory back after
-        // a burst of losses.
+        // A few lists still grow to a new maximum, or free memory after a burst of losses.
         assert!(
             allocations < packets / 1000,
             "{allocations} allocations for {packets} packets behind {queue}, {recovery}"

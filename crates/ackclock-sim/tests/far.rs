@@ -1,17 +1,17 @@
-//! Paths on which a packet travels longer than the clock in it goes round.
+//! Paths whose delay exceeds the range of the 48-bit time stored in a packet.
 
 mod support;
 
 use ackclock_sim::{
-    Datagram, DatagramSource, DatagramSpec, LinkSpec, NetworkBuilder, Options, Simulation, Sources,
+    Datagram, DatagramSource, DatagramSpec, LinkSpec, NetworkBuilder, RunOptions, Simulation, Sources,
 };
 use ackclock_units::{Duration, Instant, Rng};
 use support::mbit;
 
 /// A datagram of 1000 bytes every two days.
-struct Seldom(u64);
+struct EveryTwoDays(u64);
 
-impl DatagramSource for Seldom {
+impl DatagramSource for EveryTwoDays {
     fn next(&mut self, _: &mut Rng) -> Option<Datagram> {
         self.0 += 1;
         (self.0 <= 5).then(|| Datagram { at: days(2 * (self.0 - 1)), bytes: 1000 })
@@ -23,7 +23,7 @@ fn days(n: u64) -> Instant {
 }
 
 #[test]
-fn packets_that_travel_for_days_arrive_in_time_and_are_told_apart_by_where_they_are() {
+fn packets_that_travel_for_days_arrive_in_time_and_are_counted_at_each_step() {
     let mut net = NetworkBuilder::new();
     let (a, b) = (net.node("a").unwrap(), net.node("b").unwrap());
     let span = |n| days(n).since(Instant::ZERO);
@@ -35,11 +35,11 @@ fn packets_that_travel_for_days_arrive_in_time_and_are_told_apart_by_where_they_
         down: span(7),
         reports: None,
         back: Duration::ZERO,
-        source: Box::new(Seldom(0)),
+        source: Box::new(EveryTwoDays(0)),
         group: "far".into(),
     };
     let sources = Sources { flows: vec![], datagrams: vec![source] };
-    let mut sim = Simulation::new(net.build(), sources, 1, Options::default()).unwrap();
+    let mut sim = Simulation::new(net.build(), sources, 1, RunOptions::default()).unwrap();
     // Sent on days 0, 2, 4, 6 and 8; on the link from four days later on for five, then seven more to the
     // receiver.
     for (day, offered, delivered) in [
@@ -53,7 +53,7 @@ fn packets_that_travel_for_days_arrive_in_time_and_are_told_apart_by_where_they_
         (17, 5, 5),
         (25, 5, 5),
     ] {
-        // Service takes 8 ms.
+        // Transmission takes 8 ms.
         sim.run_until(days(day) + Duration::from_secs(1)).unwrap();
         let link = &sim.links()[0];
         assert_eq!((link.packets_offered, link.delivered), (offered, delivered), "on day {day}");

@@ -1,9 +1,9 @@
-//! The link alone: exact times, exact counts.
+//! A link by itself: exact times and counts.
 
 mod support;
 
 use ackclock_policy::{Admit, Backlog, Dequeued, PacketId, PacketScheduler, Policy, QueueDiscipline, Queued};
-use ackclock_sim::{Fault, Link, LinkSpec, Offer, Passing, Verdict};
+use ackclock_sim::{Fault, FaultVerdict, Link, LinkSpec, Offer, PacketInfo};
 use ackclock_units::{Duration, Ecn, Instant, Rng};
 use support::{choose, drop_tail, mbit, ms};
 
@@ -16,7 +16,7 @@ fn packet(id: u32, bytes: u32, at: Instant) -> Queued {
 }
 
 fn offer(link: &mut Link, id: u32, bytes: u32, at: Instant) -> Offer {
-    link.offer(packet(id, bytes, at), &Passing::opaque(bytes))
+    link.offer(packet(id, bytes, at), &PacketInfo::opaque(bytes))
 }
 
 /// When an offered packet arrives; `None` when it was refused.
@@ -24,7 +24,7 @@ fn arrival(o: Offer) -> Option<Instant> {
     match o {
         Offer::Sent(d) => Some(d.at),
         Offer::Refused => None,
-        Offer::Waits { .. } => panic!("told at once behind a first-in first-out queue"),
+        Offer::Waits { .. } => panic!("a first-in first-out queue never returns `Waits`"),
     }
 }
 
@@ -72,7 +72,7 @@ fn a_pure_delay_never_queues() {
     assert_eq!(link.counters(us(3)).served, 100);
 }
 
-/// Last in, first out; pushes the oldest out when full: as unlike a first-in first-out queue as can be.
+/// Last in, first out; pushes out the oldest when full: the opposite of a first-in first-out queue.
 #[derive(Debug, Default)]
 struct Stack(Vec<Queued>);
 
@@ -99,7 +99,7 @@ impl QueueDiscipline for Stack {
 
 impl PacketScheduler for Stack {
     fn dequeue(&mut self, _: Instant, shed: &mut Vec<PacketId>) -> Option<Dequeued> {
-        // Packets numbered 90 and above are shed on the way.
+        // Packets numbered 90 and above are dropped here.
         while self.0.last().is_some_and(|p| p.id.0 >= 90) {
             shed.push(self.0.pop().expect("seen").id);
         }
@@ -108,9 +108,9 @@ impl PacketScheduler for Stack {
 }
 
 #[test]
-fn another_queue_is_polled_and_tells_what_it_dropped() {
+fn a_queue_with_a_scheduler_is_polled_and_returns_dropped_packets() {
     let mut link = Link::new(LinkSpec::new(mbit(8), ms(10), Box::new(Stack::default())), 1, 0);
-    let about = |_: PacketId| Passing::opaque(1000);
+    let about = |_: PacketId| PacketInfo::opaque(1000);
     for (id, at) in [(0, 0), (1, 100), (2, 200), (3, 300)] {
         assert_eq!(offer(&mut link, id, 1000, us(at)), Offer::Waits { marked: false });
     }
@@ -120,7 +120,7 @@ fn another_queue_is_polled_and_tells_what_it_dropped() {
     let first = link.poll(us(1000), about).unwrap();
     assert_eq!((first.id, first.departs, first.at), (PacketId(0), us(1000), us(11_000)));
     assert!(link.poll(us(1000), about).is_none());
-    // Polled late, the next ones still leave at the link's own times.
+    // A late poll does not delay departures.
     let (second, third) = (link.poll(us(9000), about).unwrap(), link.poll(us(9000), about).unwrap());
     assert_eq!((second.id, second.departs), (PacketId(3), us(2000)));
     assert_eq!((third.id, third.departs), (PacketId(2), us(3000)));
@@ -139,16 +139,18 @@ fn another_queue_is_polled_and_tells_what_it_dropped() {
 fn faults_act_on_the_wire_one_after_the_other() {
     let spec = LinkSpec::new(mbit(8), ms(10), drop_tail("100packets"))
         .with_fault(
-            |p: &Passing, _: Instant, _: &mut Rng| if p.number == 1 { Verdict::Drop } else { Verdict::Pass },
+            |p: &PacketInfo, _: Instant, _: &mut Rng| {
+                if p.number == 1 { FaultVerdict::Drop } else { FaultVerdict::Pass }
+            },
         )
-        .with_fault(|p: &Passing, now: Instant, _: &mut Rng| {
-            assert_eq!(now, us(1000 * (p.number + 1)), "asked as the packet has left");
+        .with_fault(|p: &PacketInfo, now: Instant, _: &mut Rng| {
+            assert_eq!(now, us(1000 * (p.number + 1)), "called when the packet has left");
             match p.number {
-                1 => panic!("it is lost already"),
-                2 => Verdict::Delay(ms(5)),
-                3 => Verdict::Duplicate,
-                4 => Verdict::Corrupt,
-                _ => Verdict::Pass,
+                1 => panic!("a fault is called for a packet that is lost already"),
+                2 => FaultVerdict::Delay(ms(5)),
+                3 => FaultVerdict::Duplicate,
+                4 => FaultVerdict::Corrupt,
+                _ => FaultVerdict::Pass,
             }
         });
     let mut link = Link::new(spec, 1, 0);
@@ -164,7 +166,7 @@ fn faults_act_on_the_wire_one_after_the_other() {
     );
     assert_eq!(sent.iter().map(|d| d.lost).collect::<Vec<_>>(), [false, true, false, false, false]);
     assert_eq!((sent[3].copy_at, sent[4].corrupt), (Some(us(14_000)), true));
-    // What is to be lost has not been lost before it has left.
+    // A packet that will be lost counts as lost only once it has left.
     let (early, late) = (link.counters(us(1500)), link.counters(us(2000)));
     assert_eq!((early.fault_drops, early.doomed, early.served), (0, 1, 1));
     assert_eq!((late.fault_drops, late.doomed, late.served), (1, 0, 2));
@@ -176,8 +178,7 @@ fn red_marks_and_drops_through_the_link() {
     let queue = choose::<dyn QueueDiscipline>("red").build();
     let mut link = Link::new(LinkSpec::new(mbit(8), ms(10), queue), 3, 0);
     let mut refused = 0;
-    // Twice as much as the link carries: the average climbs and RED drops before any hard limit of the link's
-    // own.
+    // Twice the capacity of the link: the average rises and RED drops before the queue is full.
     for id in 0..4000 {
         refused += u64::from(offer(&mut link, id, 1000, us(500 * u64::from(id))) == Offer::Refused);
     }
@@ -189,11 +190,11 @@ fn red_marks_and_drops_through_the_link() {
 }
 
 #[test]
-fn a_fault_draws_from_a_stream_of_its_own() {
+fn each_fault_has_its_own_random_stream() {
     fn coin() -> Box<dyn Fault> {
         Box::new(
-            |_: &Passing, _: Instant, rng: &mut Rng| {
-                if rng.chance(0.5) { Verdict::Drop } else { Verdict::Pass }
+            |_: &PacketInfo, _: Instant, rng: &mut Rng| {
+                if rng.chance(0.5) { FaultVerdict::Drop } else { FaultVerdict::Pass }
             },
         )
     }
@@ -201,7 +202,8 @@ fn a_fault_draws_from_a_stream_of_its_own() {
         let mut link = Link::new(LinkSpec { delay: ms(1), faults, ..LinkSpec::default() }, seed, 0);
         (0..64).map(|id| matches!(offer(&mut link, id, 100, us(0)), Offer::Sent(d) if d.lost)).collect()
     };
-    let pass = || -> Box<dyn Fault> { Box::new(|_: &Passing, _: Instant, _: &mut Rng| Verdict::Pass) };
+    let pass =
+        || -> Box<dyn Fault> { Box::new(|_: &PacketInfo, _: Instant, _: &mut Rng| FaultVerdict::Pass) };
     assert_eq!(lost(vec![coin()], 1), lost(vec![coin()], 1));
     assert_ne!(lost(vec![coin()], 1), lost(vec![coin()], 2));
     assert_eq!(lost(vec![coin()], 1), lost(vec![coin(), pass()], 1));

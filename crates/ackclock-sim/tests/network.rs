@@ -1,4 +1,4 @@
-//! Routing, and what a network refuses.
+//! Routing, and errors of networks.
 
 use ackclock_sim::{LinkId, LinkSpec, NetworkBuilder, NodeId, SimError};
 use ackclock_units::Duration;
@@ -8,7 +8,7 @@ fn wire() -> LinkSpec {
 }
 
 #[test]
-fn the_shortest_way_is_taken_and_among_equals_the_one_added_first() {
+fn the_shortest_path_is_taken_and_among_equals_the_one_added_first() {
     let mut net = NetworkBuilder::new();
     let [a, b, c, d] = ["a", "b", "c", "d"].map(|n| net.node(n).unwrap());
     let ab = net.link("ab", a, b, wire()).unwrap();
@@ -31,7 +31,7 @@ fn the_shortest_way_is_taken_and_among_equals_the_one_added_first() {
 }
 
 #[test]
-fn equal_ways_follow_the_order_of_adding() {
+fn equal_paths_follow_the_order_of_adding() {
     let build = |first: &str| {
         let mut net = NetworkBuilder::new();
         let nodes = ["a", "b", "c", "d"].map(|n| net.node(n).unwrap());
@@ -52,7 +52,7 @@ fn equal_ways_follow_the_order_of_adding() {
 }
 
 #[test]
-fn what_is_wrong_is_said_in_one_sentence() {
+fn each_error_is_one_sentence() {
     let mut net = NetworkBuilder::new();
     let (a, b) = (net.node("a").unwrap(), net.node("b").unwrap());
     net.link("ab", a, b, wire()).unwrap();

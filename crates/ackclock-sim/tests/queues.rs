@@ -1,4 +1,4 @@
-//! Queues that keep their packets: one that marks what has waited too long as it leaves, and a fair one.
+//! Queues with schedulers: one that marks packets by their sojourn time on departure, and a fair queue.
 
 mod support;
 
@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ackclock_engine::Config;
 use ackclock_policy::{Admit, Backlog, Dequeued, PacketId, PacketScheduler, Policy, QueueDiscipline, Queued};
 use ackclock_sim::{
-    Carrier, Datagram, DatagramSource, DatagramSpec, FlowList, Link, LinkSpec, Options, Passing, Simulation,
-    Sources, Verdict,
+    Carrier, Datagram, DatagramSource, DatagramSpec, FaultVerdict, FlowList, Link, LinkSpec, PacketInfo,
+    RunOptions, Simulation, Sources,
 };
 use ackclock_units::{Duration, Ecn, Instant, Rng};
 use support::{Path, Tcp, at, flow, mbit, ms, run};
 
-/// First in, first out; marks ECN-capable packets that leave after more than `threshold`.
+/// First in, first out; marks ECN-capable packets whose sojourn time exceeds `threshold`.
 #[derive(Debug)]
 struct StepMarking {
     packets: VecDeque<Queued>,
@@ -64,7 +64,7 @@ impl PacketScheduler for StepMarking {
     }
 }
 
-/// A queue for each flow, served in turns; the longest one loses a packet when there are too many.
+/// One queue per flow, served round-robin; drops from the longest queue when there are too many packets.
 #[derive(Debug, Default)]
 struct RoundRobin {
     flows: BTreeMap<u32, VecDeque<Queued>>,
@@ -118,7 +118,7 @@ impl PacketScheduler for RoundRobin {
     }
 }
 
-/// Packets by their number: whether they are marked and damaged.
+/// A carrier that records what happens; packets by number, with whether they are marked and damaged.
 struct Cargo {
     link: Link,
     packets: BTreeMap<u32, (bool, bool)>,
@@ -132,8 +132,8 @@ impl Carrier for Cargo {
         &mut self.link
     }
 
-    fn passing(&self, _: PacketId) -> Passing {
-        Passing::opaque(1000)
+    fn packet_info(&self, _: PacketId) -> PacketInfo {
+        PacketInfo::opaque(1000)
     }
 
     fn mark(&mut self, id: PacketId) {
@@ -161,14 +161,14 @@ impl Carrier for Cargo {
 }
 
 #[test]
-fn a_carrier_sorts_out_marks_copies_and_losses() {
-    // 1000 bytes take 1 ms: the n-th of those that come together waits n ms.
+fn a_carrier_handles_marks_copies_and_losses() {
+    // 1000 bytes take 1 ms: the n-th of packets that arrive together waits n ms.
     let (queue, marks) = StepMarking::new(ms(3));
-    let fate = |p: &Passing, _: Instant, _: &mut Rng| match p.number {
-        1 => Verdict::Drop,
-        5 => Verdict::Duplicate,
-        6 => Verdict::Corrupt,
-        _ => Verdict::Pass,
+    let fate = |p: &PacketInfo, _: Instant, _: &mut Rng| match p.number {
+        1 => FaultVerdict::Drop,
+        5 => FaultVerdict::Duplicate,
+        6 => FaultVerdict::Corrupt,
+        _ => FaultVerdict::Pass,
     };
     let spec = LinkSpec::new(mbit(8), ms(10), Box::new(queue)).with_fault(fate);
     let link = Link::new(spec, 1, 0);
@@ -185,7 +185,7 @@ fn a_carrier_sorts_out_marks_copies_and_losses() {
     let order = [(0, 11), (2, 13), (3, 14), (4, 15), (5, 16), (1005, 16), (6, 17), (7, 18)];
     assert_eq!(cargo.arrived, order.map(|(id, ms)| (id, at(ms))));
     assert_eq!(cargo.lost, [1]);
-    // The fifth has waited 4 ms, and the last one is not ECN-capable. A copy is as marked as the packet.
+    // The fifth has waited 4 ms, and the last one is not ECN-capable. A copy has the mark of its original.
     let marked: Vec<u32> = cargo.packets.iter().filter(|(_, p)| p.0).map(|(id, _)| *id).collect();
     assert_eq!(marked, [4, 5, 6, 1005]);
     assert_eq!(cargo.packets.values().filter(|p| p.1).count(), 1);
@@ -203,7 +203,7 @@ fn a_mark_is_not_counted_before_the_packet_has_left() {
         cargo.packets.insert(id, (false, false));
         cargo.carry(Queued { id: PacketId(id), flow: 0, bytes: 1000, ecn: Ecn::Ect0, at: at(0) });
     }
-    // Served late, all the same: the second is in service at 1.5 ms.
+    // At 1 ms the first has left and the second is in service.
     let marked = |cargo: &mut Cargo, ms| {
         cargo.serve(at(ms));
         cargo.link.counters(at(ms)).marked
@@ -231,7 +231,7 @@ fn a_queue_that_marks_as_packets_leave_holds_its_delay_without_losses() {
     assert!(delay < ms(20), "{delay}");
 }
 
-/// Datagrams of 1000 bytes, one each millisecond: as much as 8 Mbit/s.
+/// Datagrams of 1000 bytes, one each millisecond: 8 Mbit/s.
 struct Flood(u64);
 
 impl DatagramSource for Flood {
@@ -242,7 +242,7 @@ impl DatagramSource for Flood {
 }
 
 #[test]
-fn a_fair_queue_tells_flows_apart() {
+fn a_fair_queue_distinguishes_flows() {
     let share = |queue: Box<dyn QueueDiscipline>| {
         let tcp = Arc::new(Tcp::default());
         let (net, left, right) = Path { rate: mbit(6), queue: Some(queue), ..Path::default() }.build();
@@ -258,7 +258,7 @@ fn a_fair_queue_tells_flows_apart() {
             group: "flood".into(),
         };
         let sources = Sources { flows: vec![Box::new(FlowList::new(bulk))], datagrams: vec![flood] };
-        let mut sim = Simulation::new(net, sources, 1, Options::default()).unwrap();
+        let mut sim = Simulation::new(net, sources, 1, RunOptions::default()).unwrap();
         sim.run_until(at(30_000)).unwrap();
         let outcome = sim.finish().expect("conservation");
         outcome.flows[0].goodput.unwrap().bits_per_sec()
@@ -269,6 +269,6 @@ fn a_fair_queue_tells_flows_apart() {
     assert!((2_600_000..3_000_000).contains(&fair), "half of the link: {fair}");
     let drowned = share(support::drop_tail("50packets"));
     assert!(drowned < 300_000, "{drowned}");
-    // One number for the connection, way there, and one for the datagrams.
+    // One number for this direction of the connection, and one for the datagrams.
     assert_eq!(seen.lock().unwrap().len(), 2);
 }

@@ -1,4 +1,4 @@
-//! Runs as a whole: repeatable, fair, the window's curve, datagrams, several links.
+//! Whole runs: determinism, fairness, the window over time, datagrams, several links.
 
 mod support;
 
@@ -7,19 +7,21 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use ackclock_sim::{
-    Access, Datagram, DatagramSource, DatagramSpec, FlowList, FlowSource, FlowSpec, Kind, LinkSpec,
-    NetworkBuilder, NodeId, Options, Outcome, Passing, SimError, Simulation, Sources, Verdict,
+    Access, Datagram, DatagramSource, DatagramSpec, FaultVerdict, FlowList, FlowSource, FlowSpec, LinkSpec,
+    NetworkBuilder, NodeId, PacketInfo, PacketKind, RunOptions, RunOutcome, SimError, Simulation, Sources,
 };
 use ackclock_trace::{EventKind, Mask};
 use ackclock_units::{Duration, Instant, Rng};
 use support::{Path, Tcp, at, choose, drop_tail, flow, mbit, ms, run};
 
-fn busy(seed: u64) -> Outcome {
+fn busy(seed: u64) -> RunOutcome {
     let tcp = Arc::new(Tcp::default());
     let path = Path {
         queue: Some(choose("red limit=50packets").build()),
         faults: vec![Box::new(
-            |_: &_, _: Instant, rng: &mut Rng| if rng.chance(0.01) { Verdict::Drop } else { Verdict::Pass },
+            |_: &_, _: Instant, rng: &mut Rng| {
+                if rng.chance(0.01) { FaultVerdict::Drop } else { FaultVerdict::Pass }
+            },
         )],
         ..Path::default()
     };
@@ -55,7 +57,7 @@ fn slices_do_not_change_a_run() {
     let reference = run(net, specs(20), 1, 30);
     let (net, ..) = Path::default().build();
     let sources = Sources { flows: vec![Box::new(FlowList::new(specs(20)))], datagrams: vec![] };
-    let mut sim = Simulation::new(net, sources, 1, Options::default()).unwrap();
+    let mut sim = Simulation::new(net, sources, 1, RunOptions::default()).unwrap();
     let mut slices = 0;
     let done = sim.run(at(30_000), ms(7), |p| {
         slices += 1;
@@ -69,14 +71,14 @@ fn slices_do_not_change_a_run() {
 }
 
 #[test]
-fn a_run_can_be_interrupted_and_still_closes_its_books() {
+fn a_run_can_be_interrupted_and_still_finishes() {
     let tcp = Arc::new(Tcp::default());
     let (net, left, right) = Path::default().build();
     let sources = Sources {
         flows: vec![Box::new(FlowList::new(vec![flow(&tcp, (left, right), "bulk", "sink", at(0))]))],
         datagrams: vec![],
     };
-    let mut sim = Simulation::new(net, sources, 1, Options::default()).unwrap();
+    let mut sim = Simulation::new(net, sources, 1, RunOptions::default()).unwrap();
     let stopped = sim.run(at(10_000), ms(100), |p| {
         if p.now >= at(500) { std::ops::ControlFlow::Break(()) } else { std::ops::ControlFlow::Continue(()) }
     });
@@ -89,7 +91,7 @@ fn a_run_can_be_interrupted_and_still_closes_its_books() {
 #[test]
 fn two_flows_of_one_kind_share_fairly() {
     let tcp = Arc::new(Tcp::default());
-    // Random drops, or the phase of the two decides (M-F7).
+    // Random drops, to avoid phase effects (M-F7).
     let (net, left, right) =
         Path { queue: Some(choose("red limit=60packets").build()), ..Path::default() }.build();
     let flows = vec![
@@ -126,7 +128,7 @@ fn the_window_draws_its_saw_teeth() {
     insta::assert_snapshot!(drawing);
 }
 
-/// So many datagrams of one size at a steady pace.
+/// A number of datagrams of one size at equal intervals.
 struct Steady(u64, Duration);
 
 impl DatagramSource for Steady {
@@ -154,7 +156,8 @@ fn datagrams_share_the_links() {
     let flows: Vec<Box<dyn FlowSource>> =
         vec![Box::new(FlowList::new(vec![flow(&tcp, (left, right), "bulk", "sink", at(0))]))];
     let mut sim =
-        Simulation::new(net, Sources { flows, datagrams: vec![datagrams] }, 1, Options::default()).unwrap();
+        Simulation::new(net, Sources { flows, datagrams: vec![datagrams] }, 1, RunOptions::default())
+            .unwrap();
     sim.run_until(at(5000)).unwrap();
     let outcome = sim.finish().unwrap();
     let [tcp, udp] = &outcome.flows[..] else { panic!("two rows") };
@@ -172,14 +175,13 @@ fn datagrams_share_the_links() {
     );
 }
 
-/// Packets of the first link that are neither segments with payload nor datagrams.
-/// A datagram every millisecond until a report comes, every second one from then on.
-struct Heeding(Arc<std::sync::Mutex<Vec<u64>>>, Instant);
+/// A datagram every millisecond until the first report, every two milliseconds from then on.
+struct Reported(Arc<std::sync::Mutex<Vec<u64>>>, Instant);
 
-impl DatagramSource for Heeding {
+impl DatagramSource for Reported {
     fn next(&mut self, _: &mut Rng) -> Option<Datagram> {
-        let heard = self.0.lock().unwrap().len() as u64;
-        self.1 += ms(1 + heard.min(1));
+        let reports = self.0.lock().unwrap().len() as u64;
+        self.1 += ms(1 + reports.min(1));
         (self.1 < at(1000)).then_some(Datagram { at: self.1, bytes: 500 })
     }
 
@@ -191,33 +193,33 @@ impl DatagramSource for Heeding {
 #[test]
 fn a_gap_in_the_numbers_of_datagrams_is_reported_to_their_source() {
     // Datagrams 101 and 102 are lost, and 201: two gaps, each reported by its last number.
-    let lose = |p: &Passing, _: Instant, _: &mut Rng| match (p.kind, p.offset) {
-        (Kind::Datagram, 101 | 102 | 201) if p.bytes == 500 => Verdict::Drop,
-        _ => Verdict::Pass,
+    let lose = |p: &PacketInfo, _: Instant, _: &mut Rng| match (p.kind, p.offset) {
+        (PacketKind::Datagram, 101 | 102 | 201) if p.bytes == 500 => FaultVerdict::Drop,
+        _ => FaultVerdict::Pass,
     };
     let (net, left, right) = Path { faults: vec![Box::new(lose)], ..Path::default() }.build();
-    let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
-    let source = Box::new(Heeding(Arc::clone(&heard), at(0)));
+    let reports = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let source = Box::new(Reported(Arc::clone(&reports), at(0)));
     let (down, back, group) = (ms(2), ms(3), "datagrams".into());
     let spec =
         DatagramSpec { from: left, to: right, up: ms(1), down, reports: Some(40), back, source, group };
-    let options = Options { trace: Mask::PACKETS, ..Options::default() };
+    let options = RunOptions { trace: Mask::PACKETS, ..RunOptions::default() };
     let mut sim =
         Simulation::new(net, Sources { flows: Vec::new(), datagrams: vec![spec] }, 1, options).unwrap();
     sim.run_until(at(2000)).unwrap();
     let outcome = sim.finish().unwrap();
-    assert_eq!(*heard.lock().unwrap(), [102, 201]);
+    assert_eq!(*reports.lock().unwrap(), [102, 201]);
     let sent = outcome.flows[0].segments_sent;
     assert_eq!(
         (outcome.flows[0].bytes_sent, outcome.flows[0].bytes_delivered),
         (500 * sent, 500 * (sent - 3))
     );
-    // The trace has what was sent and what was heard, as connection 0.
-    let told = |e: &&ackclock_trace::Event| matches!(e.kind, EventKind::Received { .. });
-    assert_eq!((outcome.events.iter().filter(told).count(), outcome.events.len() as u64), (2, sent + 2));
+    // The trace has the sent datagrams and the received reports as connection 0.
+    let received = |e: &&ackclock_trace::Event| matches!(e.kind, EventKind::Received { .. });
+    assert_eq!((outcome.events.iter().filter(received).count(), outcome.events.len() as u64), (2, sent + 2));
     assert!(outcome.events.iter().all(|e| e.connection == 0));
     let at_of = |e: &ackclock_trace::Event| e.at.as_secs_f64();
-    let report = outcome.events.iter().find(told).map(at_of).expect("heard");
+    let report = outcome.events.iter().find(received).map(at_of).expect("a report");
     let third = outcome
         .events
         .iter()
@@ -225,10 +227,11 @@ fn a_gap_in_the_numbers_of_datagrams_is_reported_to_their_source() {
         .nth(102)
         .map(at_of)
         .expect("sent");
-    assert!(report > third + 0.006, "it takes the way there and back: {third} {report}");
+    assert!(report > third + 0.006, "a report takes a round trip: {third} {report}");
 }
 
-fn handshake(outcome: &Outcome) -> u64 {
+/// Packets of the first link that are neither segments with payload nor datagrams.
+fn handshake(outcome: &RunOutcome) -> u64 {
     outcome.flows[0].segments_sent - outcome.flows[0].data_segments_sent
 }
 
@@ -264,7 +267,7 @@ fn both_ends_at_one_node_need_no_link() {
 }
 
 #[test]
-fn what_cannot_run_says_so() {
+fn a_run_that_cannot_go_on_returns_an_error() {
     let tcp = Arc::new(Tcp::default());
     let mut net = NetworkBuilder::new();
     let (a, b) = (net.node("a").unwrap(), net.node("b").unwrap());
@@ -273,7 +276,7 @@ fn what_cannot_run_says_so() {
         flows: vec![Box::new(FlowList::new(vec![flow(&tcp, (a, b), "bulk", "sink", at(5))]))],
         datagrams: vec![],
     };
-    let mut sim = Simulation::new(net.build(), sources, 1, Options::default()).unwrap();
+    let mut sim = Simulation::new(net.build(), sources, 1, RunOptions::default()).unwrap();
     assert_eq!(sim.run_until(at(4)), Ok(()));
     let error = sim.run_until(at(10)).unwrap_err();
     assert_eq!(error.to_string(), "no path leads from `b` to `a`");
@@ -292,14 +295,14 @@ fn what_cannot_run_says_so() {
         net,
         Sources { flows: vec![Box::new(Backwards(specs))], datagrams: vec![] },
         1,
-        Options::default(),
+        RunOptions::default(),
     )
     .unwrap();
     assert!(matches!(sim.run_until(at(100)), Err(SimError::OutOfOrder { .. })));
 }
 
 #[test]
-fn a_source_that_waits_is_asked_again_when_a_flow_ends() {
+fn an_idle_source_is_called_again_when_a_flow_ends() {
     struct OneByOne(u32, bool, (NodeId, NodeId), Arc<Tcp>);
     impl FlowSource for OneByOne {
         fn next(&mut self, now: Instant, _: &mut Rng) -> Option<FlowSpec> {
@@ -321,7 +324,7 @@ fn a_source_that_waits_is_asked_again_when_a_flow_ends() {
         net,
         Sources { flows: vec![Box::new(source)], datagrams: vec![] },
         1,
-        Options::default(),
+        RunOptions::default(),
     )
     .unwrap();
     sim.run_until(at(10_000)).unwrap();
@@ -331,7 +334,7 @@ fn a_source_that_waits_is_asked_again_when_a_flow_ends() {
 }
 
 #[test]
-fn a_flow_finds_nothing_of_the_delays_of_those_that_had_its_place() {
+fn a_flow_is_not_affected_by_the_delays_of_earlier_flows_in_its_slot() {
     let tcp = Arc::new(Tcp::default());
     let (net, left, right) = Path::default().build();
     let accesses = [
@@ -341,7 +344,7 @@ fn a_flow_finds_nothing_of_the_delays_of_those_that_had_its_place() {
         Access::in_last_hops(ms(70)),
     ];
     let flows = (0..24_u64).map(|i| {
-        // Every order of neighbours, one flow after the other.
+        // Consecutive flows with every pair of delays.
         let access = accesses[(i + i / 4 * i / 8) as usize % 4];
         FlowSpec { access, ..flow(&tcp, (left, right), "fixed size=20kB", "sink", at(20_000 * i)) }
     });

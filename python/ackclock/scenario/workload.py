@@ -44,9 +44,9 @@ FLOWS = {
     "per_server": "flows to each node of `server`, from so many different nodes of `client`, in place of "
     "`flows`",
     "start": "when the first begins",
-    "stagger": "time between one's beginning and the next's",
-    "spread": "random time, uniform up to this, added to each beginning",
-    "peer": "the application at the other end",
+    "stagger": "time between consecutive starts",
+    "spread": "random time, uniform up to this, added to each start",
+    "peer": "what runs at the other end",
 }
 
 

@@ -1,4 +1,4 @@
-//! What a receiver can know of packets sent again, told by both captures together.
+//! Retransmissions that the receiver's capture can show, derived from both captures.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -7,12 +7,11 @@ use ackclock_capture::CapturedSegment;
 use ackclock_units::SeqNumber;
 use ackclock_wire::Flags;
 
-/// Where a connection begins, and the highest that was seen of it.
+/// Initial sequence number and highest sequence number seen of a connection.
 type Known = Option<(SeqNumber, SeqNumber)>;
 
-/// Packets that the sender of one direction sent again, as its own capture has them; and those in its
-/// receiver's that can be told to be some: of a later sequence number the receiver had heard before. A lost
-/// tail that is sent again looks new to it.
+/// Packets retransmitted by the sender of one direction, from its own capture; and those recognisable in the
+/// receiver's capture, which has seen a higher sequence number before. A retransmitted tail looks new there.
 pub fn sent_again(
     ends: (SocketAddr, SocketAddr),
     sent: &[CapturedSegment],
@@ -22,7 +21,7 @@ pub fn sent_again(
     let mut known = None;
     let again: HashSet<_> = sent.iter().filter(own).filter(|s| !is_new(&mut known, s)).map(name).collect();
     let mut known = None;
-    // The network may have made copies of them.
+    // The network may have duplicated them.
     let came: HashSet<_> = got
         .iter()
         .filter(own)
@@ -37,10 +36,10 @@ fn name(s: &CapturedSegment) -> (u16, SeqNumber, u32) {
     (s.id, s.segment.seq, s.segment.seq_len())
 }
 
-/// True where nothing of it, nor behind it, was seen before.
+/// True when neither these nor later sequence numbers were seen before.
 fn is_new(known: &mut Known, s: &CapturedSegment) -> bool {
     let (seq, end) = (s.segment.seq, s.segment.end());
-    // A SYN of another connection on the same ports begins anew.
+    // A SYN of a new connection on the same ports resets the state.
     let other = s.segment.flags.has(Flags::SYN) && known.is_some_and(|k| k.0 != seq);
     let Some((first, high)) = known.filter(|_| !other) else {
         *known = Some((seq, end));

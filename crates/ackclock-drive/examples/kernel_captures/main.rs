@@ -1,5 +1,5 @@
-//! Captures of the kernel's TCP, many and various, with what the kernel itself knows of them; and how the
-//! analysis of captures scores on them.
+//! Makes varied captures of the kernel's TCP with the kernel's own trace events, and scores the analysis of
+//! captures on them.
 //!
 //! `cargo run --release -p ackclock-drive --example kernel_captures -- make FOLDER [SEED [CASES [AT-ONCE]]]`,
 //! then `... -- score FOLDER [CASE]`. Needs root, the tracing system of the kernel, `ip` and `tcpdump`.
@@ -13,7 +13,11 @@ mod run;
 #[cfg(target_os = "linux")]
 mod score;
 #[cfg(target_os = "linux")]
+mod tally;
+#[cfg(target_os = "linux")]
 mod tcptrace;
+#[cfg(target_os = "linux")]
+mod timeouts;
 #[cfg(target_os = "linux")]
 mod trace;
 

@@ -1,9 +1,8 @@
-//! What is varied from one capture to the next: the kernel's parameters, the path and its faults, and who
-//! says what when.
+//! What varies between captures: the kernel's parameters, the path and its faults, and the applications.
 
 use ackclock_units::Rng;
 
-/// One request and its answer. Bytes and milliseconds.
+/// One request and its response. Bytes and milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Exchange {
     pub request: u32,
@@ -12,7 +11,7 @@ pub struct Exchange {
     pub client_thinks: u32,
 }
 
-/// A time in which packets of one direction are lost or held back, ms from the start.
+/// A time in which packets of one direction are lost or delayed, ms from the start.
 #[derive(Clone, Copy, Debug)]
 pub struct Stretch {
     pub from: u32,
@@ -30,12 +29,12 @@ pub struct Way {
     pub spikes: Vec<Stretch>,
 }
 
-/// One capture to be made.
+/// One capture to make.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub sysctls: Vec<(&'static str, &'static str)>,
     pub mtu: u16,
-    /// The sender's device does segmentation offload: frames hold several packets.
+    /// The sender's device does segmentation offload, so that frames hold several segments.
     pub offload: bool,
     pub rtt_ms: u32,
     pub mbit: Option<f64>,
@@ -96,7 +95,7 @@ impl Plan {
         };
         let back_loss = if rng.chance(0.3) { loss } else { 0.0 };
         let ways = [way(rng, loss), way(rng, back_loss)];
-        // What such a path carries in some four seconds.
+        // What such a path carries in about four seconds.
         let mss = f64::from(mtu) - 52.0;
         let by_loss = mss / (f64::from(rtt_ms) / 1e3) * if loss > 0.0 { 1.2 / loss.sqrt() } else { 200.0 };
         let bytes = (4.0 * by_loss.min(mbit.unwrap_or(8.0) * 125_000.0)).clamp(15_000.0, 1_500_000.0) as u32;

@@ -12,13 +12,13 @@ use ackclock_drive::{
     Capture, Clock, DriveError, Emulator, EmulatorOptions, Namespace, Port, Tun, TunOptions,
 };
 use ackclock_policy::{QueueDiscipline, Registry};
-use ackclock_sim::{LinkSpec, Passing, Verdict};
+use ackclock_sim::{FaultVerdict, LinkSpec, PacketInfo};
 use ackclock_units::{Duration, Instant, Rate, Rng};
 
 use crate::plan::{Plan, Way};
 use crate::trace::Trace;
 
-/// What the kernel counts.
+/// The kernel's counters.
 pub const COUNTERS: [&str; 8] = [
     "RetransSegs",
     "TCPTimeouts",
@@ -30,7 +30,7 @@ pub const COUNTERS: [&str; 8] = [
     "TCPFullUndo",
 ];
 
-/// How long the applications talk, and how long their connections may take to close.
+/// Duration of the applications, and time limit for closing their connections.
 const TALK: Time = Time::from_secs(14);
 const CLOSE: Time = Time::from_secs(8);
 
@@ -44,7 +44,7 @@ fn link(plan: &Plan, way: &Way) -> LinkSpec {
     let rate = plan.mbit.map(|m| Rate::from_bits_per_sec((m * 1e6) as u64));
     let way = way.clone();
     let began = std::cell::Cell::new(None);
-    let fate = move |_: &Passing, now: Instant, rng: &mut Rng| {
+    let fate = move |_: &PacketInfo, now: Instant, rng: &mut Rng| {
         let start = began.get().unwrap_or(now);
         began.set(Some(start));
         let since = now.since(start).as_nanos() / 1_000_000;
@@ -52,15 +52,15 @@ fn link(plan: &Plan, way: &Way) -> LinkSpec {
             |s: &&crate::plan::Stretch| (u64::from(s.from)..u64::from(s.from + s.lasts)).contains(&since);
         let x = rng.unit();
         if way.outages.iter().any(|s| within(&s)) || x < way.loss {
-            return Verdict::Drop;
+            return FaultVerdict::Drop;
         }
         if let Some(s) = way.spikes.iter().find(within) {
-            return Verdict::Delay(Duration::from_millis(u64::from(s.from + s.lasts) - since));
+            return FaultVerdict::Delay(Duration::from_millis(u64::from(s.from + s.lasts) - since));
         }
         match x - way.loss {
-            y if y < way.reorder => Verdict::Delay(Duration::from_millis(u64::from(way.held_ms))),
-            y if y < way.reorder + way.duplicate => Verdict::Duplicate,
-            _ => Verdict::Pass,
+            y if y < way.reorder => FaultVerdict::Delay(Duration::from_millis(u64::from(way.held_ms))),
+            y if y < way.reorder + way.duplicate => FaultVerdict::Duplicate,
+            _ => FaultVerdict::Pass,
         }
     };
     LinkSpec {
@@ -72,7 +72,8 @@ fn link(plan: &Plan, way: &Way) -> LinkSpec {
     .with_fault(fate)
 }
 
-/// Runs a plan in the network 10.`index`; both captures and what the kernels know lie in `folder` afterwards.
+/// Runs a plan in the network 10.`index`, and writes both captures and the kernels' counters and events to
+/// `folder`.
 pub fn run(plan: &Plan, index: u8, folder: &Path, trace: &Trace) -> Result<(), Box<dyn std::error::Error>> {
     let (near, far) = (Namespace::new(false)?, Namespace::new(false)?);
     let router = plan.offload.then(|| Namespace::new(false)).transpose()?;
@@ -85,7 +86,7 @@ pub fn run(plan: &Plan, index: u8, folder: &Path, trace: &Trace) -> Result<(), B
     let near_port = Port::from(tun(router.as_ref().unwrap_or(&near), 1)?);
     let mut far_port = Port::from(tun(&far, 2)?);
     let clock = Clock::start();
-    // Behind a device with offload lies a second place to capture at, where frames are packets again.
+    // With offload there is a second capture behind the device, where frames are single packets.
     let at_near = if plan.offload { "behind" } else { "near" };
     let file = |end: &str| folder.join(format!("{end}.pcapng"));
     let captures = [Capture::create(&file(at_near), clock)?, Capture::create(&file("far"), clock)?];
@@ -120,7 +121,7 @@ pub fn run(plan: &Plan, index: u8, folder: &Path, trace: &Trace) -> Result<(), B
         capture.finish()?;
     }
     if let Some(mut child) = dumping {
-        // What it has got is written out packet by packet.
+        // tcpdump writes out each packet at once.
         std::thread::sleep(Time::from_millis(100));
         child.kill()?;
         child.wait()?;
@@ -189,7 +190,7 @@ fn dump(near: &Namespace, file: &Path) -> Result<Child, Box<dyn std::error::Erro
         .arg(file);
     let mut child = near.spawn(command.stderr(Stdio::piped()).stdout(Stdio::null()))?;
     let mut said = [0; 64];
-    // Its first words say that it listens.
+    // Its first line of output says that it captures.
     let _ = child.stderr.as_mut().map(|e| e.read(&mut said)).transpose()?;
     std::thread::sleep(Time::from_millis(100));
     Ok(child)
@@ -231,7 +232,7 @@ fn talk(plan: &Plan, near: &Namespace, far: &Namespace, index: u8) -> Result<(),
         for _ in 0..plan.together {
             scope.spawn(|| {
                 while next.fetch_add(1, Ordering::Relaxed) < plan.connections && Moment::now() < until {
-                    // A connection that cannot be opened or breaks is part of the capture too.
+                    // A connection that fails is part of the capture too.
                     let _ = near
                         .run(|| {
                             TcpStream::connect_timeout(
@@ -248,7 +249,7 @@ fn talk(plan: &Plan, near: &Namespace, far: &Namespace, index: u8) -> Result<(),
     Ok(())
 }
 
-/// Writes or reads so many bytes, until time is up.
+/// Writes or reads `n` bytes, at most until `until`.
 fn write(mut s: &TcpStream, n: u32, until: Moment) -> io::Result<()> {
     let block = [7; 1 << 15];
     let mut left = n as usize;
@@ -310,6 +311,6 @@ fn serve(plan: &Plan, s: TcpStream, until: Moment) -> io::Result<()> {
         think(e.server_thinks);
         write(&s, e.response, until)?;
     }
-    // Until the other side has closed.
+    // Until the peer has closed.
     read(&s, 1, until)
 }

@@ -1,4 +1,4 @@
-//! What the analysis says of such captures, against what the kernels know.
+//! Scores the analysis of captures against the kernels' events.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -6,60 +6,12 @@ use std::path::Path;
 
 use ackclock_capture::read::{Packets, open};
 use ackclock_capture::{Analysis, CapturedSegment, Cause, Direction, Options, Report};
-use ackclock_units::Instant;
 use ackclock_wire::Flags;
 use serde_json::Value;
 
+use crate::tally::{SAME, Tally, pair};
+use crate::timeouts::{Ends, kernel_timeouts};
 use crate::{arrived, tcptrace};
-
-/// Moments of one kind that are the same: the kernel's and the capture's differ by what the emulator's thread
-/// waited for the processor, which is long where the machine is busy; expiries of one connection lie farther
-/// apart.
-const SAME: u64 = 150_000_000;
-
-#[derive(Clone, Copy, Default, Debug)]
-struct Tally {
-    found: u32,
-    real: u32,
-    both: u32,
-}
-
-impl Tally {
-    fn add(&mut self, other: Self) {
-        (self.found, self.real, self.both) =
-            (self.found + other.found, self.real + other.real, self.both + other.both);
-    }
-
-    fn exact(&self) -> bool {
-        self.found == self.both && self.real == self.both
-    }
-
-    fn words(&self) -> String {
-        let part = |n: u32| if n == 0 { 1.0 } else { f64::from(self.both) / f64::from(n) };
-        format!(
-            "{} real, {} found, {} both: precision {:.3} recall {:.3}",
-            self.real,
-            self.found,
-            self.both,
-            part(self.found),
-            part(self.real)
-        )
-    }
-}
-
-/// Pairs moments, each once, within `within`.
-fn pair(found: &[u64], real: &[u64], within: u64) -> (Tally, Vec<u64>, Vec<u64>) {
-    let mut left: Vec<u64> = real.to_vec();
-    let mut extra = Vec::new();
-    for f in found {
-        match left.iter().enumerate().map(|(i, r)| (r.abs_diff(*f), i)).min().filter(|(d, _)| *d <= within) {
-            Some((_, i)) => drop(left.remove(i)),
-            None => extra.push(*f),
-        }
-    }
-    let both = (found.len() - extra.len()) as u32;
-    (Tally { found: found.len() as u32, real: real.len() as u32, both }, extra, left)
-}
 
 fn segments(path: &Path) -> Result<Vec<CapturedSegment>, Box<dyn std::error::Error>> {
     let mut packets = Packets::new(open(path)?)?;
@@ -76,125 +28,29 @@ fn analysed(seen: &[CapturedSegment]) -> Report {
     analysis.finish()
 }
 
-type Ends = (SocketAddr, SocketAddr);
-/// A direction as it was analysed, and what the kernel knows of it: moments and why it sent again.
+/// An analysed direction with the kernel's events: times and causes of retransmissions.
 type OneWay = (Ends, Direction, Vec<(u64, String)>);
-
-/// Expiries of one direction: moment, round, and whether a longer timer would have avoided it.
-struct Expiry {
-    at: u64,
-    round: u32,
-    spurious: Option<bool>,
-}
-
-/// What both captures together and the kernel's events tell of the expiries of one direction.
-fn expiries(events: &[u64], ends: Ends, near: &[CapturedSegment], far: &[CapturedSegment]) -> Vec<Expiry> {
-    let mut out: Vec<Expiry> = Vec::new();
-    let forth: Vec<&CapturedSegment> = near.iter().filter(|s| (s.src, s.dst) == ends).collect();
-    let mut told = None::<ackclock_units::SeqNumber>;
-    let mut back = Vec::new();
-    for s in near {
-        if (s.src, s.dst) == ends && s.segment.flags.has(Flags::ACK) {
-            told = Some(
-                told.map_or(s.segment.ack, |t| if s.segment.ack.diff(t) > 0 { s.segment.ack } else { t }),
-            );
-        }
-        // What a segment acknowledges of which all was acknowledged before, its receiver does not look at
-        // (RFC 9293 §3.10.7.4).
-        let below = told.is_some_and(|t| t.diff(s.segment.end()) > 0);
-        if (s.dst, s.src) == ends && s.segment.flags.has(Flags::ACK) && !below {
-            back.push(s);
-        }
-    }
-    for &at in events {
-        let before = back
-            .iter()
-            .filter(|s| s.at.as_nanos() < at)
-            .map(|s| s.segment.ack)
-            .reduce(|a, b| if b.diff(a) > 0 { b } else { a });
-        let advance = back
-            .iter()
-            .find(|s| s.at.as_nanos() >= at && before.is_none_or(|una| s.segment.ack.diff(una) > 0));
-        let since = out.last().map(|e| e.at);
-        let progress = since.is_some_and(|since| {
-            let una = back
-                .iter()
-                .filter(|s| s.at.as_nanos() < since)
-                .map(|s| s.segment.ack)
-                .reduce(|a, b| if b.diff(a) > 0 { b } else { a });
-            una != before
-        });
-        let round = if progress { 1 } else { out.last().map_or(1, |e| e.round + 1) };
-        // When copies of the oldest segment that were sent before the expiry arrived, and the first one sent
-        // since; when the ack that told of it was sent.
-        let copies = before.map(|una| {
-            let covers = |s: &CapturedSegment| {
-                s.segment.seq_len() > 0 && s.segment.seq.diff(una) <= 0 && s.segment.end().diff(una) > 0
-            };
-            let arrived = far.iter().filter(|s| (s.src, s.dst) == ends && covers(s)).map(|s| {
-                let sent = forth
-                    .iter()
-                    .find(|f| f.id == s.id && f.segment.seq == s.segment.seq)
-                    .map_or(0, |f| f.at.as_nanos());
-                (sent, s.at)
-            });
-            // The capture's clock may be behind the kernel's by what the emulator waits.
-            let (earlier, since): (Vec<_>, Vec<_>) = arrived.partition(|(sent, _)| sent + 200_000 < at);
-            (earlier.into_iter().map(|c| c.1).collect::<Vec<_>>(), since.into_iter().map(|c| c.1).min())
-        });
-        let theirs = || far.iter().filter(|s| (s.dst, s.src) == ends && s.segment.flags.has(Flags::ACK));
-        // In TIME-WAIT all have the identification 0.
-        let same = |a: &CapturedSegment, b: &CapturedSegment| {
-            a.id == b.id && a.segment.ack == b.segment.ack && a.segment.seq == b.segment.seq && a.at < b.at
-        };
-        let spurious = copies.zip(advance).and_then(|((earlier, since), advance)| {
-            let answered = theirs().rfind(|s| same(s, advance))?.at;
-            // News in what the other end sends again for its own reasons comes by chance.
-            let a = &advance.segment;
-            let by_chance = a.seq_len() > 0
-                && theirs().any(|s| s.segment.seq == a.seq && s.segment.seq_len() > 0 && s.at < answered);
-            if by_chance {
-                return None;
-            }
-            // Sent between the arrival of an earlier copy and that of one sent since.
-            let between = |s: &CapturedSegment| {
-                earlier.iter().any(|e| *e <= s.at) && since.is_none_or(|since| s.at < since)
-            };
-            // A copy sent since may have overtaken an earlier one, whose own answer came all the same.
-            let came = |s: &CapturedSegment| {
-                back.iter().any(|b| {
-                    b.at.as_nanos() >= at
-                        && theirs().rfind(|s| same(s, b)).is_some_and(|latest| latest.at == s.at)
-                })
-            };
-            let own = |e: &Instant| theirs().find(|s| s.at >= *e).is_some_and(came);
-            Some(theirs().any(|s| between(s) && came(s)) || earlier.iter().any(own))
-        });
-        out.push(Expiry { at, round, spurious });
-    }
-    out
-}
 
 #[derive(Default)]
 struct Sums {
     retransmitted: (u32, u32),
-    /// Directions of which a receiver's capture has packets that were sent again: all, those whose number is
-    /// exact; packets that came, and found.
+    /// Directions of which a receiver's capture has packets that were retransmitted: all, those whose number
+    /// is exact; packets that came, and found.
     arrived: [u64; 4],
     timeouts: Tally,
     probes: Tally,
     rounds: Tally,
     spurious: Tally,
-    /// The same two, of those that are said to be certain.
+    /// The same, for verdicts marked as certain.
     certain_rounds: Tally,
     certain_spurious: Tally,
     far_timeouts: Tally,
-    /// Senders' directions that tcptrace saw too, those of them where it finds as many packets sent again,
+    /// Senders' directions that tcptrace saw too, those of them where it finds as many packets retransmitted,
     /// and both sums.
     tcptrace: [u64; 4],
-    /// Verdicts that are said not to be certain.
+    /// Verdicts marked as uncertain.
     uncertain_spurious: u32,
-    /// For both rules: gaps, those that hold an expiry, expiries of data, those that lie in a gap.
+    /// For both rules: gaps, gaps with a timeout, timeouts of data, timeouts in a gap.
     gaps: [[u32; 4]; 2],
 }
 
@@ -216,22 +72,22 @@ pub fn score(folder: &Path, only: Option<&str>) -> Result<(), Box<dyn std::error
     println!("retransmissions exact in {} of {} sums", sums.retransmitted.0, sums.retransmitted.1);
     let [all, same, came, found] = sums.arrived;
     println!(
-        "packets sent again that a receiver can tell: {came}, found {found}; exact in {same} of {all} \
+        "retransmissions recognisable at the receiver: {came}, found {found}; exact in {same} of {all} \
          directions"
     );
     match sums.tcptrace {
         [0, ..] => println!("tcptrace is not installed: its counts are not compared"),
         [all, same, ours, theirs] => {
-            println!("packets sent again: {ours}, by tcptrace {theirs}; as many in {same} of {all} sums")
+            println!("packets retransmitted: {ours}, by tcptrace {theirs}; as many in {same} of {all} sums")
         }
     }
     for (what, t) in [
         ("timeouts at the sender", sums.timeouts),
         ("probes at the sender", sums.probes),
         ("timeouts with their round", sums.rounds),
-        ("timeouts whose round is said to be certain", sums.certain_rounds),
+        ("timeouts whose round is marked as certain", sums.certain_rounds),
         ("Eifel-spurious among those found", sums.spurious),
-        ("Eifel-spurious among those of which that is said to be certain", sums.certain_spurious),
+        ("Eifel-spurious among those marked as certain", sums.certain_spurious),
         ("timeouts at the receiver", sums.far_timeouts),
     ] {
         println!("{what}: {}", t.words());
@@ -268,8 +124,7 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
     }
     let (at_near, at_far) = (analysed(&near), analysed(&far));
     let client: std::net::IpAddr = near.first().map_or([0, 0, 0, 0].into(), |s| s.src.ip());
-    // Where a device does offload, packets as they are on the wire were captured too: what became of each is
-    // told by them.
+    // With offload, the packets on the wire were captured too; they show what happened to each.
     let wire = if behind.exists() { segments(&behind)? } else { near.clone() };
     let mut said = Vec::new();
     let shift = truth["rtt_ms"].as_u64().unwrap_or(0) * 500_000;
@@ -277,8 +132,7 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
         [(0, &at_near, &at_far, &wire, &far), (1, &at_far, &at_near, &far, &wire)]
     {
         let ours = |ends: &Ends| (ends.0.ip() == client) == (side == 0);
-        // Ports may be used again: what the kernels know of one pair of them belongs to the connection of
-        // that time.
+        // Ports may be reused: the kernels' events of a pair of ports belong to the connection of that time.
         let directions = |r: &Report| -> Vec<OneWay> {
             let both = |c: &ackclock_capture::Connection| {
                 let [a, b] = c.directions.clone();
@@ -317,17 +171,17 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
         } else {
             "far.pcapng"
         });
-        if let Some(told) = tcptrace::retransmitted(&file)? {
+        if let Some(counts) = tcptrace::retransmitted(&file)? {
             let on_wire =
                 if side == 0 && behind.exists() { directions(&analysed(&wire)) } else { mine.clone() };
             let ours: u64 = on_wire.iter().map(|(_, d, _)| d.retransmitted_packets).sum();
             let theirs: u64 =
-                told.iter().filter(|(end, _)| (end.ip() == client) == (side == 0)).map(|t| t.1).sum();
+                counts.iter().filter(|(end, _)| (end.ip() == client) == (side == 0)).map(|t| t.1).sum();
             let sums = &mut sums.tcptrace;
             *sums = [sums[0] + 1, sums[1] + u64::from(ours == theirs), sums[2] + ours, sums[3] + theirs];
             if ours != theirs {
                 said.push(format!(
-                    "side {side}: tcptrace says that {theirs} packets were sent again, found {ours}"
+                    "side {side}: tcptrace reports {theirs} retransmitted packets, found {ours}"
                 ));
             }
         }
@@ -337,12 +191,12 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
             let of = |kinds: &[&str]| -> Vec<u64> {
                 known.iter().filter(|e| kinds.contains(&&*e.1)).map(|e| e.0).collect()
             };
-            let real = expiries(&of(&["rto", "synack-rto"]), *ends, sent, got);
+            let real = kernel_timeouts(&of(&["rto", "synack-rto"]), *ends, sent, got);
             let moments: Vec<u64> = real.iter().map(|e| e.at).collect();
             let unknown = of(&["unknown"]);
-            // What the kernel's record leaves open says nothing for or against.
-            let told = |at: &u64| !unknown.iter().any(|u| u.abs_diff(*at) < SAME / 10);
-            let found: Vec<u64> = d.timeouts.iter().map(|t| t.at.as_nanos()).filter(told).collect();
+            // Events with an unknown cause in the kernel's record are left out.
+            let known = |at: &u64| !unknown.iter().any(|u| u.abs_diff(*at) < SAME / 10);
+            let found: Vec<u64> = d.timeouts.iter().map(|t| t.at.as_nanos()).filter(known).collect();
             let (tally, extra, missed) = pair(&found, &moments, SAME);
             timeouts.add(tally);
             let ports = format!("{} > {}", ends.0.port(), ends.1.port());
@@ -380,11 +234,11 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
                     ));
                 }
                 if let Some(truth) = e.spurious {
-                    let told = t.eifel_spurious == Some(true);
+                    let judged = t.eifel_spurious == Some(true);
                     let verdict = Tally {
-                        found: u32::from(told),
+                        found: u32::from(judged),
                         real: u32::from(truth),
-                        both: u32::from(told && truth),
+                        both: u32::from(judged && truth),
                     };
                     spurious.add(verdict);
                     if t.eifel_certain {
@@ -392,17 +246,17 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
                     } else {
                         sums.uncertain_spurious += 1;
                     }
-                    if told != truth {
-                        let told = t.eifel_spurious;
+                    if judged != truth {
+                        let verdict = t.eifel_spurious;
                         said.push(format!(
-                            "{ports}: the timeout at {} is Eifel-spurious {truth}, not {told:?}{}",
+                            "{ports}: the timeout at {} is Eifel-spurious {truth}, not {verdict:?}{}",
                             list(&[e.at]),
                             word(t.eifel_certain)
                         ));
                     }
                 }
             }
-            let found: Vec<u64> = d.of(Cause::TailLossProbe).map(|r| r.at.as_nanos()).filter(told).collect();
+            let found: Vec<u64> = d.of(Cause::TailLossProbe).map(|r| r.at.as_nanos()).filter(known).collect();
             let (tally, extra, missed) = pair(&found, &of(&["tlp"]), SAME);
             probes.add(tally);
             if !extra.is_empty() || !missed.is_empty() {
@@ -415,8 +269,7 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
         }
         for (ends, d, known) in directions(receiver) {
             let (all, came) = arrived::sent_again(ends, sent, got);
-            // Probes of closed windows repeat sequence numbers too, and ports that are used again have
-            // several directions.
+            // Window probes repeat sequence numbers too, and reused ports have several directions.
             let plain = mine.iter().filter(|m| m.0 == ends).map(|m| m.1.retransmitted_packets).eq([all]);
             if plain && came + d.retransmitted_packets > 0 {
                 let sums = &mut sums.arrived;
@@ -429,7 +282,7 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
                 if came != d.retransmitted_packets {
                     let found = d.retransmitted_packets;
                     said.push(format!(
-                        "{} > {}: {came} packets sent again can be told, found {found}",
+                        "{} > {}: {came} recognisable retransmissions, found {found}",
                         ends.0.port(),
                         ends.1.port()
                     ));
@@ -438,8 +291,7 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
             let real: Vec<u64> = known.iter().filter(|e| e.1.contains("rto")).map(|e| e.0 + shift).collect();
             let found: Vec<u64> = d.timeouts.iter().map(|t| t.at.as_nanos()).collect();
             seen.add(pair(&found, &real, SAME + shift).0);
-            // A gap is right where an expiry of data's timer lies in it; an expiry is found where it lies in
-            // a gap.
+            // A gap is correct if a timeout of data is in it; a timeout is found if it is in a gap.
             let data: Vec<u64> = known.iter().filter(|e| e.1 == "rto").map(|e| e.0).collect();
             let syns: Vec<u64> = got
                 .iter()
@@ -449,7 +301,7 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
                 .collect();
             let data: Vec<u64> = data
                 .into_iter()
-                // After which no data comes any more, no receiver can tell.
+                // A timeout after which no data arrives is invisible to a receiver.
                 .filter(|d| {
                     got.iter().any(|s| {
                         (s.src, s.dst) == ends
@@ -460,7 +312,7 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
                 .filter(|d| !syns.iter().any(|s| s.abs_diff(*d) < SAME))
                 .collect();
             for (rule, gaps) in [&d.gaps_by_time, &d.gaps].into_iter().enumerate() {
-                // To within half a round trip and what the emulator's thread waited.
+                // Within half a round trip and the wait of the emulator's thread.
                 let holds = |g: &ackclock_capture::gaps::Gap, at: u64| {
                     (g.from.as_nanos().saturating_sub(SAME / 2)..(g.from + g.length).as_nanos() + SAME / 2)
                         .contains(&at)

@@ -1,4 +1,4 @@
-//! What tcptrace says of a capture.
+//! Runs tcptrace on a capture.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use ackclock_capture::read::{Packets, open};
 
-/// Ends of connections, and packets that each of them sent again.
+/// Directions of connections with their number of retransmitted packets.
 pub type SentAgain = Vec<(SocketAddr, u64)>;
 
 /// Packets of each direction that tcptrace calls retransmitted; missing where it is not installed.
@@ -34,7 +34,7 @@ pub fn retransmitted(capture: &Path) -> Result<Option<SentAgain>, Box<dyn std::e
     Ok(Some(said))
 }
 
-/// It reads pcap alone: IP packets, microseconds.
+/// Writes a capture as pcap with IP packets and microseconds, the only format that tcptrace reads.
 fn write_plain(capture: &Path, plain: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let mut packets = Packets::new(open(capture)?)?;
     let mut file = BufWriter::new(File::create(plain)?);

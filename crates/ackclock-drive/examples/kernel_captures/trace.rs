@@ -1,4 +1,4 @@
-//! The kernel's own record of what it sends again, and from where in its code.
+//! The kernel's trace events of retransmissions, with the calling function.
 
 use std::collections::HashMap;
 use std::fs;
@@ -8,18 +8,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-/// A segment sent again.
+/// A retransmitted segment.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// By the clock that never goes back, ns.
+    /// Monotonic time, ns.
     pub at: u64,
-    /// `rto`, `tlp`, `synack-rto`, `synack`, `acks`: what made the kernel send it.
+    /// The cause: `rto`, `tlp`, `synack-rto`, `synack` or `acks`.
     pub why: &'static str,
     pub from: String,
     pub to: String,
 }
 
-/// An instance of the tracing system of its own, removed when dropped.
+/// A separate instance of the tracing system, removed when dropped.
 pub struct Trace {
     folder: PathBuf,
     stop: Arc<AtomicBool>,
@@ -28,12 +28,12 @@ pub struct Trace {
 }
 
 const EVENTS: [&str; 3] = ["tcp_retransmit_skb", "tcp_retransmit_synack", STATE];
-/// States of congestion control: what a retransmission was is told by them where its stack is missing, as it
-/// is where an idle processor was woken.
+/// States of congestion control, which identify a retransmission whose stack trace is missing, as happens
+/// when an idle processor was woken.
 const STATE: &str = "tcp_cong_state_set";
 const RECOVERY: u32 = 3;
 const LOSS: u32 = 4;
-/// An expiry enters the state of loss anew, and sends again so soon after it, s.
+/// Largest time between entering the Loss state at a timeout and the retransmission, s.
 const AT_ONCE: f64 = 200e-6;
 
 impl Trace {
@@ -57,7 +57,7 @@ impl Trace {
         Ok(Self { folder, stop, events, reader: Some(reader) })
     }
 
-    /// What was recorded of connections within a network (`10.3.`).
+    /// The events of connections within a network (`10.3.`).
     pub fn of(&self, network: &str) -> Vec<Event> {
         let events = self.events.lock().unwrap_or_else(|e| e.into_inner());
         events.iter().filter(|e| e.from.starts_with(network)).cloned().collect()
@@ -67,7 +67,7 @@ impl Trace {
 impl Drop for Trace {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        // A marker wakes the reader up.
+        // A marker wakes the reader.
         let _ = fs::write(self.folder.join("trace_marker"), "over");
         if let Some(reader) = self.reader.take() {
             let _ = reader.join();
@@ -81,9 +81,9 @@ impl Drop for Trace {
 }
 
 fn read(pipe: impl BufRead, stop: &AtomicBool, events: &Mutex<Vec<Event>>) {
-    // The latest event of each processor: its stack follows.
+    // The latest event of each processor, which its stack trace follows.
     let mut latest = [None; 256];
-    // The state of each socket, and when and by which processor it was set.
+    // The state of each socket, with time and processor of its last change.
     let mut states: HashMap<(String, String), (u32, f64, usize)> = HashMap::new();
     let mut cpu = 0;
     for line in pipe.lines().map_while(Result::ok) {
@@ -97,7 +97,7 @@ fn read(pipe: impl BufRead, stop: &AtomicBool, events: &Mutex<Vec<Event>>) {
                 "tcp_send_loss_probe" => "tlp",
                 "tcp_retransmit_timer" => "rto",
                 "reqsk_timer_handler" => "synack-rto",
-                // The first line of every stack.
+                // The first line of every stack trace.
                 "trace_event_raw_event_tcp_retransmit_skb" => "acks",
                 "trace_event_raw_event_tcp_retransmit_synack" => "synack",
                 _ => e.why,
@@ -128,8 +128,7 @@ fn read(pipe: impl BufRead, stop: &AtomicBool, events: &Mutex<Vec<Event>>) {
             states.insert(socket, (field("cong_state").parse().unwrap_or(0), at, cpu));
             continue;
         }
-        // Without a stack it is a timer: probes are sent outside of recoveries alone, and in one it is
-        // RACK's.
+        // Without a stack trace the cause is a timer: outside of a recovery a probe's, and in one RACK's.
         let why = match states.get(&socket) {
             _ if rest.contains("tcp_retransmit_synack") => "synack-rto",
             Some((LOSS, since, there)) if *there == cpu && at - since < AT_ONCE => "rto",

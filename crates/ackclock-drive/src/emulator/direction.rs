@@ -1,49 +1,49 @@
-//! One direction of the emulator: a link of the simulator with real packets on it. No clock and no device
-//! here.
+//! One direction of the emulator: a link of the simulator that carries real packets. It has no clock and no
+//! device.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use ackclock_policy::{PacketId, Queued};
-use ackclock_sim::{Carrier, Kind, Link, LinkCounters, Passing};
+use ackclock_sim::{Carrier, Link, LinkCounters, PacketInfo, PacketKind};
 use ackclock_units::{Bytes, Duration, Ecn, Instant};
 use ackclock_wire::{Flags, Strictness, Transport, parse_ip_as};
 
-use super::flows::{Ends, Flows};
+use super::flow_numbers::{AddressPair, FlowNumbers};
 use super::hosts::Hosts;
 
-/// Packets that are held, in the queue and on the wire; `u32` numbers them by their place.
+/// Packets in the queue and on the wire, indexed by number.
 #[derive(Default)]
 struct Held {
-    packets: Vec<Slot>,
+    packets: Vec<HeldPacket>,
     free: Vec<u32>,
     bytes: Bytes,
 }
 
-struct Slot {
+struct HeldPacket {
     bytes: Vec<u8>,
-    /// Deliveries still to come.
+    /// Pending deliveries.
     deliveries: u8,
-    about: Option<Passing>,
+    about: Option<PacketInfo>,
     ecn: Ecn,
     flow: u32,
-    /// Its way from the link to its host.
+    /// Access delay from the link to its host.
     after: Duration,
 }
 
-/// Bytes that one direction holds at most: what a long fat path needs (10 Gbit/s for 200 ms), and a bound on
-/// a queue without one.
+/// Largest number of bytes in one direction. It suffices for 10 Gbit/s with 200 ms, and bounds unbounded
+/// queues.
 const MAX_HELD: Bytes = 256 << 20;
 
-/// One direction at work.
+/// One direction.
 pub(crate) struct Direction {
     link: Link,
     hosts: Hosts,
-    flows: Flows,
+    flows: FlowNumbers,
     held: Held,
-    /// What is on its way from its host to the link: when it gets there, then the order in which it was sent.
+    /// Packets between their host and the link: time of arrival at the link, order of sending, number.
     entering: BinaryHeap<Reverse<(Instant, u64, u32)>>,
-    /// When what arrives, then the order in which it was sent.
+    /// Packets to deliver: time, order of sending, number.
     due: BinaryHeap<Reverse<(Instant, u64, u32)>>,
     order: u64,
     refused: u64,
@@ -54,7 +54,7 @@ impl Direction {
         Self {
             link,
             hosts,
-            flows: Flows::default(),
+            flows: FlowNumbers::default(),
             held: Held::default(),
             entering: BinaryHeap::new(),
             due: BinaryHeap::new(),
@@ -63,7 +63,7 @@ impl Direction {
         }
     }
 
-    /// Takes a packet in at `now`, which must not go back.
+    /// Takes a packet at `now`, which must not be earlier than in a previous call.
     pub(crate) fn offer(&mut self, now: Instant, packet: &[u8]) {
         if self.held.bytes + packet.len() as Bytes > MAX_HELD {
             self.refused += 1;
@@ -75,7 +75,7 @@ impl Direction {
         let flow = self.flows.number(about.ends);
         let id = self.held.insert(packet, &about, flow, after);
         if before.is_zero() {
-            // The link takes packets in order of time.
+            // The link takes packets in order of time, so earlier arrivals go first.
             self.enter(now);
             return self.put(now, id);
         }
@@ -83,7 +83,7 @@ impl Direction {
         self.order += 1;
     }
 
-    /// Lets those reach the link whose time has come: each at its own moment, however late it is done.
+    /// Offers packets to the link that have reached it by `now`, each with its own arrival time.
     fn enter(&mut self, now: Instant) {
         while let Some(&Reverse((at, _, id))) = self.entering.peek() {
             if at > now {
@@ -102,7 +102,7 @@ impl Direction {
         self.carry(Queued { id: PacketId(id), flow, bytes, ecn, at });
     }
 
-    /// Hands what has arrived by `now` to `deliver`, in order, with the moment at which it should have.
+    /// Passes the packets that have arrived by `now` to `deliver` in order, with their due times.
     pub(crate) fn deliver(&mut self, now: Instant, mut deliver: impl FnMut(Instant, &[u8])) {
         self.enter(now);
         self.serve(now);
@@ -116,19 +116,19 @@ impl Direction {
         }
     }
 
-    /// When something will have to be done next.
+    /// When [`Direction::deliver`] must be called next.
     pub(crate) fn next(&self) -> Option<Instant> {
         let first =
             |heap: &BinaryHeap<Reverse<(Instant, u64, u32)>>| heap.peek().map(|Reverse((at, _, _))| *at);
         [first(&self.entering), first(&self.due), self.link.next_departure()].into_iter().flatten().min()
     }
 
-    /// What the link has seen.
+    /// The link's counters.
     pub(crate) fn counters(&mut self, now: Instant) -> LinkCounters {
         self.link.counters(now)
     }
 
-    /// Packets refused because too much was held already.
+    /// Packets refused because [`MAX_HELD`] was reached.
     pub(crate) fn refused(&self) -> u64 {
         self.refused
     }
@@ -139,7 +139,7 @@ impl Carrier for Direction {
         &mut self.link
     }
 
-    fn passing(&self, id: PacketId) -> Passing {
+    fn packet_info(&self, id: PacketId) -> PacketInfo {
         self.held.about(id.0)
     }
 
@@ -154,7 +154,7 @@ impl Carrier for Direction {
     }
 
     fn copy(&mut self, id: PacketId) -> PacketId {
-        // The same bytes are delivered twice.
+        // The same buffer is delivered twice.
         id
     }
 
@@ -173,7 +173,7 @@ impl Carrier for Direction {
 impl Held {
     fn insert(&mut self, packet: &[u8], about: &About, flow: u32, after: Duration) -> u32 {
         let id = self.free.pop().unwrap_or_else(|| {
-            self.packets.push(Slot {
+            self.packets.push(HeldPacket {
                 bytes: Vec::new(),
                 deliveries: 0,
                 about: None,
@@ -187,7 +187,7 @@ impl Held {
         let slot = &mut self.packets[id as usize];
         slot.bytes.clear();
         slot.bytes.extend_from_slice(packet);
-        (slot.deliveries, slot.about, slot.ecn) = (0, Some(about.passing), about.ecn);
+        (slot.deliveries, slot.about, slot.ecn) = (0, Some(about.info), about.ecn);
         (slot.flow, slot.after) = (flow, after);
         self.bytes += packet.len() as Bytes;
         id
@@ -209,21 +209,21 @@ impl Held {
         }
     }
 
-    fn about(&self, id: u32) -> Passing {
+    fn about(&self, id: u32) -> PacketInfo {
         let slot = &self.packets[id as usize];
-        slot.about.unwrap_or(Passing::opaque(slot.bytes.len() as u32))
+        slot.about.unwrap_or(PacketInfo::opaque(slot.bytes.len() as u32))
     }
 
     fn bytes(&self, id: u32) -> &[u8] {
         &self.packets[id as usize].bytes
     }
 
-    /// Sets Congestion Experienced (RFC 3168 §5). The queue marks only what is ECN-capable.
+    /// Sets Congestion Experienced (RFC 3168 §5). The queue marks only ECN-capable packets.
     fn mark(&mut self, id: u32) {
         set_ce(&mut self.packets[id as usize].bytes);
     }
 
-    /// Damages the packet where a checksum of the transport will tell: its last byte.
+    /// Damages the last byte of the packet, which the transport checksum covers.
     fn corrupt(&mut self, id: u32) {
         if let Some(last) = self.packets[id as usize].bytes.last_mut() {
             *last ^= 0x20;
@@ -231,44 +231,44 @@ impl Held {
     }
 }
 
-/// What is read from a packet.
+/// The parsed parts of a packet.
 struct About {
-    passing: Passing,
+    info: PacketInfo,
     ecn: Ecn,
-    /// Source and destination.
-    ends: Option<Ends>,
+    /// Source and destination addresses.
+    ends: Option<AddressPair>,
 }
 
-/// What a fault, a queue and the hosts' delays want to know of a packet. Anything that is not TCP in IP is
-/// opaque, but for its size.
+/// Parses what faults, queues and access delays need of a packet. A packet that is not TCP or UDP over IP has
+/// only a size.
 fn describe(packet: &[u8]) -> About {
-    let opaque = Passing::opaque(packet.len() as u32);
+    let opaque = PacketInfo::opaque(packet.len() as u32);
     let Ok(ip) = parse_ip_as(packet, Strictness::CAPTURE) else {
-        return About { passing: opaque, ecn: Ecn::NotEct, ends: None };
+        return About { info: opaque, ecn: Ecn::NotEct, ends: None };
     };
-    let passing = match ip.transport {
+    let info = match ip.transport {
         Transport::Tcp(tcp) => {
             let flags = tcp.segment.flags;
             let kind = if flags.any(Flags::RST) {
-                Kind::Reset
+                PacketKind::Reset
             } else if flags.any(Flags::SYN) {
-                Kind::Syn
+                PacketKind::Syn
             } else if tcp.segment.len > 0 {
-                Kind::Data
+                PacketKind::Data
             } else if flags.any(Flags::FIN) {
-                Kind::Fin
+                PacketKind::Fin
             } else {
-                Kind::Ack
+                PacketKind::Ack
             };
-            Passing { kind, payload: tcp.segment.len, ..opaque }
+            PacketInfo { kind, payload: tcp.segment.len, ..opaque }
         }
-        Transport::Udp(_) => Passing { kind: Kind::Datagram, ..opaque },
+        Transport::Udp(_) => PacketInfo { kind: PacketKind::Datagram, ..opaque },
         Transport::Other { .. } => opaque,
     };
-    About { passing, ecn: ip.ecn, ends: Some(ip.endpoints()) }
+    About { info, ecn: ip.ecn, ends: Some(ip.endpoints()) }
 }
 
-/// Sets both bits of the ECN field, and mends the IPv4 header checksum (RFC 1624).
+/// Sets both bits of the ECN field, and updates the IPv4 header checksum (RFC 1624).
 fn set_ce(packet: &mut [u8]) {
     match packet.first().map(|b| b >> 4) {
         Some(4) if packet.len() >= 20 => {

@@ -1,4 +1,4 @@
-//! Hosts at different distances from the link, as the simulator's flows have them.
+//! Access delays of hosts, as of the simulator's flows.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -7,13 +7,11 @@ use std::sync::Arc;
 use ackclock_sim::Access;
 use ackclock_units::Duration;
 
-/// Delays between hosts and the emulated link, by the address of the host on the second port's side. It is
-/// the client of [`Access`]; whoever it talks to on the other side is the server. An address without an entry
-/// is right at the link.
+/// Access delays by address of the host behind the second port. That host is the client of [`Access`], and
+/// its peer behind the first port is the server. An address without an entry has no delays.
 pub type AccessDelays = Arc<HashMap<IpAddr, Access>>;
 
-/// The delays of one direction. Addresses are looked up and never gone through, so that the order of the
-/// table does not matter.
+/// The access delays of one direction. The table is never iterated, so that its order does not matter.
 #[derive(Clone, Default)]
 pub(crate) struct Hosts {
     delays: AccessDelays,
@@ -21,12 +19,12 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Of the direction to the hosts that `delays` knows, or of that from them.
+    /// For the direction to the hosts of `delays` (`to_clients`) or from them.
     pub(crate) fn new(delays: AccessDelays, to_clients: bool) -> Self {
         Self { delays, to_clients }
     }
 
-    /// The delays before and after the link of a packet between these two.
+    /// The delays before and after the link for a packet between these addresses.
     pub(crate) fn delays(&self, (src, dst): (IpAddr, IpAddr)) -> (Duration, Duration) {
         if self.delays.is_empty() {
             return (Duration::ZERO, Duration::ZERO);

@@ -11,30 +11,22 @@ use super::hosts::{AccessDelays, Hosts};
 use crate::linux::wait::{Waker, be_punctual, wait};
 use crate::{Clock, DriveError, Port};
 
-/// A side of the emulator.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Side {
-    /// The first port.
-    A,
-    /// The second port.
-    B,
-}
-
-/// What an emulator is made of.
+/// Options of an emulator.
 pub struct EmulatorOptions {
     /// The link from port A to port B.
     pub forward: LinkSpec,
     /// The link from port B to port A.
     pub backward: LinkSpec,
-    /// How far hosts behind port B are from the links.
+    /// Delays between hosts behind port B and the links.
     pub access: AccessDelays,
-    /// Seed of the links' random streams: the n-th packet of a direction meets the same fate in every run.
+    /// Seed of the links' random streams: the faults decide the same for the n-th packet of a direction in
+    /// every run.
     pub seed: u64,
-    /// The clock, shared with whatever else is timed.
+    /// The clock of the run.
     pub clock: Clock,
 }
 
-/// What an emulator did.
+/// Counters of an emulator.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EmulatorReport {
     /// The link from A to B.
@@ -43,24 +35,24 @@ pub struct EmulatorReport {
     pub backward: LinkCounters,
     /// Packets delivered, copies included.
     pub delivered: u64,
-    /// Packets that the receiving port did not take, or that exceeded what the emulator holds: losses that
-    /// were not asked for.
+    /// Packets that the receiving port refused, or that exceeded the emulator's memory limit: unintended
+    /// losses.
     pub undelivered: u64,
-    /// Deliveries more than a millisecond late, because the machine was busy.
+    /// Deliveries more than a millisecond late because the machine was busy.
     pub late: u64,
-    /// The latest delivery.
+    /// Largest lateness of a delivery.
     pub max_lateness: Duration,
-    /// How late deliveries were on average.
+    /// Mean lateness of deliveries.
     pub mean_lateness: Duration,
 }
 
 /// A running emulator. Dropping it stops it and closes its ports.
 pub struct Emulator {
-    shared: Arc<Shared>,
+    shared: Arc<EmulatorShared>,
     thread: Option<JoinHandle<()>>,
 }
 
-struct Shared {
+struct EmulatorShared {
     stop: AtomicBool,
     waker: Waker,
     report: Mutex<EmulatorReport>,
@@ -74,13 +66,15 @@ impl Emulator {
     pub fn start(a: Port, b: Port, options: EmulatorOptions) -> Result<Self, DriveError> {
         if a.offload() || b.offload() {
             return Err(DriveError::Input(
-                "the emulator carries packets as they are on a wire: make the device without `offload`"
-                    .into(),
+                "the emulator carries packets as on a wire: create the device without `offload`".into(),
             ));
         }
-        let shared =
-            Arc::new(Shared { stop: AtomicBool::new(false), waker: Waker::new()?, report: Mutex::default() });
-        let mut worker = Worker {
+        let shared = Arc::new(EmulatorShared {
+            stop: AtomicBool::new(false),
+            waker: Waker::new()?,
+            report: Mutex::default(),
+        });
+        let mut worker = EmulatorThread {
             clock: options.clock,
             ports: [a, b],
             directions: [
@@ -105,12 +99,12 @@ impl Emulator {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// What it has done so far; brought up to date within a tenth of a second, and when it stops.
+    /// Its counters, updated within a tenth of a second and when it stops.
     pub fn report(&self) -> EmulatorReport {
         *self.shared.report.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Stops it; packets on the way are lost.
+    /// Stops it; packets in flight are lost.
     pub fn stop(mut self) -> EmulatorReport {
         self.halt();
         self.report()
@@ -133,24 +127,24 @@ impl Drop for Emulator {
 
 /// Largest IP packet.
 const MAX_PACKET: usize = 65_536;
-/// Packets read from one port before the other side's deliveries are looked at again.
+/// Packets read from one port before deliveries are checked again.
 const BATCH: usize = 32;
-/// How often the report is brought up to date.
+/// Interval between updates of the report.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
-/// Lateness from which a delivery counts as late.
+/// A delivery later than this counts as late.
 const LATE: Duration = Duration::from_millis(1);
 
-struct Worker {
+struct EmulatorThread {
     clock: Clock,
     ports: [Port; 2],
     directions: [Direction; 2],
     buffer: Vec<u8>,
     report: EmulatorReport,
     lateness: u128,
-    shared: Arc<Shared>,
+    shared: Arc<EmulatorShared>,
 }
 
-impl Worker {
+impl EmulatorThread {
     fn run(&mut self) {
         be_punctual();
         let mut publish_at = None;
@@ -170,11 +164,11 @@ impl Worker {
             if woken {
                 self.shared.waker.clear();
             }
-            // Something moves: the report is brought up to date a little later, and then left alone.
+            // There is activity: update the report a little later, then not again until there is more.
             publish_at = publish_at.or_else(|| (a || b || next.is_some()).then(|| now + REPORT_EVERY));
             for (side, readable) in [(0, a), (1, b)] {
                 if readable && !self.take_in(side) {
-                    // A port is gone: nothing can be carried any more.
+                    // A port is closed, so nothing can be carried any more.
                     return self.publish(self.clock.now());
                 }
             }
@@ -182,7 +176,7 @@ impl Worker {
         self.publish(self.clock.now());
     }
 
-    /// Reads what has come to one port; false when the port is gone.
+    /// Reads a batch of packets from one port; false when the port is closed.
     fn take_in(&mut self, side: usize) -> bool {
         for _ in 0..BATCH {
             match self.ports[side].recv(&mut self.buffer) {

@@ -9,18 +9,18 @@ use ackclock_units::{Bytes, Instant, Rng};
 use rustix::io::Errno;
 use rustix::net::{getpeername, sockopt};
 
-use super::FlowEnd;
 use super::io::Socket;
+use super::report::FlowEnd;
 use super::stamping::Stamping;
 use crate::ledger::Ledger;
 use crate::linux::sys;
 use crate::sockets::{AckStamps, reason};
 use crate::{Clock, DriveError, TcpCounts};
 
-/// An application and what it draws from.
+/// An application and its random stream.
 pub(super) type App = (Box<dyn Application>, Rng);
 
-pub(super) struct Conn {
+pub(super) struct FlowConn {
     socket: Socket,
     user: User<Ledger>,
     rng: Rng,
@@ -29,7 +29,7 @@ pub(super) struct Conn {
     opened: Instant,
 }
 
-impl Conn {
+impl FlowConn {
     /// A connection that was opened or accepted at `opened`.
     pub(super) fn new(
         socket: OwnedFd,
@@ -42,12 +42,12 @@ impl Conn {
         Self { socket, user: User::new(app, ledger), rng, stamps: None, opened }
     }
 
-    /// When the application is to be called, whatever happens.
+    /// The application's deadline.
     pub(super) fn due(&self) -> Option<Instant> {
         self.user.deadline().filter(|at| *at < Instant::FAR_FUTURE)
     }
 
-    /// True when nothing more is to come.
+    /// True when it has failed or finished.
     pub(super) fn is_over(&self) -> bool {
         self.socket.failed.is_some() || self.is_finished()
     }
@@ -56,7 +56,7 @@ impl Conn {
         self.user.is_done() && self.socket.ended
     }
 
-    /// Does what the socket is ready for. True when it became established by that.
+    /// Handles an event of the socket. Returns true when the connection became established.
     pub(super) fn step(&mut self, clock: &Clock, stamping: &mut Stamping) -> Result<bool, DriveError> {
         let established = self.stamps.is_none();
         if established {
@@ -82,7 +82,7 @@ impl Conn {
         }
         let waits_for_end = self.user.waits_for() == Some(Wake::Ended);
         if waits_for_end || self.user.is_done() && !self.socket.ended {
-            // Whoever has closed still waits for the peer to do so.
+            // After closing, keep reading until the peer closes.
             self.user.books.read(&mut self.socket, now, Bytes::MAX);
             if self.socket.ended && waits_for_end {
                 self.call(now, now);
@@ -91,17 +91,17 @@ impl Conn {
         Ok(established)
     }
 
-    /// Tells the application of each acknowledgment, as of the moment at which the kernel saw it.
+    /// Notifies the application of each acknowledgment, with the time at which the kernel received it.
     fn acknowledged(&mut self, clock: &Clock, stamping: &mut Stamping) -> Result<(), DriveError> {
         while let Some(stamps) = &mut self.stamps {
-            let told = stamps
+            let next = stamps
                 .next(&self.socket.fd.as_fd())
-                .map_err(DriveError::system("read a socket's queue of errors"))?;
-            let Some(acked) = told else { break };
+                .map_err(DriveError::system("read a socket's error queue"))?;
+            let Some(acked) = next else { break };
             let now = clock.now();
             let at = clock.at_unix(acked.unix_ns).min(now);
-            // By another way: how much is unacknowledged now, when more may have come in meanwhile. A FIN
-            // counts there as a byte.
+            // Cross-check with SIOCOUTQ, which counts a FIN as a byte; more acknowledgments may have arrived
+            // meanwhile.
             let outstanding = sys::unacked(self.socket.fd.as_fd()).map_or(0, u64::from);
             stamping.take(now.since(at), outstanding <= self.socket.written.saturating_sub(acked.bytes) + 1);
             self.socket.acked = acked.bytes;
@@ -116,14 +116,14 @@ impl Conn {
         Ok(())
     }
 
-    /// Calls the application `now`, for something that happened at `at`.
+    /// Calls the application `now`, for an event at `at`.
     pub(super) fn call(&mut self, now: Instant, at: Instant) {
         let opened = (!self.user.is_waiting()).then_some(self.opened);
         self.user.call(&mut self.socket, &mut self.rng, Call { now, at, opened });
     }
 
-    /// What became of it, with what the kernel counted. Times count from `zero`.
-    pub(super) fn settle(self, zero: Instant) -> FlowEnd {
+    /// The result of this end, with the kernel's counters. Times are relative to `zero`.
+    pub(super) fn finish(self, zero: Instant) -> FlowEnd {
         let counts = TcpCounts::of(self.socket.fd.as_fd());
         let (outcome, reason) = match self.socket.failed {
             Some(e) if self.stamps.is_none() && e == Errno::TIMEDOUT => {

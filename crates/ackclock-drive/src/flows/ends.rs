@@ -1,4 +1,4 @@
-//! What carries the connections at the two ends of a path: a kernel's sockets, or our engine.
+//! The two ends of a path, each a kernel or the engine.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,32 +12,32 @@ use crate::{
     Namespace, Port, kernels,
 };
 
-/// What carries the connections at one end.
+/// Which TCP is at one end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Carrier {
-    /// The TCP of a kernel, in a namespace of its own.
+pub enum EndKind {
+    /// The TCP of a kernel in its own namespace.
     Kernel,
-    /// Our engine: each connection with the stack that the scenario has for it.
+    /// The engine: each connection has its stack from the scenario.
     Engine,
 }
 
 /// One end of the path.
-pub(super) enum End {
+pub(super) enum EndSystem {
     Kernel(Namespace),
     Engine(Host),
 }
 
 /// Two ends and the emulated path between them. Dropping it removes everything.
 ///
-/// With the engine at both, no rights are needed.
-pub struct Ends {
-    pub(super) near: End,
-    pub(super) far: End,
+/// With the engine at both ends, no rights are needed.
+pub struct FlowTestbed {
+    pub(super) near: EndSystem,
+    pub(super) far: EndSystem,
     pub(super) emulator: Emulator,
     pub(super) clock: Clock,
 }
 
-impl End {
+impl EndSystem {
     pub(super) fn kernel(&self) -> Option<&Namespace> {
         match self {
             Self::Kernel(namespace) => Some(namespace),
@@ -45,12 +45,12 @@ impl End {
         }
     }
 
-    /// Our engine with these addresses, and its end of the path.
+    /// The engine with these addresses, and its end of the path.
     fn engine(options: &KernelsOptions, addresses: Vec<IpAddr>) -> Result<(Self, Port), DriveError> {
         let (outer, inner) = Port::pair()?;
-        // Applications come with stacks of their own; this one answers nobody.
+        // Applications have their own stacks; this one is never used.
         let stack = Stack::named(&Registry::builtin(), "sack").expect("the stack is built in");
-        // Both ends are ours: what the run wants is not to be limited.
+        // Both ends belong to the run, so there is no need for limits.
         let limits = HostLimits {
             orphans: usize::MAX,
             time_wait: usize::MAX,
@@ -70,27 +70,28 @@ impl End {
     }
 }
 
-impl Ends {
-    /// Sets them up: the near end is [`Kernels::NEAR`], the far one the first `hosts` of [`Kernels::host`].
+impl FlowTestbed {
+    /// Sets up both ends: the near end is [`Kernels::NEAR`], the far end the first `hosts` of
+    /// [`Kernels::host`].
     ///
     /// # Errors
     /// A right that is missing (see [`crate::check`]), or a system call that failed.
     pub fn new(
-        (near, far): (Carrier, Carrier),
+        (near, far): (EndKind, EndKind),
         hosts: u16,
         options: KernelsOptions,
     ) -> Result<Self, DriveError> {
-        let kernel = |(namespace, port)| (End::Kernel(namespace), port);
+        let kernel = |(namespace, port)| (EndSystem::Kernel(namespace), port);
         let (near, mut near_port) = match near {
-            Carrier::Kernel => kernel(kernels::near(options.mtu)?),
-            Carrier::Engine => End::engine(&options, vec![Kernels::NEAR])?,
+            EndKind::Kernel => kernel(kernels::near(options.mtu)?),
+            EndKind::Engine => EndSystem::engine(&options, vec![Kernels::NEAR])?,
         };
         if let Some(capture) = &options.capture {
             near_port.record(capture, "near")?;
         }
         let (far, far_port) = match far {
-            Carrier::Kernel => kernel(kernels::far(options.mtu)?),
-            Carrier::Engine => End::engine(&options, (0..hosts).map(Kernels::host).collect())?,
+            EndKind::Kernel => kernel(kernels::far(options.mtu)?),
+            EndKind::Engine => EndSystem::engine(&options, (0..hosts).map(Kernels::host).collect())?,
         };
         let links = EmulatorOptions {
             forward: options.there,

@@ -1,4 +1,4 @@
-//! A kernel's socket as a transport under an application.
+//! A kernel's socket as the transport of an application.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -11,21 +11,21 @@ use crate::ledger::Ledger;
 use crate::linux::sys;
 use crate::sockets::TcpRoom;
 
-/// A kernel's socket, and what is known of its connection.
+/// A kernel's socket and the state of its connection.
 pub(super) struct Socket {
     pub(super) fd: OwnedFd,
-    /// Acknowledge at once what was read.
+    /// Set TCP_QUICKACK after each read.
     quick_acks: bool,
-    /// Bytes that the kernel has taken.
+    /// Bytes written to the kernel.
     pub(super) written: Bytes,
-    /// Bytes acknowledged by the last stamp that the application was told of.
+    /// Bytes acknowledged, as of the last timestamp that the application was notified of.
     pub(super) acked: Bytes,
-    /// The peer has closed, and everything was read.
+    /// The peer has closed and everything was read.
     pub(super) ended: bool,
     pub(super) failed: Option<Errno>,
 }
 
-/// Makes the kernel send an acknowledgment that it holds back.
+/// Makes the kernel send a delayed acknowledgment.
 const TCP_QUICKACK: libc::c_int = 12;
 
 impl Socket {
@@ -33,7 +33,7 @@ impl Socket {
         Self { fd, quick_acks, written: 0, acked: 0, ended: false, failed: None }
     }
 
-    /// Reads into `block`; returns how many bytes there were.
+    /// Reads into `block`; returns the number of bytes read.
     fn receive(&mut self, block: &mut [u8]) -> usize {
         while !self.ended {
             match recv(&self.fd, &mut *block, RecvFlags::empty()) {
@@ -46,7 +46,7 @@ impl Socket {
         0
     }
 
-    /// Writes `block`; returns how many of its bytes were taken.
+    /// Writes `block`; returns the number of bytes written.
     fn send(&mut self, block: &[u8]) -> usize {
         loop {
             match send(&self.fd, block, SendFlags::NOSIGNAL) {
@@ -57,7 +57,8 @@ impl Socket {
         }
     }
 
-    /// True when the call is to be made again; otherwise it takes note in `failed` of why there is no more.
+    /// Returns true when the call must be repeated. Stores an error other than `EAGAIN` and `EINTR` in
+    /// `failed`.
     fn again(&mut self, e: Errno) -> bool {
         if !matches!(e, Errno::AGAIN | Errno::INTR) {
             self.failed.get_or_insert(e);
@@ -70,7 +71,7 @@ impl Books<Socket> for Ledger {
     fn read(&mut self, socket: &mut Socket, _: Instant, n: Bytes) -> Bytes {
         let got = self.read_by(n, |block| socket.receive(block));
         if got > 0 && socket.quick_acks {
-            // Where there is none to send, nothing comes of it.
+            // Has no effect when no acknowledgment is pending.
             let _ = sys::set_tcp_option(socket.fd.as_fd(), TCP_QUICKACK, 1);
         }
         got
@@ -89,13 +90,13 @@ impl Transport for Socket {
     }
 
     fn writable(&self) -> Bytes {
-        // The kernel counts more than payload, and may take less.
+        // The kernel counts overhead too, and may take less.
         let room = sockopt::socket_send_buffer_size(&self.fd).unwrap_or(0) as Bytes;
         room.saturating_sub(sys::unacked(self.fd.as_fd()).unwrap_or(0).into())
     }
 
     fn takes_more(&self) -> bool {
-        // An event tells when it does.
+        // An epoll event signals when it does.
         false
     }
 
@@ -104,7 +105,7 @@ impl Transport for Socket {
     }
 
     fn has_arrived(&self, _: Bytes, to: Bytes) -> bool {
-        // Of what arrived out of order a kernel does not tell.
+        // A kernel does not report data that arrived out of order.
         to <= self.acked
     }
 

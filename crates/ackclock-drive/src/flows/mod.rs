@@ -1,10 +1,12 @@
-//! A scenario's applications above real connections, of kernels' own sockets or of our engine: the very
-//! policies that run above the simulator's, with the same random numbers.
+//! A scenario's applications over real connections of kernels' sockets or of the engine. They are the same
+//! applications as in the simulator, with the same random numbers.
 
 mod conn;
 mod ends;
-mod guests;
+mod engine_side;
 mod io;
+mod kernel_side;
+mod report;
 mod side;
 mod stamping;
 
@@ -14,132 +16,48 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration as Time;
 
-use ackclock_engine::Stats;
 use ackclock_sim::scenario::Conversation;
 use ackclock_sim::{Access, StackFactory};
-use ackclock_trace::Outcome;
-use ackclock_units::{Bytes, Duration, Instant};
+use ackclock_units::{Duration, Instant};
 
-pub use self::ends::{Carrier, Ends};
+pub use self::ends::{EndKind, FlowTestbed};
+pub use self::report::{FlowEnd, FlowReport, FlowsReport};
 pub use self::stamping::Stamping;
 
 use self::conn::App;
-use self::ends::End;
-use self::guests::Guests;
-use self::side::{Role, Seen, Side};
-use crate::ledger::{Ledger, Response};
-use crate::pattern::Pattern;
-use crate::sockets::{Shared, Wanted, ended, joined, open_as_many_as_allowed};
-use crate::{AccessDelays, DriveError, EmulatorReport, Kernels, Namespace, OptionSeen, TcpCounts, TcpOption};
+use self::ends::EndSystem;
+use self::engine_side::EngineSide;
+use self::kernel_side::KernelSide;
+use self::side::{SideReport, SideRole};
+use crate::ledger::Ledger;
+use crate::pattern::PayloadPattern;
+use crate::sockets::{RunControl, SocketOptions, join, raise_descriptor_limit, then_stop};
+use crate::{AccessDelays, DriveError, Kernels, Namespace, TcpOption};
 
-/// Connections with an application of the registry at each end. The near end opens them, so that the link
-/// there is the one that its applications' data takes; each server is a host of its own at its own distance.
+/// Connections with an application at each end. The near end opens them, so that their data takes the link to
+/// the far end. Each server is a separate host with its own access delays.
 #[derive(Debug)]
 pub struct Flows {
     /// The connections, in the order of their starts.
     pub conversations: Vec<Conversation>,
-    /// How long they run.
+    /// Duration of the run.
     pub duration: Duration,
-    /// Parameters of the kernels, set before anything opens: `net.ipv4.tcp_recovery` and its like.
+    /// Parameters of the kernels, such as `net.ipv4.tcp_recovery`, set before any connection is opened.
     pub parameters: Vec<(String, String)>,
     /// Options of every kernel's socket.
     pub options: Vec<(TcpOption, i32)>,
-    /// True when a kernel is told after every read to acknowledge at once (TCP_QUICKACK, which does not
-    /// last).
+    /// True to set TCP_QUICKACK after every read, since the kernel clears it.
     pub quick_acks: bool,
 }
 
-/// What became of one end of a connection.
-#[derive(Clone, Debug)]
-pub struct FlowEnd {
-    /// Bytes that its TCP has taken from the application.
-    pub written: Bytes,
-    /// Bytes of them whose acknowledgment it has told of.
-    pub acked: Bytes,
-    /// Bytes that the application has read.
-    pub read: Bytes,
-    /// The first position of those whose byte is not the one that was written there.
-    pub wrong: Option<u64>,
-    /// Its transactions, in the order of their ends.
-    pub responses: Vec<Response>,
-    /// How it stands at the end of the run.
-    pub outcome: Outcome,
-    /// Why it failed, in the words of the table of flows.
-    pub reason: Option<&'static str>,
-    /// What its kernel counted, where that carries it.
-    pub counts: Option<TcpCounts>,
-    /// What our engine counted, where that does.
-    pub stats: Option<Box<Stats>>,
-}
-
-impl FlowEnd {
-    const UNOPENED: Self = Self {
-        written: 0,
-        acked: 0,
-        read: 0,
-        wrong: None,
-        responses: Vec::new(),
-        outcome: Outcome::Unfinished,
-        reason: None,
-        counts: None,
-        stats: None,
-    };
-
-    /// What an application's books say. Times count from `zero`.
-    fn of(ledger: Ledger, zero: Instant) -> Self {
-        Self {
-            written: ledger.written,
-            read: ledger.read,
-            wrong: ledger.wrong,
-            responses: ledger.responses(zero),
-            ..Self::UNOPENED
-        }
-    }
-}
-
-/// What became of one connection.
-#[derive(Clone, Debug)]
-pub struct Flow {
-    /// The workload that it belongs to.
-    pub group: Arc<str>,
-    /// When it was opened, from the run's beginning; `None` when the run was over before.
-    pub opened: Option<Duration>,
-    /// From opening until the client's TCP had the server's answer.
-    pub established: Option<Duration>,
-    /// The client's end.
-    pub client: FlowEnd,
-    /// The server's end.
-    pub server: FlowEnd,
-}
-
-/// What a run found.
-#[derive(Debug)]
-pub struct FlowsReport {
-    /// The connections.
-    pub flows: Vec<Flow>,
-    /// The options of the clients' sockets, where they have any.
-    pub client_options: Vec<OptionSeen>,
-    /// The options of the connections that were accepted, where they have any.
-    pub server_options: Vec<OptionSeen>,
-    /// How the clients learned of acknowledgments from their kernel.
-    pub stamping: Stamping,
-    /// Of [`Flows::COUNTERS`]: what the clients' kernel and the servers' counted, where they are kernels and
-    /// have it.
-    pub counters: Vec<(&'static str, Option<u64>, Option<u64>)>,
-    /// The path at the end.
-    pub path: EmulatorReport,
-    /// How long it took.
-    pub lasted: Duration,
-}
-
 const PORT: u16 = 23;
-/// Between the beginning and the first start, so that everything is in place.
+/// Time for set-up before the first start.
 const LEAD: Duration = Duration::from_millis(50);
-/// How often the caller is asked.
-const GLANCE: Time = Time::from_millis(50);
+/// Interval between calls of `go_on`.
+const POLL_INTERVAL: Time = Time::from_millis(50);
 
 impl Flows {
-    /// Counters of the kernels that are reported.
+    /// The reported counters of the kernels.
     pub const COUNTERS: &[&str] = &[
         "RetransSegs",
         "TCPTimeouts",
@@ -157,9 +75,9 @@ impl Flows {
         "DelayedACKs",
     ];
 
-    /// How far each server is from the path, for [`crate::KernelsOptions`].
+    /// The access delays of the servers, for [`crate::KernelsOptions`].
     pub fn access(&self) -> AccessDelays {
-        // The emulator's hosts are at the far end, and it calls them clients; here they are servers.
+        // The emulator's hosts are at the far end and count as clients there; here they are servers.
         let turned = |a: &Access| Access {
             client_up: a.server_up,
             client_down: a.server_down,
@@ -171,7 +89,7 @@ impl Flows {
         Arc::new(delays.collect::<HashMap<_, _>>())
     }
 
-    /// How many hosts the far end has: one for each connection.
+    /// Number of hosts at the far end, one for each connection.
     ///
     /// # Errors
     /// Too many connections.
@@ -180,27 +98,27 @@ impl Flows {
         let fits = u16::try_from(n).ok().filter(|_| n <= most);
         fits.ok_or_else(|| {
             DriveError::Input(format!(
-                "the scenario has {n} flows, each with a host of its own; at most {most} would do here"
+                "the scenario has {n} flows, each with its own host; at most {most} are supported here"
             ))
         })
     }
 
-    /// Runs them between `ends`, which have [`Flows::hosts`]. `go_on` is asked some twenty times a second;
-    /// what has come by then is reported.
+    /// Runs the flows between `ends`, which must have [`Flows::hosts`] hosts. `go_on` is called about twenty
+    /// times a second and can end the run early.
     ///
     /// # Errors
-    /// Too many connections, a parameter or an option that a kernel does not take or that no kernel is there
-    /// for, a kernel that does not tell of acknowledgments, or a system call that failed.
+    /// Too many connections, a parameter or an option that a kernel refuses or that needs a kernel where
+    /// there is none, a kernel without timestamps of acknowledgments, or a system call that failed.
     pub fn run(
         self,
-        ends: Ends,
+        ends: FlowTestbed,
         go_on: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> Result<FlowsReport, DriveError> {
         self.hosts()?;
-        open_as_many_as_allowed();
+        raise_descriptor_limit();
         self.prepare(&ends)?;
-        let shared = Shared::new(ends.clock)?;
-        let pattern = Arc::new(Pattern::new());
+        let control = RunControl::new(ends.clock)?;
+        let pattern = Arc::new(PayloadPattern::new());
         let (mut starts, mut groups, mut clients, mut servers) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (n, c) in self.conversations.into_iter().enumerate() {
@@ -211,37 +129,33 @@ impl Flows {
             servers.push((c.server, server, Ledger::new(&pattern, n, false)));
         }
         let settings = Settings { options: self.options, quick_acks: self.quick_acks };
-        let listening = Role::Accepts { at: SocketAddr::from((Ipv4Addr::UNSPECIFIED, PORT)) };
-        let server = Running::new(&shared, &ends.far, listening, servers, &settings)?;
+        let listening = SideRole::Accepts { at: SocketAddr::from((Ipv4Addr::UNSPECIFIED, PORT)) };
+        let server = Running::new(&control, &ends.far, listening, servers, &settings)?;
         let zero = ends.clock.now() + LEAD;
-        let opening = Role::Opens { from: SocketAddr::new(Kernels::NEAR, 0), port: PORT, starts };
-        let client = Running::new(&shared, &ends.near, opening, clients, &settings)?;
+        let opening = SideRole::Opens { from: SocketAddr::new(Kernels::NEAR, 0), port: PORT, starts };
+        let client = Running::new(&control, &ends.near, opening, clients, &settings)?;
         let end = zero + self.duration;
         let (opened, accepted) = std::thread::scope(|scope| {
-            let accepting = scope.spawn(|| ended(&shared, server.run(zero, None)));
-            let opening = scope.spawn(|| ended(&shared, client.run(zero, Some(end))));
-            while !opening.is_finished() && !shared.over() {
-                std::thread::sleep(GLANCE);
+            let accepting = scope.spawn(|| then_stop(&control, server.run(zero, None)));
+            let opening = scope.spawn(|| then_stop(&control, client.run(zero, Some(end))));
+            while !opening.is_finished() && !control.is_stopped() {
+                std::thread::sleep(POLL_INTERVAL);
                 if go_on().is_break() {
-                    shared.end();
+                    control.stop();
                 }
             }
-            (joined(opening), joined(accepting))
+            (join(opening), join(accepting))
         });
         let lasted = ends.clock.now().since(zero);
         let (opened, accepted) = (opened?, accepted?);
-        let counted = |end: &End, name| end.kernel().and_then(|kernel| kernel.tcp_counter(name).ok());
+        let counted = |end: &EndSystem, name| end.kernel().and_then(|kernel| kernel.tcp_counter(name).ok());
         let counters = Self::COUNTERS
             .iter()
             .map(|&name| (name, counted(&ends.near, name), counted(&ends.far, name)))
             .collect();
         let both = opened.ends.into_iter().zip(accepted.ends).zip(opened.opened);
-        let flows = groups.into_iter().zip(both).map(|(group, ((client, server), (at, established)))| Flow {
-            group,
-            opened: at,
-            established,
-            client,
-            server,
+        let flows = groups.into_iter().zip(both).map(|(group, ((client, server), (at, established)))| {
+            FlowReport { group, opened: at, established, client, server }
         });
         Ok(FlowsReport {
             flows: flows.collect(),
@@ -255,12 +169,13 @@ impl Flows {
     }
 
     /// Sets the kernels' parameters.
-    fn prepare(&self, ends: &Ends) -> Result<(), DriveError> {
-        let kernels: Vec<&Namespace> = [&ends.near, &ends.far].into_iter().filter_map(End::kernel).collect();
+    fn prepare(&self, ends: &FlowTestbed) -> Result<(), DriveError> {
+        let kernels: Vec<&Namespace> =
+            [&ends.near, &ends.far].into_iter().filter_map(EndSystem::kernel).collect();
         if kernels.is_empty() && !(self.parameters.is_empty() && self.options.is_empty() && !self.quick_acks)
         {
             return Err(DriveError::Input(
-                "parameters of kernels and options of their sockets were given, and both ends are our engine"
+                "parameters of kernels and options of their sockets are given, but both ends are the engine"
                     .into(),
             ));
         }
@@ -269,7 +184,7 @@ impl Flows {
                 namespace.set_sysctl(key, value)?;
             }
         }
-        // What opens at the same time is not to be turned away.
+        // Allow many connections to open at the same time.
         for key in ["net.core.somaxconn", "net.ipv4.tcp_max_syn_backlog"] {
             ends.far.kernel().map_or(Ok(()), |far| far.set_sysctl(key, "16384"))?;
         }
@@ -277,42 +192,48 @@ impl Flows {
     }
 }
 
-/// What is set for kernels' sockets.
+/// Settings of kernels' sockets.
 struct Settings {
     options: Vec<(TcpOption, i32)>,
     quick_acks: bool,
 }
 
-/// One end of all connections.
+/// One end of all connections, ready to run.
 enum Running<'a> {
-    Sockets(Side<'a>, &'a Namespace),
-    Guests(Guests<'a>),
+    Kernel(KernelSide<'a>, &'a Namespace),
+    EngineSide(EngineSide<'a>),
 }
 
 impl<'a> Running<'a> {
     fn new(
-        shared: &'a Shared,
-        end: &'a End,
-        role: Role,
+        control: &'a RunControl,
+        end: &'a EndSystem,
+        role: SideRole,
         apps: Vec<(App, Arc<dyn StackFactory>, Ledger)>,
         settings: &Settings,
     ) -> Result<Self, DriveError> {
         match end {
-            End::Kernel(namespace) => {
+            EndSystem::Kernel(namespace) => {
                 let apps = apps.into_iter().map(|(app, _, ledger)| Some((app, ledger))).collect();
                 let side = namespace.run(|| {
-                    Side::new(shared, role, apps, Wanted::new(&settings.options), settings.quick_acks)
+                    KernelSide::new(
+                        control,
+                        role,
+                        apps,
+                        SocketOptions::new(&settings.options),
+                        settings.quick_acks,
+                    )
                 })??;
-                Ok(Self::Sockets(side, namespace))
+                Ok(Self::Kernel(side, namespace))
             }
-            End::Engine(host) => Ok(Self::Guests(Guests::new(shared, host, role, apps))),
+            EndSystem::Engine(host) => Ok(Self::EngineSide(EngineSide::new(control, host, role, apps))),
         }
     }
 
-    fn run(self, zero: Instant, end: Option<Instant>) -> Result<Seen, DriveError> {
+    fn run(self, zero: Instant, end: Option<Instant>) -> Result<SideReport, DriveError> {
         match self {
-            Self::Sockets(side, namespace) => namespace.run(|| side.run(zero, end)).and_then(|r| r),
-            Self::Guests(guests) => guests.run(zero, end),
+            Self::Kernel(side, namespace) => namespace.run(|| side.run(zero, end)).and_then(|r| r),
+            Self::EngineSide(apps) => apps.run(zero, end),
         }
     }
 }

@@ -1,33 +1,25 @@
-//! One end of all connections of a run, on one thread.
+//! Role and results of one end of a run.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, OwnedFd};
 
 use ackclock_units::{Duration, Instant};
-use rustix::event::epoll;
-use rustix::io::Errno;
-use rustix::net::{SocketFlags, acceptfrom_with, getsockname};
 
-use super::FlowEnd;
-use super::conn::{App, Conn};
+use super::report::FlowEnd;
 use super::stamping::Stamping;
-use crate::ledger::Ledger;
-use crate::linux::wait::{Waker, be_punctual};
-use crate::sockets::{EDGES, Ready, Shared, Wanted, listener, opening};
-use crate::{DriveError, Kernels, OptionSeen};
+use crate::OptionSeen;
+use crate::linux::wait::Waker;
+use crate::sockets::RunControl;
 
-/// Which end it is.
-pub(super) enum Role {
-    /// Opens connection n to host n at that time, from the run's beginning.
+/// The role of one end.
+pub(super) enum SideRole {
+    /// Opens connection n to host n at its start, relative to the start of the run.
     Opens { from: SocketAddr, port: u16, starts: Vec<Instant> },
-    /// Accepts them.
+    /// Accepts all connections.
     Accepts { at: SocketAddr },
 }
 
-impl Role {
-    /// When connection `n` is to be opened here.
+impl SideRole {
+    /// When this end opens connection `n`; `None` for an end that accepts.
     pub(super) fn start(&self, n: usize, zero: Instant) -> Option<Instant> {
         match self {
             Self::Opens { starts, .. } => starts.get(n).map(|at| zero + at.since(Instant::ZERO)),
@@ -35,26 +27,25 @@ impl Role {
         }
     }
 
-    pub(super) fn waker<'a>(&self, shared: &'a Shared) -> &'a Waker {
+    pub(super) fn waker<'a>(&self, control: &'a RunControl) -> &'a Waker {
         match self {
-            Self::Opens { .. } => &shared.client_waker,
-            Self::Accepts { .. } => &shared.server_waker,
+            Self::Opens { .. } => &control.client_waker,
+            Self::Accepts { .. } => &control.server_waker,
         }
     }
 }
 
-/// What a side saw.
-pub(super) struct Seen {
+/// The results of one end.
+pub(super) struct SideReport {
     pub(super) ends: Vec<FlowEnd>,
-    /// When each connection was opened, from the run's beginning, and how long it took until it was
-    /// established.
+    /// When each connection was opened, since the start of the run, and the time until it was established.
     pub(super) opened: Vec<(Option<Duration>, Option<Duration>)>,
     pub(super) options: Vec<OptionSeen>,
     pub(super) stamping: Stamping,
 }
 
-impl Seen {
-    /// Before any of `n` connections is opened.
+impl SideReport {
+    /// The results before any of `n` connections is opened.
     pub(super) fn unopened(n: usize) -> Self {
         Self {
             ends: vec![FlowEnd::UNOPENED; n],
@@ -65,175 +56,5 @@ impl Seen {
     }
 }
 
-/// The listener among the connections.
-const LISTENER: usize = usize::MAX;
-/// How long the other end may take to end once this one has.
+/// Time limit for an end that accepts to finish after the other end has.
 pub(super) const PATIENCE: Duration = Duration::from_millis(500);
-
-pub(super) struct Side<'a> {
-    shared: &'a Shared,
-    role: Role,
-    listener: Option<OwnedFd>,
-    ready: Ready,
-    apps: Vec<Option<(App, Ledger)>>,
-    conns: Vec<Option<Conn>>,
-    open: usize,
-    /// When which application asked to be called; those that were called before are stale.
-    due: BinaryHeap<Reverse<(Instant, usize)>>,
-    wanted: Wanted,
-    quick_acks: bool,
-    seen: Seen,
-}
-
-impl<'a> Side<'a> {
-    /// The end that runs `apps`, one above each connection. One that accepts is to be made in its namespace.
-    pub(super) fn new(
-        shared: &'a Shared,
-        role: Role,
-        apps: Vec<Option<(App, Ledger)>>,
-        wanted: Wanted,
-        quick_acks: bool,
-    ) -> Result<Self, DriveError> {
-        let ready = Ready::new()?;
-        let listener = match role {
-            Role::Accepts { at } => Some(listener(at, &wanted)?),
-            Role::Opens { .. } => None,
-        };
-        if let Some(listener) = &listener {
-            ready.add(listener, LISTENER, epoll::EventFlags::IN)?;
-        }
-        let n = apps.len();
-        let seen = Seen::unopened(n);
-        let conns = (0..n).map(|_| None).collect();
-        Ok(Self {
-            shared,
-            role,
-            listener,
-            ready,
-            apps,
-            conns,
-            open: 0,
-            due: BinaryHeap::new(),
-            wanted,
-            quick_acks,
-            seen,
-        })
-    }
-
-    /// Runs until `end`, until everything is over, or until the run ends; an end that accepts waits a little
-    /// for those that are closing.
-    pub(super) fn run(mut self, zero: Instant, end: Option<Instant>) -> Result<Seen, DriveError> {
-        be_punctual();
-        let (mut next, mut leave_at) = (0, end);
-        loop {
-            let now = self.shared.clock.now();
-            if self.shared.over() {
-                match self.role {
-                    Role::Opens { .. } => break,
-                    Role::Accepts { .. } => leave_at = leave_at.or(Some(now + PATIENCE)),
-                }
-            }
-            let over = self.shared.over() && self.open == 0;
-            if over || leave_at.is_some_and(|at| now >= at) {
-                break;
-            }
-            while let Some(start) = self.role.start(next, zero).filter(|start| *start <= now) {
-                self.connect(next, start.since(zero))?;
-                next += 1;
-            }
-            self.call_those_due(now, zero);
-            let coming = self.role.start(next, zero);
-            if matches!(self.role, Role::Opens { .. }) && coming.is_none() && self.open == 0 {
-                break;
-            }
-            let due = self.due.peek().map(|Reverse((at, _))| *at);
-            let until = [coming, due, leave_at].into_iter().flatten().min();
-            for n in self.ready.wait(&self.shared.clock, self.role.waker(self.shared), until) {
-                if n == LISTENER { self.accept()? } else { self.step(n, zero)? }
-            }
-        }
-        for n in 0..self.conns.len() {
-            self.settle(n, zero);
-        }
-        Ok(Seen { options: self.wanted.0, ..self.seen })
-    }
-
-    fn connect(&mut self, n: usize, at: Duration) -> Result<(), DriveError> {
-        let Role::Opens { from, port, .. } = self.role else { return Ok(()) };
-        let socket = opening(from, SocketAddr::new(Kernels::host(n as u16), port), &self.wanted)?;
-        self.seen.opened[n].0 = Some(at);
-        self.watch(n, socket)
-    }
-
-    fn accept(&mut self) -> Result<(), DriveError> {
-        while let Some(listener) = &self.listener {
-            let socket = match acceptfrom_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
-                Ok((socket, _)) => socket,
-                Err(Errno::AGAIN) => break,
-                // The client has given up meanwhile.
-                Err(Errno::CONNABORTED | Errno::INTR) => continue,
-                Err(e) => return Err(DriveError::System("accept a connection in a namespace", e.into())),
-            };
-            let host = getsockname(&socket).ok().and_then(|a| SocketAddr::try_from(a).ok());
-            let number = host.and_then(|a| Kernels::host_number(a.ip())).filter(|n| *n < self.apps.len());
-            if let Some(n) = number {
-                self.watch(n, socket)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn watch(&mut self, n: usize, socket: OwnedFd) -> Result<(), DriveError> {
-        let Some((app, ledger)) = self.apps[n].take() else { return Ok(()) };
-        self.wanted.ask(socket.as_fd());
-        self.ready.add(&socket, n, EDGES)?;
-        self.conns[n] = Some(Conn::new(socket, app, ledger, self.quick_acks, self.shared.clock.now()));
-        self.open += 1;
-        Ok(())
-    }
-
-    /// Does what connection `n` is ready for.
-    fn step(&mut self, n: usize, zero: Instant) -> Result<(), DriveError> {
-        let Some(conn) = &mut self.conns[n] else { return Ok(()) };
-        let before = conn.due();
-        if conn.step(&self.shared.clock, &mut self.seen.stamping)? {
-            let opened = self.seen.opened[n].0;
-            self.seen.opened[n].1 = opened.map(|at| self.shared.clock.now().since(zero + at));
-        }
-        self.note(n, before, zero);
-        Ok(())
-    }
-
-    fn call_those_due(&mut self, now: Instant, zero: Instant) {
-        while let Some(&Reverse((at, n))) = self.due.peek() {
-            if at > now {
-                break;
-            }
-            self.due.pop();
-            // Otherwise it has asked for another time since.
-            if let Some(conn) = self.conns[n].as_mut().filter(|c| c.due() == Some(at)) {
-                conn.call(now, now);
-                self.note(n, None, zero);
-            }
-        }
-    }
-
-    /// Takes note of when connection `n` is to be called next, if that is not `before`; ends it when it is
-    /// over.
-    fn note(&mut self, n: usize, before: Option<Instant>, zero: Instant) {
-        let Some(conn) = &self.conns[n] else { return };
-        if conn.is_over() {
-            return self.settle(n, zero);
-        }
-        if let Some(at) = conn.due().filter(|at| Some(*at) != before) {
-            self.due.push(Reverse((at, n)));
-        }
-    }
-
-    fn settle(&mut self, n: usize, zero: Instant) {
-        if let Some(conn) = self.conns[n].take() {
-            self.seen.ends[n] = conn.settle(zero);
-            self.open -= 1;
-        }
-    }
-}

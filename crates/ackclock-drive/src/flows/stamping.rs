@@ -1,16 +1,15 @@
-//! How well a kernel's stamps of acknowledgments did.
+//! Quality of a kernel's timestamps of acknowledgments.
 
 use ackclock_units::Duration;
 
-/// How a side learned of acknowledgments: the kernel's stamps, and what else it says of them.
+/// Counters of a kernel's timestamps of acknowledgments at one end.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stamping {
-    /// Stamps that told something new.
+    /// Timestamps that acknowledged new data.
     pub stamps: u64,
-    /// Of these, at how many the count of unacknowledged bytes (SIOCOUTQ) said the same.
+    /// Those of them that agree with the count of unacknowledged bytes (SIOCOUTQ).
     pub agreeing: u64,
-    /// Time from the stamps until they were read, all together: what response times without stamps would be
-    /// too long by.
+    /// Sum of the times from a timestamp until it was read: the error of response times without timestamps.
     pub lag: Duration,
     /// The longest such time.
     pub max_lag: Duration,

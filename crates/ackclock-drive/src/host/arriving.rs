@@ -1,4 +1,4 @@
-//! What arrives: for which connection it is, and what is done with what is for none.
+//! Received packets: looks up their connection, opens connections, responds to segments without one.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -10,7 +10,7 @@ use super::offload::split;
 use crate::{Offload, Port};
 
 impl Core {
-    /// Takes in a packet from the port.
+    /// Handles a packet from the port.
     pub(super) fn packet(&mut self, now: Instant, port: &Port, bytes: &[u8]) {
         self.counters.packets_received += 1;
         let taken = if port.offload() {
@@ -27,7 +27,7 @@ impl Core {
         self.take(now, port, &bytes[Offload::LEN..], strict, about.segment_size())
     }
 
-    /// `None` for what is not for us.
+    /// Returns `None` for a packet that is ignored.
     fn take(
         &mut self,
         now: Instant,
@@ -37,9 +37,8 @@ impl Core {
         size: Option<u16>,
     ) -> Option<()> {
         let packet = parse_ip_as(bytes, strict).ok()?;
-        // Nobody else has our own addresses: a packet from one was never sent by whom it names (LAND among
-        // them).
-        if !self.own.contains(&packet.dst) || self.own.contains(&packet.src) || !is_somebody(packet.src) {
+        // A packet with one of our own addresses as source is spoofed (for example a LAND attack).
+        if !self.own.contains(&packet.dst) || self.own.contains(&packet.src) || !is_valid_source(packet.src) {
             return None;
         }
         let Transport::Tcp(tcp) = &packet.transport else {
@@ -50,8 +49,8 @@ impl Core {
             && self.has_room(id, &tcp.segment)
         {
             self.operate(now, port, id, |entry| match size {
-                // Like the kernel's own receive offload: the segments are taken one by one, and answered
-                // together.
+                // As with the kernel's receive offload: the segments are processed one by one, and
+                // acknowledged together.
                 Some(size) => {
                     let counts_marks = entry.connection.counts_marks();
                     split(tcp, size, counts_marks).for_each(|(segment, payload)| {
@@ -64,8 +63,8 @@ impl Core {
         Some(())
     }
 
-    /// The connection that a segment belongs to, a new one where it opens one. Answers it where there is
-    /// none.
+    /// The connection of a segment, which is a new one if the segment opens one. Responds to a segment
+    /// without a connection.
     fn find(
         &mut self,
         now: Instant,
@@ -99,21 +98,21 @@ impl Core {
         }
     }
 
-    /// True for a connection in TIME-WAIT that gives way to a new SYN (RFC 9293 §3.6.1).
+    /// True for a connection in TIME-WAIT that a new SYN may replace (RFC 9293 §3.6.1).
     fn may_be_replaced(&self, id: u32, syn: &Segment) -> bool {
         self.entries[id as usize].as_ref().is_some_and(|e| e.connection.may_be_replaced_by(syn))
     }
 }
 
-/// False for addresses that no segment can come from: what claims to is ignored, and never answered (RFC 9293
-/// §3.9.2.3, RFC 1122 §3.2.1.3).
-fn is_somebody(ip: IpAddr) -> bool {
-    let nobody = match ip {
-        // "This network" (RFC 1122 §3.2.1.3 (a) and (b)) and everybody.
+/// False for addresses that cannot be the source of a segment. Such packets are ignored without a response
+/// (RFC 9293 §3.9.2.3, RFC 1122 §3.2.1.3).
+fn is_valid_source(ip: IpAddr) -> bool {
+    let invalid = match ip {
+        // "This network" (RFC 1122 §3.2.1.3 (a) and (b)) and the broadcast address.
         IpAddr::V4(v4) => v4.octets()[0] == 0 || v4.is_broadcast(),
         // Mapped addresses never appear on the wire (RFC 4942 §2.2).
         IpAddr::V6(v6) => v6.to_ipv4_mapped().is_some(),
     };
-    // RFC 1122 §3.2.1.3 (g): loopback addresses stay inside of a host.
-    !(nobody || ip.is_loopback() || ip.is_multicast() || ip.is_unspecified())
+    // RFC 1122 §3.2.1.3 (g): loopback addresses stay inside a host.
+    !(invalid || ip.is_loopback() || ip.is_multicast() || ip.is_unspecified())
 }

@@ -1,27 +1,27 @@
-//! A listening port and the connections that wait at it.
+//! A listening port and its queues.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar};
 
 use ackclock_units::Instant;
 
-use super::guests::Service;
+use super::apps::AppFactory;
 
 /// A listening port.
 pub(super) struct Listening {
     pub(super) backlog: usize,
     pub(super) half_open: usize,
-    /// Established and not accepted, in the order in which they became so.
+    /// Established connections that are not accepted yet, in order.
     pub(super) ready: VecDeque<u32>,
-    /// Until when an acknowledgment may be that of a cookie.
+    /// Until when acknowledgments are checked for a SYN cookie.
     pub(super) cookies_until: Instant,
     pub(super) changed: Arc<Condvar>,
-    /// Puts applications above its connections, which nobody else accepts then.
-    pub(super) service: Option<Service>,
+    /// Runs an application on each of its connections, which are then not accepted by a program.
+    pub(super) service: Option<AppFactory>,
 }
 
 impl Listening {
-    pub(super) fn new(backlog: usize, service: Option<Service>) -> Self {
+    pub(super) fn new(backlog: usize, service: Option<AppFactory>) -> Self {
         Self {
             backlog: backlog.max(1),
             half_open: 0,

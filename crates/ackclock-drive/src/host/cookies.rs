@@ -1,9 +1,10 @@
-//! SYN cookies (RFC 4987 §3.6): a SYN is answered with a sequence number that says by itself, to us alone,
-//! what the SYN said. Nothing is kept until the acknowledgment brings the number back.
+//! SYN cookies (RFC 4987 §3.6): the initial sequence number of the SYN-ACK encodes the SYN, so that no state
+//! is kept until the acknowledgment returns the number.
 //!
-//! The number's upper 24 bits are a keyed hash of addresses, ports, the peer's number, the period and what
-//! follows; the lower eight, hidden by another, say which of two periods it is, the class of the segment
-//! size, SACK and the window scale. Timestamps come back in the acknowledgment itself. ECN is lost.
+//! The upper 24 bits are a keyed hash of addresses, ports, the peer's initial sequence number, the period and
+//! the lower eight bits. The lower eight bits, masked with another hash, encode which of two periods it is,
+//! the class of the segment size, SACK and the window scale. The acknowledgment itself has the timestamps.
+//! ECN is lost.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -12,19 +13,19 @@ use std::net::SocketAddr;
 use ackclock_units::{Duration, Instant, SeqNumber};
 use ackclock_wire::{Flags, Options, Segment};
 
-/// A number counts in the period in which it was made and in the one after: at most 128 s.
+/// A cookie is valid in the period in which it was made and in the next one: at most 128 s.
 const PERIOD: Duration = Duration::from_secs(64);
-/// How long acknowledgments are looked at after the last cookie was sent.
+/// Time after the last cookie for which acknowledgments are checked.
 pub(super) const VALID: Duration = Duration::from_secs(128);
-/// Segment sizes that can be said, by IP version: those that peers announce most, as in Linux.
+/// Segment sizes that can be encoded, by IP version: those that peers announce most often, as in Linux.
 const SIZES: [[u16; 4]; 2] = [[536, 1300, 1440, 1460], [1220, 1420, 1440, 8940]];
-/// Stands for no window scale option; the largest shift is 14 (RFC 7323 §2.3).
+/// Encodes a missing window scale option; the largest shift is 14 (RFC 7323 §2.3).
 const NO_SCALE: u8 = 15;
 const SACK: u8 = 1 << 4;
 const SIZE_SHIFT: u32 = 5;
 const PERIOD_SHIFT: u32 = 7;
 
-/// The two ends of a connection, and the number that its peer began with.
+/// The addresses of a connection and the peer's initial sequence number.
 #[derive(Clone, Copy, Hash, Debug)]
 pub(super) struct Opening {
     pub(super) local: SocketAddr,
@@ -33,30 +34,30 @@ pub(super) struct Opening {
 }
 
 impl Opening {
-    fn mac(self, keys: &RandomState, period: u64, said: u8) -> u32 {
-        (keys.hash_one(("cookie", self, period, said)) >> 32) as u32 & !0xff
+    fn mac(self, keys: &RandomState, period: u64, encoded: u8) -> u32 {
+        (keys.hash_one(("cookie", self, period, encoded)) >> 32) as u32 & !0xff
     }
 
     fn pad(self, keys: &RandomState) -> u8 {
         keys.hash_one(("cookie pad", self)) as u8
     }
 
-    /// The number with which `syn` is answered at `now`; `None` for a peer that takes only smaller segments
-    /// than can be said.
+    /// The initial sequence number of the SYN-ACK to `syn` at `now`; `None` for a peer whose segment size is
+    /// smaller than can be encoded.
     pub(super) fn cookie(self, keys: &RandomState, now: Instant, syn: &Segment) -> Option<SeqNumber> {
         let sizes = SIZES[usize::from(self.local.is_ipv6())];
-        // RFC 9293 §3.7.1: the smallest stands for none announced.
+        // RFC 9293 §3.7.1: the smallest also encodes a missing MSS option.
         let mss = syn.options.mss.unwrap_or(sizes[0]);
         let size = sizes.iter().rposition(|s| *s <= mss)? as u8;
         let period = period(now);
         let scale = syn.options.window_scale.map_or(NO_SCALE, |s| s.min(NO_SCALE - 1));
         let sack = if syn.options.sack_permitted { SACK } else { 0 };
-        let said = ((period & 1) as u8) << PERIOD_SHIFT | size << SIZE_SHIFT | sack | scale;
-        Some(SeqNumber(self.mac(keys, period, said) | u32::from(said ^ self.pad(keys))))
+        let encoded = ((period & 1) as u8) << PERIOD_SHIFT | size << SIZE_SHIFT | sack | scale;
+        Some(SeqNumber(self.mac(keys, period, encoded) | u32::from(encoded ^ self.pad(keys))))
     }
 
-    /// The SYN that was answered with `cookie`, as far as that says, with the rest from the acknowledgment
-    /// `ack`; `None` when it was not, or too long ago.
+    /// Reconstructs the SYN from `cookie` and from the acknowledgment `ack`; `None` when the cookie is
+    /// invalid or too old.
     pub(super) fn syn(
         self,
         keys: &RandomState,
@@ -64,16 +65,16 @@ impl Opening {
         cookie: SeqNumber,
         ack: &Segment,
     ) -> Option<Segment> {
-        let said = cookie.0 as u8 ^ self.pad(keys);
+        let encoded = cookie.0 as u8 ^ self.pad(keys);
         let current = period(now);
         let period =
-            if (current & 1) as u8 == said >> PERIOD_SHIFT { current } else { current.checked_sub(1)? };
-        (self.mac(keys, period, said) == cookie.0 & !0xff).then_some(())?;
-        let scale = said & NO_SCALE;
+            if (current & 1) as u8 == encoded >> PERIOD_SHIFT { current } else { current.checked_sub(1)? };
+        (self.mac(keys, period, encoded) == cookie.0 & !0xff).then_some(())?;
+        let scale = encoded & NO_SCALE;
         let options = Options {
-            mss: Some(SIZES[usize::from(self.local.is_ipv6())][usize::from(said >> SIZE_SHIFT & 3)]),
+            mss: Some(SIZES[usize::from(self.local.is_ipv6())][usize::from(encoded >> SIZE_SHIFT & 3)]),
             window_scale: (scale != NO_SCALE).then_some(scale),
-            sack_permitted: said & SACK != 0,
+            sack_permitted: encoded & SACK != 0,
             timestamps: ack.options.timestamps,
             ..Options::default()
         };
@@ -86,8 +87,7 @@ impl Opening {
         })
     }
 
-    /// What the clock of timestamps shows on this connection: milliseconds from a start of its own (RFC 7323
-    /// §5.4, §7.1).
+    /// The timestamp clock of this connection: milliseconds with a random offset (RFC 7323 §5.4, §7.1).
     pub(super) fn clock(self, keys: &RandomState, now: Instant) -> u32 {
         let offset = keys.hash_one(("cookie clock", self)) as u32;
         ((now.as_nanos() / 1_000_000) as u32).wrapping_add(offset).max(1)
@@ -95,7 +95,7 @@ impl Opening {
 }
 
 fn period(now: Instant) -> u64 {
-    // The first one is 1, so that there is one before.
+    // Starts at 1, so that there is a previous period.
     now.as_nanos() / PERIOD.as_nanos() + 1
 }
 
@@ -108,12 +108,12 @@ mod tests {
     }
 
     #[test]
-    fn what_a_syn_says_comes_back() {
+    fn a_cookie_restores_the_syn() {
         let keys = RandomState::new();
         let at = |s| Instant::ZERO + Duration::from_secs(s);
-        let told =
+        let sizes =
             [(None, 536), (Some(536), 536), (Some(1299), 536), (Some(1460), 1460), (Some(65_495), 1460)];
-        for (mss, size) in told {
+        for (mss, size) in sizes {
             for window_scale in [None, Some(0), Some(7), Some(14)] {
                 for sack_permitted in [false, true] {
                     let syn = Segment {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guess_is_hardly_ever_right() {
+    fn a_guessed_cookie_is_hardly_ever_valid() {
         let keys = RandomState::new();
         let right = (0..200_000_u32).filter(|i| {
             opening(7)

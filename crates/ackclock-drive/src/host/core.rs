@@ -1,4 +1,4 @@
-//! The table of connections: where packets find theirs, and what follows from each.
+//! The table of connections: look-up, timers, and the steps after each operation on a connection.
 
 use std::cmp::Reverse;
 use std::collections::hash_map::RandomState;
@@ -11,83 +11,83 @@ use std::sync::{Arc, Condvar};
 use ackclock_engine::{AbortReason, Config, Connection, State};
 use ackclock_units::{Bytes, Instant, Rng, SeqNumber};
 
-use super::alone::{Alone, Alones};
+use super::apps::{AppReport, EventSummary, HostedApp, RunningApp};
 use super::backlog::Listening;
-use super::ending::Ending;
-use super::guests::{Guest, Left, News, Seated};
-use super::limits::Rate;
+use super::ending::HostEnd;
+use super::limits::RateLimit;
 use super::options::{HostCounters, HostOptions};
+use super::orphan_table::{Orphan, OrphanTable};
 use super::ports::{PORTS, Ports};
 use crate::Port;
 
-/// Everything that the host's lock protects.
+/// The state protected by the host's lock.
 pub(super) struct Core {
     pub(super) options: HostOptions,
     pub(super) own: HashSet<IpAddr>,
-    /// By IP version; for connections that are accepted, the second pair.
+    /// By IP version; in each pair the first for connections that are opened, the second for those accepted.
     pub(super) configs: [[Arc<Config>; 2]; 2],
     pub(super) by_pair: HashMap<(SocketAddr, SocketAddr), u32>,
-    pub(super) entries: Vec<Option<Entry>>,
+    pub(super) entries: Vec<Option<ConnEntry>>,
     free: Vec<u32>,
-    /// Deadlines with the connection that each belongs to. A connection has at most one that counts
-    /// ([`Entry::armed`]); it may fire early, never late.
+    /// Deadlines with their connections. A connection has at most one valid deadline ([`ConnEntry::armed`]),
+    /// which may fire early but never late.
     timers: BinaryHeap<Reverse<(Instant, u32)>>,
     pub(super) listeners: BTreeMap<u16, Listening>,
-    /// Applications above connections, and what became of those that are over.
-    pub(super) guests: usize,
-    pub(super) left: Vec<Left>,
+    /// Number of running applications, and reports of those that are over.
+    pub(super) apps: usize,
+    pub(super) app_reports: Vec<AppReport>,
     ports: Ports,
-    /// Answers to segments without a connection.
-    pub(super) resets: Rate,
+    /// Rate limit of resets to segments without a connection.
+    pub(super) resets: RateLimit,
     /// Connections that no program holds.
-    pub(super) alone: Alones,
-    /// Memory of all connections' buffers.
+    pub(super) orphans: OrphanTable,
+    /// Memory of all connections' buffers, bytes.
     pub(super) held_bytes: Bytes,
     made: u64,
     pub(super) keys: RandomState,
     pub(super) scratch: Vec<u8>,
-    /// Until when the host's thread sleeps; in the past while it is awake.
+    /// When the host's thread will wake up; in the past while it is awake.
     pub(super) sleeps_until: Instant,
-    /// Why nothing happens any more, once that is so.
-    pub(super) ended: Option<Ending>,
+    /// Why the host has ended, if it has.
+    pub(super) ended: Option<HostEnd>,
     pub(super) counters: HostCounters,
 }
 
-/// A connection and those who care about it.
-pub(super) struct Entry {
+/// A connection with its users.
+pub(super) struct ConnEntry {
     pub(super) connection: Connection,
     pub(super) local: SocketAddr,
     pub(super) peer: SocketAddr,
-    /// Notified when anything changes that a waiting program may want to know.
+    /// Notified when anything changes for which a program may wait.
     pub(super) changed: Arc<Condvar>,
-    /// Threads that wait for it.
+    /// Number of threads that wait for it.
     pub(super) waiting: u32,
-    /// Why it ended, when it did not end in order.
+    /// Why it was aborted, if it was.
     pub(super) outcome: Option<AbortReason>,
     /// Its listener, until it is accepted.
     pub(super) listener: Option<u16>,
     pub(super) established: bool,
-    /// A program holds it, or an application above it.
+    /// A program holds it, or an application runs on it.
     pub(super) held: bool,
     /// The application.
-    pub(super) guest: Option<Box<Seated>>,
-    /// Since nobody holds it.
-    pub(super) alone: Option<Alone>,
-    /// Memory of its buffers, as it is counted.
+    pub(super) app: Option<Box<RunningApp>>,
+    /// Set while no program holds it.
+    pub(super) orphan: Option<Orphan>,
+    /// Memory of its buffers as counted in [`Core::held_bytes`].
     pub(super) held_bytes: Bytes,
     armed: Option<Instant>,
 }
 
-/// What becomes of a connection after an operation.
+/// Whether a connection stays in the table after an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Fate {
+pub(super) enum Retention {
     Stays,
     Gone,
 }
 
-impl Entry {
-    /// Resets the connection where there is data for a program that no longer reads: the peer has to know
-    /// (RFC 9293 §3.10.4, RFC 2525 §2.17).
+impl ConnEntry {
+    /// Resets the connection when there is data that no program will read, so that the peer learns of it (RFC
+    /// 9293 §3.10.4, RFC 2525 §2.17).
     fn abort_unread(&mut self, now: Instant) -> bool {
         let unread = !self.held && self.listener.is_none() && self.connection.readable() > 0;
         if unread {
@@ -115,8 +115,8 @@ impl Core {
                 [opens, Arc::new(accepts)]
             }),
             ports: Ports::new(&keys),
-            resets: Rate::per_second(options.limits.stray_resets),
-            alone: Alones::default(),
+            resets: RateLimit::per_second(options.limits.stray_resets),
+            orphans: OrphanTable::default(),
             held_bytes: 0,
             own: options.addresses.iter().copied().collect(),
             options,
@@ -125,8 +125,8 @@ impl Core {
             free: Vec::new(),
             timers: BinaryHeap::new(),
             listeners: BTreeMap::new(),
-            guests: 0,
-            left: Vec::new(),
+            apps: 0,
+            app_reports: Vec::new(),
             made: 0,
             keys,
             scratch: Vec::new(),
@@ -140,19 +140,19 @@ impl Core {
         self.by_pair.len()
     }
 
-    /// A connection that a program holds, which therefore exists.
-    pub(super) fn entry(&mut self, id: u32) -> &mut Entry {
+    /// The entry of a connection that a program holds, which therefore exists.
+    pub(super) fn entry(&mut self, id: u32) -> &mut ConnEntry {
         self.entries[id as usize].as_mut().expect("a held connection stays in the table")
     }
 
-    /// Opens a connection to `to`, with an application above it if wanted, and sends its SYN; `None` without
-    /// an address of that family or a free port.
+    /// Opens a connection to `to`, optionally with an application, and sends its SYN; `None` without an
+    /// address of that family or a free port.
     pub(super) fn connect(
         &mut self,
         now: Instant,
         port: &Port,
         to: SocketAddr,
-        guest: Option<Guest>,
+        app: Option<HostedApp>,
     ) -> Option<u32> {
         let address = *self.options.addresses.iter().find(|a| a.is_ipv4() == to.is_ipv4())?;
         let local = (0..PORTS).find_map(|_| {
@@ -162,7 +162,7 @@ impl Core {
             (!taken).then_some(candidate)
         })?;
         let iss = self.initial_number(now, local, to);
-        let id = self.insert(now, local, to, iss, None, guest);
+        let id = self.insert(now, local, to, iss, None, app);
         self.entry(id).held = true;
         self.operate(now, port, id, |entry| entry.connection.connect(now));
         Some(id)
@@ -181,12 +181,12 @@ impl Core {
         peer: SocketAddr,
         iss: SeqNumber,
         listener: Option<u16>,
-        guest: Option<Guest>,
+        app: Option<HostedApp>,
     ) -> u32 {
         let rng = Rng::stream(self.keys.hash_one("connection"), "connection", self.made);
         self.made += 1;
-        self.guests += usize::from(guest.is_some());
-        let (config, policies, guest) = match guest {
+        self.apps += usize::from(app.is_some());
+        let (config, policies, app) = match app {
             None => (
                 self.configs[usize::from(local.is_ipv6())][usize::from(listener.is_some())].clone(),
                 (self.options.policies)(),
@@ -195,10 +195,10 @@ impl Core {
             Some(g) => (
                 fitted(&g.config, &self.options, local.is_ipv6()),
                 g.policies,
-                Some(Box::new(Seated::new(g.number, g.user, g.rng, now))),
+                Some(Box::new(RunningApp::new(g.number, g.user, g.rng, now))),
             ),
         };
-        let entry = Entry {
+        let entry = ConnEntry {
             connection: Connection::new(config, policies, iss, rng),
             local,
             peer,
@@ -207,9 +207,9 @@ impl Core {
             outcome: None,
             listener,
             established: false,
-            held: guest.is_some(),
-            guest,
-            alone: None,
+            held: app.is_some(),
+            app,
+            orphan: None,
             held_bytes: 0,
             armed: None,
         };
@@ -222,9 +222,15 @@ impl Core {
         id
     }
 
-    /// Does something with a connection, and brings to an end what that has begun: sends, arms its timer,
-    /// tells those who wait, and removes it when it is done.
-    pub(super) fn operate(&mut self, now: Instant, port: &Port, id: u32, action: impl FnOnce(&mut Entry)) {
+    /// Runs `action` on a connection and completes it: sends segments, arms the timer, notifies waiting
+    /// threads, and removes the connection when it is closed.
+    pub(super) fn operate(
+        &mut self,
+        now: Instant,
+        port: &Port,
+        id: u32,
+        action: impl FnOnce(&mut ConnEntry),
+    ) {
         if self.ended.as_ref().is_some_and(|e| e.broken) {
             return;
         }
@@ -232,51 +238,52 @@ impl Core {
         let pair = (entry.local, entry.peer);
         let done = catch_unwind(AssertUnwindSafe(|| {
             action(&mut entry);
-            self.bring_to_end(now, port, id, &mut entry)
+            self.complete(now, port, id, &mut entry)
         }));
         match done {
-            Ok(Fate::Gone) => self.forget(id, &entry),
-            Ok(Fate::Stays) => self.entries[id as usize] = Some(entry),
+            Ok(Retention::Gone) => self.forget(id, &entry),
+            Ok(Retention::Stays) => self.entries[id as usize] = Some(entry),
             Err(panic) => {
-                // Whoever holds it still finds it there.
+                // Its holder still needs the entry.
                 self.entries[id as usize] = Some(entry);
-                return self.fail(now, port, Ending::panicked(pair, &*panic));
+                return self.fail(now, port, HostEnd::panicked(pair, &*panic));
             }
         }
         self.keep_limits(now, port);
     }
 
-    pub(super) fn settle(&mut self, now: Instant, port: &Port, id: u32) {
+    pub(super) fn finish(&mut self, now: Instant, port: &Port, id: u32) {
         self.operate(now, port, id, |_| ());
     }
 
-    /// A connection that was taken out of the table does not come back.
-    pub(super) fn forget(&mut self, id: u32, entry: &Entry) {
+    /// Releases what a connection removed from the table had.
+    pub(super) fn forget(&mut self, id: u32, entry: &ConnEntry) {
         self.held_bytes -= entry.held_bytes;
-        self.alone.remove(entry.alone);
+        self.orphans.remove(entry.orphan);
         self.free.push(id);
     }
 
-    fn bring_to_end(&mut self, now: Instant, port: &Port, id: u32, entry: &mut Entry) -> Fate {
-        // Before anything is sent: data that nobody will read is not acknowledged.
+    fn complete(&mut self, now: Instant, port: &Port, id: u32, entry: &mut ConnEntry) -> Retention {
+        // Before anything is sent, since data that no program will read must not be acknowledged.
         entry.abort_unread(now);
-        let news = self.pump(now, port, entry);
-        entry.outcome = entry.outcome.or(news.aborted);
-        if news.established {
+        let summary = self.pump(now, port, entry);
+        entry.outcome = entry.outcome.or(summary.aborted);
+        if summary.established {
             self.leave_half_open(id, entry);
         }
-        if news.any && entry.waiting > 0 {
+        if summary.any && entry.waiting > 0 {
             entry.changed.notify_all();
         }
-        self.let_go(entry);
+        self.detach_app(entry);
         if entry.abort_unread(now) {
             self.transmit(now, port, entry);
         }
-        self.watch_alone(now, id, entry);
+        self.track_orphan(now, id, entry);
         let held_bytes = entry.connection.held_bytes();
         self.held_bytes = self.held_bytes - entry.held_bytes + held_bytes;
         entry.held_bytes = held_bytes;
-        // A passive open that failed is back in Listen (RFC 9293 §3.10.7.4), which our listeners do not need.
+        // A passive open that failed is back in Listen (RFC 9293 §3.10.7.4), and can be removed since the
+        // listener is kept separately.
         let gone =
             matches!(entry.connection.state(), State::Closed | State::Listen) || entry.is_given_up(now);
         if gone {
@@ -290,42 +297,41 @@ impl Core {
             }
         }
         if gone && !entry.held && entry.listener.is_none() {
-            return Fate::Gone;
+            return Retention::Gone;
         }
-        let guest = entry.guest.as_ref().and_then(|g| g.deadline());
-        let deadlines = [entry.connection.poll_timeout(), guest, entry.alone.and_then(|a| a.deadline())];
+        let app = entry.app.as_ref().and_then(|g| g.deadline());
+        let deadlines = [entry.connection.poll_timeout(), app, entry.orphan.and_then(|a| a.deadline())];
         if let Some(at) = deadlines.into_iter().flatten().min()
             && entry.armed.is_none_or(|armed| at < armed)
         {
             entry.armed = Some(at);
             self.timers.push(Reverse((at, id)));
         }
-        Fate::Stays
+        Retention::Stays
     }
 
-    /// Sends what there is to send, and learns what there is to tell; with an application above, until
-    /// neither has anything more.
-    fn pump(&mut self, now: Instant, port: &Port, entry: &mut Entry) -> News {
-        let mut news = News::default();
-        let Some(mut guest) = entry.guest.take() else {
+    /// Sends segments and collects events; with an application, repeats until neither has anything to do.
+    fn pump(&mut self, now: Instant, port: &Port, entry: &mut ConnEntry) -> EventSummary {
+        let mut summary = EventSummary::default();
+        let Some(mut app) = entry.app.take() else {
             self.transmit(now, port, entry);
             while let Some(event) = entry.connection.poll_event() {
-                news.take(event);
+                summary.take(event);
             }
-            return news;
+            return summary;
         };
-        // The application first, as in the simulator: what it writes because of a segment leaves with the
-        // answer to that.
+        // The application runs first, as in the simulator, so that data it writes in response to a segment is
+        // sent with the acknowledgment.
         let mut first = true;
-        while guest.run(&mut entry.connection, now, first, &mut news) || first {
+        while app.run(&mut entry.connection, now, first, &mut summary) || first {
             first = false;
             self.transmit(now, port, entry);
         }
-        entry.guest = Some(guest);
-        news
+        entry.app = Some(app);
+        summary
     }
 
-    /// A program lets go of a connection: closes it, or resets it when data was left unread.
+    /// Releases a connection that a program held: closes it, or resets it when unread data is left.
     pub(super) fn release(&mut self, now: Instant, port: &Port, id: u32) {
         self.operate(now, port, id, |entry| {
             entry.held = false;
@@ -335,7 +341,7 @@ impl Core {
         });
     }
 
-    /// Acts on every deadline that has come.
+    /// Handles all expired deadlines.
     pub(super) fn expire(&mut self, now: Instant, port: &Port) {
         while let Some(&Reverse((at, id))) = self.timers.peek() {
             if at > now {
@@ -344,7 +350,7 @@ impl Core {
             self.timers.pop();
             let Some(entry) = &mut self.entries[id as usize] else { continue };
             if entry.armed != Some(at) {
-                // An earlier deadline took its place, or the connection is another one now.
+                // Stale: an earlier deadline replaced it, or the entry has a new connection.
                 continue;
             }
             entry.armed = None;
@@ -367,7 +373,7 @@ impl Core {
     }
 }
 
-/// The options as packets of this size allow them.
+/// The configuration with the segment size that the MTU allows.
 fn fitted(config: &Config, options: &HostOptions, ipv6: bool) -> Arc<Config> {
     let version = usize::from(ipv6);
     let mss = config.mss.min(u32::from(options.mtu) - HEADERS[version]);

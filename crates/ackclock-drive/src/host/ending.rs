@@ -1,4 +1,4 @@
-//! Why a host or a connection has ended, and the error that says so.
+//! Why a host or a connection has ended, as errors.
 
 use std::any::Any;
 use std::io;
@@ -6,27 +6,27 @@ use std::net::SocketAddr;
 
 use ackclock_engine::AbortReason;
 
-/// Why nothing happens any more.
+/// Why the host has ended.
 #[derive(Clone, Debug)]
-pub(super) struct Ending {
+pub(super) struct HostEnd {
     /// One sentence.
     pub(super) why: String,
-    /// After a panic: what is in the table may be anything, and nothing more is done with it.
+    /// After a panic: the table may be inconsistent and must not be used.
     pub(super) broken: bool,
 }
 
-impl Ending {
+impl HostEnd {
     /// The host was dropped.
     pub(super) fn in_order() -> Self {
         Self { why: "the host has ended: it was dropped".into(), broken: false }
     }
 
-    /// Its port takes and gives nothing any more.
+    /// Its port failed.
     pub(super) fn port_failed(e: &io::Error) -> Self {
         Self { why: format!("the host has ended: its port failed: {e}"), broken: false }
     }
 
-    /// A thread panicked while it worked on a connection, most likely in a policy.
+    /// A thread panicked during an operation on a connection, most likely in a policy.
     pub(super) fn panicked((local, peer): (SocketAddr, SocketAddr), panic: &(dyn Any + Send)) -> Self {
         let text = panic.downcast_ref::<&str>().map(|s| (*s).to_string());
         let text =
@@ -47,19 +47,19 @@ impl Ending {
     }
 }
 
-/// The kernel's error for an end of this kind.
+/// The error that a kernel would return for this reason.
 pub(super) fn error_of(reason: AbortReason) -> io::Error {
     let (kind, text) = match reason {
         AbortReason::Refused => (io::ErrorKind::ConnectionRefused, "the peer refused the connection"),
         AbortReason::Reset => (io::ErrorKind::ConnectionReset, "the peer reset the connection"),
-        AbortReason::SynTimeout => (io::ErrorKind::TimedOut, "the peer does not answer"),
+        AbortReason::SynTimeout => (io::ErrorKind::TimedOut, "the peer does not respond"),
         AbortReason::Timeout => (io::ErrorKind::TimedOut, "the peer no longer acknowledges"),
         AbortReason::Unreachable => (io::ErrorKind::HostUnreachable, "the peer cannot be reached"),
         AbortReason::KeepaliveTimeout => {
-            (io::ErrorKind::TimedOut, "the peer no longer answers keepalive probes")
+            (io::ErrorKind::TimedOut, "the peer no longer responds to keepalive probes")
         }
         AbortReason::FalseAck => {
-            (io::ErrorKind::ConnectionAborted, "the peer acknowledged what had not been sent to it")
+            (io::ErrorKind::ConnectionAborted, "the peer acknowledged data that had not been sent")
         }
         AbortReason::Local => (io::ErrorKind::ConnectionAborted, "the connection was aborted on this side"),
     };

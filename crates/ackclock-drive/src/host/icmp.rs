@@ -1,4 +1,4 @@
-//! ICMP errors, and the connections that they are about.
+//! Passes ICMP errors to their connections.
 
 use ackclock_units::Instant;
 use ackclock_wire::{IpPacket, Strictness, parse_icmp_error};
@@ -7,8 +7,8 @@ use super::core::Core;
 use crate::Port;
 
 impl Core {
-    /// Directs an ICMP error to the connection whose segment it quotes (RFC 9293 §3.9.2.2, MUST-54). `None`
-    /// when it is nothing of that kind.
+    /// Passes an ICMP error to the connection whose segment it quotes (RFC 9293 §3.9.2.2, MUST-54). `None`
+    /// for any other packet.
     #[cold]
     pub(super) fn take_icmp(
         &mut self,
@@ -18,7 +18,7 @@ impl Core {
         strict: Strictness,
     ) -> Option<()> {
         let error = parse_icmp_error(packet, strict).ok()?;
-        // An error goes to whoever sent what it quotes (RFC 1122 §3.2.2).
+        // An error is addressed to the sender of the packet that it quotes (RFC 1122 §3.2.2).
         if error.from.ip() != packet.dst {
             return None;
         }

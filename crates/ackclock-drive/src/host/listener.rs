@@ -3,17 +3,17 @@ use std::io;
 use std::sync::Arc;
 
 use super::backlog::Listening;
-use super::run::Shared;
+use super::run::HostShared;
 use super::stream::Stream;
 
-/// A port at which connections are waited for. Dropping it resets those that were not accepted.
+/// A listening port. Dropping it resets connections that were not accepted.
 pub struct Listener {
-    shared: Arc<Shared>,
+    shared: Arc<HostShared>,
     port: u16,
 }
 
 impl Listener {
-    pub(super) fn open(shared: &Arc<Shared>, port: u16, backlog: usize) -> io::Result<Self> {
+    pub(super) fn open(shared: &Arc<HostShared>, port: u16, backlog: usize) -> io::Result<Self> {
         let mut core = shared.lock();
         if let Some(e) = core.end_error() {
             return Err(e);
@@ -41,7 +41,7 @@ impl Listener {
     /// Waits for the next connection.
     ///
     /// # Errors
-    /// `ConnectionAborted` when the host ends; it says why.
+    /// `ConnectionAborted` with the reason, when the host ends.
     pub fn accept(&self) -> io::Result<Stream> {
         let mut core = self.shared.lock();
         loop {

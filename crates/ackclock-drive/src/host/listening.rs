@@ -1,6 +1,6 @@
-//! Listening ports, and the connections that wait at them: half open, or established and not accepted. As
-//! with kernels each of the two queues may be as long as the backlog; when the first one is full, SYNs are
-//! answered without keeping anything.
+//! Listening ports and their two queues: half-open connections, and established ones that are not accepted.
+//! As with kernels, each queue may be as long as the backlog. When the first one is full, SYNs get a SYN
+//! cookie.
 
 use std::net::SocketAddr;
 
@@ -10,16 +10,16 @@ use ackclock_wire::{Flags, Segment};
 
 use super::backlog::Listening;
 use super::cookies::{Opening, VALID};
-use super::core::{Core, Entry};
+use super::core::{ConnEntry, Core};
 use crate::Port;
 
-/// What a connection's buffers may hold however much others hold: some segments, so that it goes on while its
+/// Buffer bytes that a connection may always hold: a few segments, so that it makes progress while its
 /// program reads.
 const LEAST_SHARE: Bytes = 16_384;
 
 impl Core {
-    /// A connection for a SYN to a listening port. `None` when its queues are full: then it is answered
-    /// without one, or the peer will try again.
+    /// Opens a connection for a SYN to a listening port. `None` when its queues are full: the peer gets a SYN
+    /// cookie, or will retransmit the SYN.
     pub(super) fn half_open(
         &mut self,
         now: Instant,
@@ -36,16 +36,16 @@ impl Core {
             return None;
         }
         if listening.half_open >= listening.backlog {
-            self.answer_by_cookie(now, port, local, peer, syn);
+            self.send_cookie(now, port, local, peer, syn);
             return None;
         }
-        let id = self.seat(now, local, peer, None)?;
+        let id = self.admit(now, local, peer, None)?;
         self.entry(id).connection.listen();
         Some(id)
     }
 
-    /// A place in the table, and among those that are half open; `None` where no application is left for it.
-    fn seat(
+    /// Adds a half-open connection to the table; `None` if the port runs applications and has none for it.
+    fn admit(
         &mut self,
         now: Instant,
         local: SocketAddr,
@@ -54,30 +54,23 @@ impl Core {
     ) -> Option<u32> {
         let iss = iss.unwrap_or_else(|| self.initial_number(now, local, peer));
         let listening = self.listeners.get_mut(&local.port())?;
-        let guest = match &mut listening.service {
+        let app = match &mut listening.service {
             Some(service) => Some(service(local)?),
             None => None,
         };
         listening.half_open += 1;
-        Some(self.insert(now, local, peer, iss, Some(local.port()), guest))
+        Some(self.insert(now, local, peer, iss, Some(local.port()), app))
     }
 
-    fn answer_by_cookie(
-        &mut self,
-        now: Instant,
-        port: &Port,
-        local: SocketAddr,
-        peer: SocketAddr,
-        syn: &Segment,
-    ) {
+    fn send_cookie(&mut self, now: Instant, port: &Port, local: SocketAddr, peer: SocketAddr, syn: &Segment) {
         let opening = Opening { local, peer, irs: syn.seq.0 };
         let config = self.configs[usize::from(local.is_ipv6())][1].clone();
         let Some(cookie) = opening.cookie(&self.keys, now, syn) else {
             self.counters.backlog_drops += 1;
             return;
         };
-        let answer = Connection::syn_ack_for(&config, syn, cookie, opening.clock(&self.keys, now));
-        if self.answer(port, local, peer, &answer) {
+        let syn_ack = Connection::syn_ack_for(&config, syn, cookie, opening.clock(&self.keys, now));
+        if self.send_alone(port, local, peer, &syn_ack) {
             self.counters.cookies_sent += 1;
         }
         if let Some(listening) = self.listeners.get_mut(&local.port()) {
@@ -85,8 +78,8 @@ impl Core {
         }
     }
 
-    /// A connection for an acknowledgment to a listening port, if it answers a cookie of ours. It is refused
-    /// where it does not.
+    /// Opens a connection for an acknowledgment to a listening port with a valid SYN cookie. Other
+    /// acknowledgments get a reset.
     pub(super) fn open_by_cookie(
         &mut self,
         now: Instant,
@@ -103,22 +96,22 @@ impl Core {
             return None;
         };
         if listening.is_full() {
-            // The peer will send it again, or its data.
+            // The peer will retransmit it, or send data.
             self.counters.backlog_drops += 1;
             return None;
         }
-        let id = self.seat(now, local, peer, Some(cookie))?;
+        let id = self.admit(now, local, peer, Some(cookie))?;
         let clock = opening.clock(&self.keys, now);
         self.entry(id).connection.listen_answered(now, &syn, clock);
         self.counters.cookies_taken += 1;
         Some(id)
     }
 
-    /// True when connection `id` may take a segment in: not where it would make a queue longer than the
-    /// backlog, or buffers larger than they may be.
+    /// True when connection `id` may process a segment: it makes neither a queue longer than the backlog nor
+    /// the buffers larger than the limit.
     pub(super) fn has_room(&mut self, id: u32, segment: &Segment) -> bool {
         let Some(entry) = &self.entries[id as usize] else { return true };
-        let waits = entry.listener.filter(|_| !entry.established && entry.guest.is_none());
+        let waits = entry.listener.filter(|_| !entry.established && entry.app.is_none());
         let completes = segment.flags.has(Flags::ACK) && !segment.flags.any(Flags::SYN | Flags::RST);
         if completes && waits.and_then(|p| self.listeners.get(&p)).is_some_and(Listening::is_full) {
             self.counters.backlog_drops += 1;
@@ -131,7 +124,7 @@ impl Core {
         !over
     }
 
-    /// The next connection that waits at a listening port.
+    /// Takes the next established connection of a listening port.
     pub(super) fn accept(&mut self, listening_port: u16) -> Option<u32> {
         let id = self.listeners.get_mut(&listening_port)?.ready.pop_front()?;
         let entry = self.entry(id);
@@ -139,7 +132,7 @@ impl Core {
         Some(id)
     }
 
-    /// Stops listening, and resets what nobody accepted.
+    /// Stops listening, and resets connections that were not accepted.
     pub(super) fn unlisten(&mut self, now: Instant, port: &Port, listening_port: u16) {
         self.listeners.remove(&listening_port);
         for id in 0..self.entries.len() as u32 {
@@ -152,12 +145,12 @@ impl Core {
         }
     }
 
-    /// A connection is established: it waits to be accepted, unless an application is above it.
-    pub(super) fn leave_half_open(&mut self, id: u32, entry: &mut Entry) {
+    /// Moves a connection that was established to the accept queue, unless an application runs on it.
+    pub(super) fn leave_half_open(&mut self, id: u32, entry: &mut ConnEntry) {
         entry.established = true;
         let Some(listening) = entry.listener.and_then(|p| self.listeners.get_mut(&p)) else { return };
         listening.half_open -= 1;
-        if entry.guest.is_some() {
+        if entry.app.is_some() {
             entry.listener = None;
         } else {
             listening.ready.push_back(id);
@@ -165,8 +158,8 @@ impl Core {
         }
     }
 
-    /// A half-open connection is over.
-    pub(super) fn leave_listener(&mut self, entry: &mut Entry) {
+    /// Removes a half-open connection that is over from its listener.
+    pub(super) fn leave_listener(&mut self, entry: &mut ConnEntry) {
         if let Some(listening) = entry.listener.take().and_then(|p| self.listeners.get_mut(&p)) {
             listening.half_open -= 1;
         }

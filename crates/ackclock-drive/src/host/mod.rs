@@ -1,31 +1,29 @@
-//! The engine behind a port: one thread that turns packets to segments and back, and a small blocking
-//! interface above it.
+//! The engine behind a port: a thread that turns packets to segments and back, and a small blocking
+//! interface.
 //!
-//! The thread owns no connection: all of them lie in one [`core::Core`] under one lock, so that a program's
-//! own thread writes, sends and arms timers itself, and the host's thread is woken only where it would sleep
-//! too long.
+//! All connections are in one [`core::Core`] under one lock, not owned by the thread. So a program's thread
+//! writes, sends and arms timers itself, and the host's thread is woken only when it would sleep too long.
 //!
-//! Whatever comes from the port may come from an enemy. What it can make the host do and keep has limits
-//! ([`HostLimits`]), each with a file here.
+//! Packets may come from an attacker. [`HostLimits`] bounds the work and the memory that they can cause.
 
-mod alone;
+mod app_service;
+mod apps;
 mod arriving;
 mod backlog;
 mod cookies;
 mod core;
 mod ending;
-mod guests;
 mod icmp;
 mod limits;
 mod listener;
 mod listening;
 mod offload;
 mod options;
+mod orphan_table;
 mod orphans;
 mod ports;
 mod run;
 mod sending;
-mod services;
 mod stopping;
 mod stream;
 
@@ -38,14 +36,12 @@ pub use options::{HostCounters, HostLimits, HostOptions};
 pub use stream::Stream;
 
 use crate::{DriveError, Port};
-pub(crate) use guests::{Guest, Left, Service};
-use run::Shared;
+pub(crate) use apps::{AppFactory, AppReport, HostedApp};
+use run::HostShared;
 
-/// A TCP host: the engine with addresses, a port and the real clock.
-///
-/// Dropping it resets what is still open.
+/// A TCP host: the engine with addresses, a port and a real clock. Dropping it resets open connections.
 pub struct Host {
-    shared: Arc<Shared>,
+    shared: Arc<HostShared>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
@@ -58,15 +54,15 @@ impl Host {
         Self::started(port.into(), options, false)
     }
 
-    /// The same, with a thread that runs before all ordinary ones: for applications above it that time what
-    /// they do and do little else.
+    /// As [`Host::start`], with a thread that is scheduled before ordinary ones: for applications that depend
+    /// on timing and do little work.
     pub(crate) fn start_punctual(port: Port, options: HostOptions) -> Result<Self, DriveError> {
         Self::started(port, options, true)
     }
 
     fn started(port: Port, options: HostOptions, punctual: bool) -> Result<Self, DriveError> {
         options.check()?;
-        let shared = Arc::new(Shared::new(port, options)?);
+        let shared = Arc::new(HostShared::new(port, options)?);
         let worker = shared.clone();
         let thread = std::thread::Builder::new()
             .name("host".into())
@@ -78,14 +74,14 @@ impl Host {
     /// Opens a connection, and waits until it is established or has failed.
     ///
     /// # Errors
-    /// `ConnectionRefused`, `HostUnreachable` (an ICMP error says so), `TimedOut` (no answer to the SYNs),
+    /// `ConnectionRefused`, `HostUnreachable` (after an ICMP error), `TimedOut` (no response to the SYNs),
     /// `AddrNotAvailable` (no own address of that family, or no free port).
     pub fn connect(&self, to: SocketAddr) -> io::Result<Stream> {
         Stream::connect(&self.shared, to)
     }
 
-    /// Waits for connections to a port, on every address; `backlog` of them may be half open, and as many
-    /// wait to be accepted. Port 0 asks for a free one.
+    /// Listens at a port on every address. Up to `backlog` connections may be half open, and as many may wait
+    /// to be accepted. Port 0 selects a free one.
     ///
     /// # Errors
     /// `AddrInUse`, or `ConnectionAborted` once the host has ended.
@@ -93,29 +89,29 @@ impl Host {
         Listener::open(&self.shared, port, backlog)
     }
 
-    /// Opens a connection to `to` with an application above it. False without an own address of that family,
+    /// Opens a connection to `to` and runs an application on it. False without an own address of that family,
     /// or a free port.
-    pub(crate) fn launch(&self, to: SocketAddr, guest: Guest) -> bool {
-        self.shared.launch(to, guest)
+    pub(crate) fn launch(&self, to: SocketAddr, app: HostedApp) -> bool {
+        self.shared.launch(to, app)
     }
 
-    /// Puts an application above each connection to `port`, on every address.
-    pub(crate) fn serve(&self, port: u16, backlog: usize, service: Service) {
+    /// Listens at `port` on every address and runs an application on each connection.
+    pub(crate) fn serve(&self, port: u16, backlog: usize, service: AppFactory) {
         self.shared.serve(port, backlog, service);
     }
 
-    /// How many applications are above connections and not over.
-    pub(crate) fn guests(&self) -> usize {
-        self.shared.guests()
+    /// Number of running applications.
+    pub(crate) fn running_apps(&self) -> usize {
+        self.shared.running_apps()
     }
 
-    /// What became of all applications that were above connections.
-    pub(crate) fn collect(&self) -> Vec<Left> {
-        self.shared.collect()
+    /// Stops all applications and returns the results of all that ever ran.
+    pub(crate) fn collect_reports(&self) -> Vec<AppReport> {
+        self.shared.collect_reports()
     }
 
-    /// Says whether it still works: it ends when its port fails, or when a thread panics in it. Every call
-    /// fails with the same sentence then.
+    /// Returns an error if the host has ended, because its port failed or a thread panicked. Every other call
+    /// then fails with the same message.
     ///
     /// # Errors
     /// Why it has ended.
@@ -123,12 +119,12 @@ impl Host {
         self.shared.lock().ended.as_ref().map_or(Ok(()), |e| Err(DriveError::Failed(e.why.clone())))
     }
 
-    /// What it has seen so far.
+    /// Its counters.
     pub fn counters(&self) -> HostCounters {
         self.shared.lock().counters
     }
 
-    /// Connections that exist, those in TIME-WAIT included.
+    /// Number of connections, those in TIME-WAIT included.
     pub fn connections(&self) -> usize {
         self.shared.lock().connections()
     }

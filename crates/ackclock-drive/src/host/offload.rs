@@ -1,5 +1,5 @@
-//! Many segments in one packet, as a TUN device with `IFF_VNET_HDR` takes and gives them: segmentation and
-//! checksums left to the other side.
+//! Packets of many segments, as exchanged with a TUN device with `IFF_VNET_HDR`. The other side does
+//! segmentation and checksums.
 
 use std::net::SocketAddr;
 
@@ -8,12 +8,12 @@ use ackclock_wire::{Flags, Segment, TcpView, WireError, emit_tcp_header, emit_tc
 
 use crate::Offload;
 
-/// Segments of one connection that leave as one packet, or a single one.
+/// One or more segments of a connection that are sent as one packet.
 pub(super) struct Batch {
     first: Transmit,
-    /// Payload of all of them.
+    /// Payload of all segments, bytes.
     len: u32,
-    /// Flags of all of them; a FIN or a PSH counts for the last.
+    /// Flags of all segments; FIN and PSH apply to the last one.
     flags: Flags,
 }
 
@@ -27,14 +27,14 @@ impl Batch {
         Self { len: first.segment.len, flags: first.segment.flags, first }
     }
 
-    /// Adds the next segment, if it may be part of the same packet.
+    /// Adds the next segment if it may be part of the same packet.
     pub(super) fn add(&mut self, next: &Transmit) -> bool {
         let (a, b) = (&self.first.segment, &next.segment);
         let same =
             a.ack == b.ack && a.window == b.window && a.options == b.options && self.first.ecn == next.ecn;
         let plain = a.flags.0 & !LAST.0 == b.flags.0 & !LAST.0
             && !a.flags.any(Flags::SYN | Flags::RST | Flags::URG | Flags::CWR);
-        // Only the last may be smaller than the first.
+        // Only the last segment may be smaller than the first.
         let full = a.len > 0 && self.len.is_multiple_of(a.len) && (1..=a.len).contains(&b.len);
         let follows = b.seq == a.seq + self.len && next.offset == self.first.offset + u64::from(self.len);
         let fits =
@@ -46,8 +46,8 @@ impl Batch {
         fits
     }
 
-    /// Writes the packet to `out`, which is empty. With `offload`, its description comes first and the
-    /// checksum is left to the other side.
+    /// Writes the packet to the empty `out`. With `offload`, its [`Offload`] header comes first, and the
+    /// other side completes the checksum.
     pub(super) fn emit(
         &self,
         from: SocketAddr,
@@ -77,11 +77,11 @@ impl Batch {
     }
 }
 
-/// Where the checksum lies in the TCP header.
+/// Offset of the checksum in the TCP header.
 const TCP_CHECKSUM: usize = 16;
 
-/// The sum over the pseudo header (RFC 9293 §3.1, RFC 8200 §8.1), not complemented: to which the other side
-/// adds header and payload.
+/// The sum over the pseudo header (RFC 9293 §3.1, RFC 8200 §8.1), not complemented. The other side adds
+/// header and payload.
 fn pseudo_header(from: SocketAddr, to: SocketAddr, len: u32) -> u16 {
     let words = |ip: std::net::IpAddr| -> u32 {
         let sum =
@@ -99,8 +99,8 @@ fn pseudo_header(from: SocketAddr, to: SocketAddr, len: u32) -> u16 {
     sum as u16
 }
 
-/// Takes a packet of many segments apart. Each is given with its payload, in order. CWR stands for the first
-/// (RFC 3168 §6.1.2), unless it is part of a counter, `counts_marks` (RFC 9768 §3.3.4).
+/// Splits a packet into its segments with their payload, in order. CWR applies to the first segment (RFC 3168
+/// §6.1.2), unless it is part of a counter, `counts_marks` (RFC 9768 §3.3.4).
 pub(super) fn split<'a>(
     tcp: &TcpView<'a>,
     size: u16,
@@ -156,13 +156,13 @@ mod tests {
         let mut batch = Batch::new(transmit(0, 1000, none));
         assert!(batch.add(&transmit(1000, 1000, Flags::FIN)) && !batch.add(&transmit(2000, 1000, none)));
         let mut ack = Batch::new(transmit(0, 0, none));
-        assert!(!ack.add(&transmit(0, 0, none)), "acknowledgments stay apart");
+        assert!(!ack.add(&transmit(0, 0, none)), "acknowledgments are not joined");
         let mut full = Batch::new(transmit(0, 60_000, none));
         assert!(!full.add(&transmit(60_000, 60_000, none)), "more than a packet holds");
     }
 
     #[test]
-    fn a_packet_is_taken_apart_into_what_was_joined() {
+    fn a_packet_is_split_into_the_segments_that_were_joined() {
         let payload: Vec<u8> = (0..2010_u32).map(|i| i as u8).collect();
         let segment = Segment {
             seq: SeqNumber(u32::MAX - 999),
@@ -195,7 +195,7 @@ mod tests {
             let tcp = out.len() - 20;
             let right = [out[tcp + TCP_CHECKSUM], out[tcp + TCP_CHECKSUM + 1]];
             out[tcp + TCP_CHECKSUM..][..2].copy_from_slice(&pseudo_header(from, to, 20).to_be_bytes());
-            // What a device does: sum from the beginning of the TCP header on, complement, store.
+            // As a device does: sum from the start of the TCP header on, complement, store.
             let mut sum: u32 =
                 out[tcp..].chunks_exact(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
             while sum > 0xffff {

@@ -1,4 +1,4 @@
-//! What a host is made with, what it has seen, and how much it gives to strangers.
+//! Options, limits and counters of a host.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,10 +8,10 @@ use ackclock_units::{Bytes, Duration};
 
 use crate::{Clock, DriveError, PolicyFactory};
 
-/// What a host is made with.
+/// Options of a host.
 #[derive(Clone)]
 pub struct HostOptions {
-    /// The host's own addresses. With a TUN device: addresses of its subnet that the kernel does not own.
+    /// The host's own addresses. With a TUN device: addresses of its subnet other than the kernel's.
     pub addresses: Vec<IpAddr>,
     /// Largest IP packet, bytes; the announced segment size fits into it.
     pub mtu: u16,
@@ -19,9 +19,9 @@ pub struct HostOptions {
     pub config: Config,
     /// Policies of every connection.
     pub policies: PolicyFactory,
-    /// The clock, shared with whatever else is timed.
+    /// The clock of the run.
     pub clock: Clock,
-    /// What peers can make it do and keep.
+    /// Limits of the work and memory that peers can cause.
     pub limits: HostLimits,
 }
 
@@ -37,11 +37,11 @@ impl fmt::Debug for HostOptions {
 }
 
 impl HostOptions {
-    /// Checks what can be wrong.
+    /// Checks the options.
     pub(super) fn check(&self) -> Result<(), DriveError> {
         let (least, most) = (576, u16::MAX);
         if self.addresses.is_empty() {
-            return Err(DriveError::Input("a host needs at least one address, none was given".into()));
+            return Err(DriveError::Input("a host needs at least one address, but none is given".into()));
         }
         if self.mtu < least {
             return Err(DriveError::Input(format!(
@@ -59,34 +59,34 @@ impl HostOptions {
     }
 }
 
-/// Every IPv4 link takes so much (RFC 791 §3.2, RFC 1191 §3).
+/// Smallest MTU of an IPv4 link (RFC 791 §3.2, RFC 1191 §3).
 const RFC1191_LEAST: u32 = 68;
 
-/// What peers, honest or not, can make a host do and keep. The defaults are those of Linux where it has them.
+/// Limits of the work and memory that peers can cause. The defaults are those of Linux where it has them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HostLimits {
-    /// Answer SYNs without keeping anything once as many connections of a listener are half open as its
-    /// backlog (SYN cookies, RFC 4987 §3.6). Without, they are dropped then.
+    /// Respond with SYN cookies (RFC 4987 §3.6) once a listener has as many half-open connections as its
+    /// backlog. Otherwise such SYNs are dropped.
     pub syn_cookies: bool,
     /// Retransmissions of a SYN-ACK before a half-open connection is given up: at 63 s, as with Linux's
-    /// `tcp_synack_retries`. What applications are above keeps the number of its own stack.
+    /// `tcp_synack_retries`. Connections of applications use the number of their own stack.
     pub synack_retries: u32,
     /// How long a connection that no program holds stays in FIN-WAIT-2 (`tcp_fin_timeout`).
     pub fin_timeout: Duration,
-    /// How long a connection that no program holds lasts while the peer acknowledges nothing new (at least R2
-    /// of RFC 9293 §3.8.3).
+    /// How long a connection that no program holds is kept while the peer acknowledges nothing new (at least
+    /// R2 of RFC 9293 §3.8.3).
     pub orphan_timeout: Duration,
-    /// Connections that no program holds, those in TIME-WAIT aside; beyond it the one that has been alone
-    /// longest is reset (`tcp_max_orphans`).
+    /// Largest number of connections that no program holds, except those in TIME-WAIT. Beyond it, the oldest
+    /// of them is reset (`tcp_max_orphans`).
     pub orphans: usize,
-    /// Connections in TIME-WAIT; beyond it the oldest ends early (`tcp_max_tw_buckets`).
+    /// Largest number of connections in TIME-WAIT. Beyond it, the oldest ends early (`tcp_max_tw_buckets`).
     pub time_wait: usize,
     /// Memory of all connections' buffers, bytes. Beyond it, connections that no program holds are reset, and
-    /// data for connections that have more than a little is dropped until programs read (`tcp_mem`). What
-    /// programs write counts too, but is not refused.
+    /// data for connections with more than a few segments in their buffers is dropped until programs read
+    /// (`tcp_mem`). Data written by programs counts too, but is never refused.
     pub held_bytes: Bytes,
-    /// No ICMP error makes packets smaller than this, bytes (`min_pmtu`). Over paths with narrower links set
-    /// it as low as they are, 68 at least (RFC 1191 §3).
+    /// Smallest path MTU accepted from an ICMP error, bytes (`min_pmtu`). Set it lower for paths with a
+    /// smaller MTU, down to 68 (RFC 1191 §3).
     pub min_pmtu: u32,
     /// Resets to segments without a connection, per second (FreeBSD's `icmplim`, Linux's
     /// `icmp_msgs_per_sec`).
@@ -109,33 +109,33 @@ impl Default for HostLimits {
     }
 }
 
-/// What a host has seen besides the counters of its connections.
+/// Counters of a host, besides those of its connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HostCounters {
     /// Packets received.
     pub packets_received: u64,
     /// Packets sent.
     pub packets_sent: u64,
-    /// ICMP errors directed to a connection.
+    /// ICMP errors passed to a connection.
     pub icmp_errors: u64,
-    /// Packets dropped because they were damaged, neither TCP nor an ICMP error of a connection, for somebody
-    /// else, or from an address that none can come from.
+    /// Packets dropped because they were damaged, neither TCP nor an ICMP error of a connection, for another
+    /// host, or from an invalid source address.
     pub ignored: u64,
-    /// Resets sent in answer to segments without a connection.
+    /// Resets sent in response to segments without a connection.
     pub resets_sent: u64,
-    /// Resets that were not sent because there were too many ([`HostLimits::stray_resets`]).
+    /// Resets not sent because of the limit [`HostLimits::stray_resets`].
     pub resets_withheld: u64,
-    /// Packets that the port did not take.
+    /// Packets that the port refused.
     pub send_failures: u64,
     /// SYNs, and acknowledgments of SYN-ACKs, dropped because a listener's backlog was full.
     pub backlog_drops: u64,
-    /// SYNs answered without keeping anything.
+    /// SYN cookies sent.
     pub cookies_sent: u64,
-    /// Connections made of an acknowledgment of such an answer.
+    /// Connections opened by a valid SYN cookie.
     pub cookies_taken: u64,
-    /// Connections that no program held and that were ended before their time: they waited too long, or were
-    /// too many.
+    /// Connections that no program held and that were ended early, since they waited too long or were too
+    /// many.
     pub orphans_ended: u64,
-    /// Segments dropped because buffers held too much ([`HostLimits::held_bytes`]).
+    /// Segments dropped because of the limit [`HostLimits::held_bytes`].
     pub memory_drops: u64,
 }

@@ -1,12 +1,11 @@
-//! Ports for outgoing connections that nobody else can predict (RFC 6056).
+//! Unpredictable ports for outgoing connections (RFC 6056).
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::net::{IpAddr, SocketAddr};
 
-/// Double-hash port selection (RFC 6056 §3.3.4): where the search begins and which counter moves it both
-/// depend on the destination by a keyed hash. So ports to one destination follow each other, and say nothing
-/// of those to another.
+/// Double-hash port selection (RFC 6056 §3.3.4): a keyed hash of the destination selects the offset and the
+/// counter. So ports to one destination are consecutive, and reveal nothing about those to another.
 #[derive(Debug)]
 pub(super) struct Ports {
     counters: [u16; TABLE],
@@ -14,9 +13,9 @@ pub(super) struct Ports {
 
 /// First of the ports chosen for outgoing connections (RFC 6335 §6).
 const FIRST: u16 = 49_152;
-/// How many there are.
+/// Number of these ports.
 pub(super) const PORTS: u32 = u16::MAX as u32 - FIRST as u32 + 1;
-/// Counters (RFC 6056 §3.3.4: TABLE_LENGTH).
+/// Number of counters (RFC 6056 §3.3.4: TABLE_LENGTH).
 const TABLE: usize = 256;
 
 impl Ports {
@@ -39,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_ports_of_a_destination_come_before_one_comes_again() {
+    fn all_ports_of_a_destination_are_used_before_one_is_repeated() {
         let keys = RandomState::new();
         let (mut ports, from, to) = (Ports::new(&keys), [10, 0, 0, 1].into(), "10.0.0.2:80".parse().unwrap());
         let mut seen = std::collections::HashSet::new();

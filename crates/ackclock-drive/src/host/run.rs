@@ -7,43 +7,43 @@ use std::time::Duration as Time;
 use ackclock_units::Instant;
 
 use super::core::Core;
-use super::ending::Ending;
+use super::ending::HostEnd;
 use super::options::HostOptions;
 use crate::linux::wait::{Waker, be_punctual, wait};
 use crate::{Clock, DriveError, Offload, Port};
 
-/// What the host's thread, its streams and its listeners share.
-pub(super) struct Shared {
+/// State shared by the host's thread, its streams and its listeners.
+pub(super) struct HostShared {
     pub(super) port: Port,
     pub(super) clock: Clock,
     waker: Waker,
     core: Mutex<Core>,
 }
 
-/// Largest IP packet, and what a device may say of it.
+/// Largest IP packet with its [`Offload`] header.
 const MAX_PACKET: usize = 65_536 + Offload::LEN;
-/// Packets taken in before timers are looked at and programs get a chance at the lock.
+/// Packets handled before timers are checked and the lock is released.
 const BATCH: usize = 32;
 
-impl Shared {
+impl HostShared {
     pub(super) fn new(port: Port, options: HostOptions) -> Result<Self, DriveError> {
         Ok(Self { port, clock: options.clock, waker: Waker::new()?, core: Mutex::new(Core::new(options)) })
     }
 
-    /// The core. Should this thread panic before it lets go of it, the host ends.
+    /// Locks the core. If this thread panics while it holds the lock, the host ends.
     pub(super) fn lock(&self) -> Locked<'_> {
         let unwinding = std::thread::panicking();
         Locked { shared: self, core: Some(self.core.lock().unwrap_or_else(|e| e.into_inner())), unwinding }
     }
 
-    /// Brings to an end what a program's thread did with connection `id`, and wakes the host's thread if it
+    /// Completes an operation of a program's thread on connection `id`, and wakes the host's thread if it
     /// would sleep too long.
-    pub(super) fn settle(&self, core: &mut Core, now: Instant, id: u32) {
-        core.settle(now, &self.port, id);
-        self.rouse(core);
+    pub(super) fn finish(&self, core: &mut Core, now: Instant, id: u32) {
+        core.finish(now, &self.port, id);
+        self.wake_if_needed(core);
     }
 
-    pub(super) fn rouse(&self, core: &mut Core) {
+    pub(super) fn wake_if_needed(&self, core: &mut Core) {
         if core.ended.is_some() || core.next_deadline().is_some_and(|at| at < core.sleeps_until) {
             core.sleeps_until = Instant::ZERO;
             self.waker.wake();
@@ -51,12 +51,12 @@ impl Shared {
     }
 
     pub(super) fn halt(&self) {
-        self.lock().abort_all(self.clock.now(), &self.port, Ending::in_order());
+        self.lock().abort_all(self.clock.now(), &self.port, HostEnd::in_order());
         self.waker.wake();
     }
 
     fn thread_lost(&self, core: &mut Core) {
-        core.fail(self.clock.now(), &self.port, Ending::thread_lost());
+        core.fail(self.clock.now(), &self.port, HostEnd::thread_lost());
         self.waker.wake();
     }
 
@@ -66,7 +66,7 @@ impl Shared {
         } else {
             let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         }
-        let _watch = Watch(self);
+        let _guard = EndWithThread(self);
         let mut buffer = vec![0; MAX_PACKET];
         loop {
             let mut core = self.lock();
@@ -75,8 +75,8 @@ impl Shared {
             }
             let more = match self.take_in(&mut core, &mut buffer) {
                 Ok(more) => more,
-                // The port is gone, and with it every connection.
-                Err(e) => return core.abort_all(self.clock.now(), &self.port, Ending::port_failed(&e)),
+                // The port has failed, so every connection ends.
+                Err(e) => return core.abort_all(self.clock.now(), &self.port, HostEnd::port_failed(&e)),
             };
             core.expire(self.clock.now(), &self.port);
             let next = core.next_deadline();
@@ -91,7 +91,7 @@ impl Shared {
         }
     }
 
-    /// Takes in a batch; true when there may be more.
+    /// Handles a batch of packets; true when there may be more.
     fn take_in(&self, core: &mut Core, buffer: &mut [u8]) -> io::Result<bool> {
         for _ in 0..BATCH {
             match self.port.recv(buffer) {
@@ -107,10 +107,10 @@ impl Shared {
     }
 }
 
-/// Sees to it that the host ends with its thread, whatever ends that.
-struct Watch<'a>(&'a Shared);
+/// Ends the host when its thread ends for any reason.
+struct EndWithThread<'a>(&'a HostShared);
 
-impl Drop for Watch<'_> {
+impl Drop for EndWithThread<'_> {
     fn drop(&mut self) {
         let mut core = self.0.lock();
         if core.ended.is_none() {
@@ -119,17 +119,17 @@ impl Drop for Watch<'_> {
     }
 }
 
-/// The core, while this thread has it to itself.
+/// The locked core.
 pub(super) struct Locked<'a> {
-    shared: &'a Shared,
-    /// Always there, but while it waits.
+    shared: &'a HostShared,
+    /// `None` only while [`Locked::wait`] waits.
     core: Option<MutexGuard<'a, Core>>,
-    /// The thread was panicking already, for a reason of its own.
+    /// The thread was already panicking when it took the lock.
     unwinding: bool,
 }
 
 impl Locked<'_> {
-    /// Lets go of it until something has changed, or time is over: true then.
+    /// Releases the lock until `changed` is notified or `timeout` has passed; the result says whether it has.
     pub(super) fn wait(mut self, changed: &Condvar, timeout: Option<Time>) -> (Self, bool) {
         let mut timed_out = false;
         self.core = self.core.take().map(|core| match timeout {
@@ -148,13 +148,13 @@ impl Deref for Locked<'_> {
     type Target = Core;
 
     fn deref(&self) -> &Core {
-        self.core.as_ref().expect("only a waiting thread has let go of it")
+        self.core.as_ref().expect("the guard is absent only while waiting")
     }
 }
 
 impl DerefMut for Locked<'_> {
     fn deref_mut(&mut self) -> &mut Core {
-        self.core.as_mut().expect("only a waiting thread has let go of it")
+        self.core.as_mut().expect("the guard is absent only while waiting")
     }
 }
 

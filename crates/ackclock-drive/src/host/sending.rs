@@ -1,4 +1,4 @@
-//! What leaves: the segments of connections, and answers to those that have none.
+//! Sends segments of connections, and responses to segments without a connection.
 
 use std::net::SocketAddr;
 
@@ -6,12 +6,12 @@ use ackclock_engine::Connection;
 use ackclock_units::{Ecn, Instant};
 use ackclock_wire::{Segment, emit_tcp};
 
-use super::core::{Core, Entry};
+use super::core::{ConnEntry, Core};
 use super::offload::Batch;
 use crate::{Offload, Port};
 
 impl Core {
-    /// Answers a segment for which there is no connection (RFC 9293 §3.10.7.1).
+    /// Sends a reset in response to a segment without a connection, if one is due (RFC 9293 §3.10.7.1).
     pub(super) fn refuse(
         &mut self,
         now: Instant,
@@ -25,13 +25,13 @@ impl Core {
             self.counters.resets_withheld += 1;
             return;
         }
-        if self.answer(port, local, peer, &reset) {
+        if self.send_alone(port, local, peer, &reset) {
             self.counters.resets_sent += 1;
         }
     }
 
-    /// Sends a segment that belongs to no connection. True when it could be made.
-    pub(super) fn answer(
+    /// Sends a segment without a connection. True when it could be encoded.
+    pub(super) fn send_alone(
         &mut self,
         port: &Port,
         local: SocketAddr,
@@ -40,7 +40,7 @@ impl Core {
     ) -> bool {
         self.scratch.clear();
         if port.offload() {
-            // Nothing is left to the other side.
+            // The checksum is complete and there is one segment.
             self.scratch.extend_from_slice(&Offload::default().to_bytes());
         }
         let made = emit_tcp(local, peer, segment, &[], Ecn::NotEct, &mut self.scratch).is_ok();
@@ -57,7 +57,7 @@ impl Core {
         }
     }
 
-    pub(super) fn transmit(&mut self, now: Instant, port: &Port, entry: &mut Entry) {
+    pub(super) fn transmit(&mut self, now: Instant, port: &Port, entry: &mut ConnEntry) {
         let offload = port.offload();
         let mut batch: Option<Batch> = None;
         while let Some(out) = entry.connection.poll_transmit(now) {
@@ -73,12 +73,11 @@ impl Core {
         }
     }
 
-    fn send_batch(&mut self, port: &Port, entry: &Entry, batch: &Batch, offload: bool) {
+    fn send_batch(&mut self, port: &Port, entry: &ConnEntry, batch: &Batch, offload: bool) {
         self.scratch.clear();
         match batch.emit(entry.local, entry.peer, &entry.connection, offload, &mut self.scratch) {
             Ok(()) => self.send_scratch(port),
-            // The engine keeps segments within the MTU, so nothing of this kind happens; losing the packet is
-            // the safe answer.
+            // Cannot happen, since the engine keeps segments within the MTU; the packet is then lost.
             Err(_) => self.counters.send_failures += 1,
         }
     }

@@ -1,5 +1,5 @@
-//! The end of a host: in order, because its port is gone, or because of a panic. Whoever waits is told at
-//! once, and whoever comes later.
+//! The end of a host: by dropping it, after a failure of its port, or after a panic. All waiting and later
+//! calls return the reason.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,22 +7,22 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use ackclock_units::Instant;
 
 use super::core::Core;
-use super::ending::Ending;
+use super::ending::HostEnd;
 use crate::Port;
 
 impl Core {
     /// The error of every call once the host has ended.
     pub(super) fn end_error(&self) -> Option<io::Error> {
-        self.ended.as_ref().map(Ending::error)
+        self.ended.as_ref().map(HostEnd::error)
     }
 
-    /// The same where not even what has arrived before is given out any more.
+    /// As [`Core::end_error`], but only after a panic, when received data must not be read any more.
     pub(super) fn broken(&self) -> Option<io::Error> {
-        self.ended.as_ref().filter(|e| e.broken).map(Ending::error)
+        self.ended.as_ref().filter(|e| e.broken).map(HostEnd::error)
     }
 
-    /// Resets everything, and wakes everyone.
-    pub(super) fn abort_all(&mut self, now: Instant, port: &Port, ending: Ending) {
+    /// Resets all connections and wakes all waiting threads.
+    pub(super) fn abort_all(&mut self, now: Instant, port: &Port, ending: HostEnd) {
         if self.ended.is_some() {
             return;
         }
@@ -36,15 +36,15 @@ impl Core {
         self.wake_all();
     }
 
-    /// After a panic: peers are told as far as that still goes, and everyone is woken.
-    pub(super) fn fail(&mut self, now: Instant, port: &Port, ending: Ending) {
+    /// Ends the host after a panic: resets connections as far as possible, and wakes all waiting threads.
+    pub(super) fn fail(&mut self, now: Instant, port: &Port, ending: HostEnd) {
         if self.ended.as_ref().is_some_and(|e| e.broken) {
             return;
         }
         self.ended = Some(ending);
         for id in 0..self.entries.len() {
             let Some(mut entry) = self.entries[id].take() else { continue };
-            // The connection that panicked may do so again: then its peer is not told.
+            // The connection that panicked may panic again; its peer then gets no reset.
             let _ = catch_unwind(AssertUnwindSafe(|| {
                 entry.connection.abort(now);
                 self.transmit(now, port, &mut entry);

@@ -7,33 +7,32 @@ use ackclock_engine::{State, Stats};
 use ackclock_policy::SenderView;
 use ackclock_units::Instant;
 
-use super::core::Entry;
+use super::core::ConnEntry;
 use super::ending::error_of;
-use super::run::{Locked, Shared};
+use super::run::{HostShared, Locked};
 
-/// A connection. Reading and writing wait, and may be done from two threads at once through a shared
-/// reference.
+/// A connection. Reads and writes block, and two threads may do them concurrently through a shared reference.
 ///
-/// Dropping it closes it in the background, while the host lives; what was written is still sent.
+/// Dropping it closes it in the background while the host exists; data already written is still sent.
 pub struct Stream {
-    shared: Arc<Shared>,
+    shared: Arc<HostShared>,
     id: u32,
     read_timeout: Mutex<Option<Time>>,
 }
 
 impl Stream {
-    pub(super) fn held(shared: &Arc<Shared>, id: u32) -> Self {
+    pub(super) fn held(shared: &Arc<HostShared>, id: u32) -> Self {
         Self { shared: shared.clone(), id, read_timeout: Mutex::default() }
     }
 
-    pub(super) fn connect(shared: &Arc<Shared>, to: SocketAddr) -> io::Result<Self> {
+    pub(super) fn connect(shared: &Arc<HostShared>, to: SocketAddr) -> io::Result<Self> {
         let mut core = shared.lock();
         let now = shared.clock.now();
         if let Some(e) = core.end_error() {
             return Err(e);
         }
         let id = core.connect(now, &shared.port, to, None).ok_or(io::ErrorKind::AddrNotAvailable)?;
-        shared.rouse(&mut core);
+        shared.wake_if_needed(&mut core);
         drop(core);
         let stream = Self::held(shared, id);
         stream.until(None, |entry, _| entry.established.then_some(Ok(())))?;
@@ -50,20 +49,20 @@ impl Stream {
         self.shared.lock().entry(self.id).peer
     }
 
-    /// How long reading waits before it fails with `WouldBlock`; `None`, the default, for ever.
+    /// How long a read waits before it fails with `WouldBlock`; `None`, the default, waits for ever.
     pub fn set_read_timeout(&self, timeout: Option<Time>) {
         *self.read_timeout.lock().unwrap_or_else(|e| e.into_inner()) = timeout;
     }
 
-    /// Ends the writing side: the peer reads to the end of what was written. Reading goes on.
+    /// Closes the sending direction, after the data written. Reading continues.
     pub fn shutdown_write(&self) {
         self.operate(|entry, now| entry.connection.close(now));
     }
 
-    /// Ends the writing side and waits until the peer has acknowledged everything, its end included.
+    /// Closes the sending direction and waits until the peer has acknowledged everything, the FIN included.
     ///
     /// # Errors
-    /// What ended the connection, or `WouldBlock` after `timeout`.
+    /// The reason of an abort, or `WouldBlock` after `timeout`.
     pub fn close(self, timeout: Option<Time>) -> io::Result<()> {
         self.shutdown_write();
         self.until(timeout, |entry, _| {
@@ -82,24 +81,24 @@ impl Stream {
         self.operate(|entry, now| entry.connection.set_cork(now, corked));
     }
 
-    fn operate(&self, action: impl FnOnce(&mut Entry, Instant)) {
+    fn operate(&self, action: impl FnOnce(&mut ConnEntry, Instant)) {
         let mut core = self.shared.lock();
         let now = self.shared.clock.now();
         core.operate(now, &self.shared.port, self.id, |entry| action(entry, now));
-        self.shared.rouse(&mut core);
+        self.shared.wake_if_needed(&mut core);
     }
 
-    /// Its counters.
+    /// The connection's counters.
     pub fn stats(&self) -> Stats {
         self.shared.lock().entry(self.id).connection.stats().clone()
     }
 
-    /// Its state.
+    /// The connection's state.
     pub fn state(&self) -> State {
         self.shared.lock().entry(self.id).connection.state()
     }
 
-    /// What its policies see now.
+    /// The present view of its policies.
     pub fn view(&self) -> SenderView {
         let mut core = self.shared.lock();
         let now = self.shared.clock.now();
@@ -111,11 +110,11 @@ impl Stream {
         self.shared.lock().entry(self.id).connection.unacked()
     }
 
-    /// Waits until `done` answers, the connection fails, or `timeout` is over.
+    /// Waits until `done` returns a result, the connection fails, or `timeout` has passed.
     fn until<T>(
         &self,
         timeout: Option<Time>,
-        mut done: impl FnMut(&mut Entry, Instant) -> Option<io::Result<T>>,
+        mut done: impl FnMut(&mut ConnEntry, Instant) -> Option<io::Result<T>>,
     ) -> io::Result<T> {
         let deadline = timeout.map(|t| std::time::Instant::now() + t);
         let mut core = self.shared.lock();
@@ -126,9 +125,9 @@ impl Stream {
             let ended = core.end_error();
             let now = self.shared.clock.now();
             let entry = core.entry(self.id);
-            if let Some(answer) = done(entry, now) {
-                self.shared.settle(&mut core, now, self.id);
-                return answer;
+            if let Some(result) = done(entry, now) {
+                self.shared.finish(&mut core, now, self.id);
+                return result;
             }
             if let Some(e) = ended.or_else(|| entry.outcome.map(error_of)) {
                 return Err(e);
@@ -152,7 +151,7 @@ impl Stream {
 }
 
 impl Read for &Stream {
-    /// Waits for bytes; 0 once the peer has closed its side and everything was read.
+    /// Waits for data; returns 0 once the peer has closed its direction and everything was read.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() {
             return Ok(0);
@@ -168,7 +167,7 @@ impl Read for &Stream {
 }
 
 impl Write for &Stream {
-    /// Waits for room; how much was taken.
+    /// Waits for buffer space; returns the number of bytes taken.
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         if data.is_empty() {
             return Ok(0);
@@ -213,6 +212,6 @@ impl Drop for Stream {
         let mut core = self.shared.lock();
         let now = self.shared.clock.now();
         core.release(now, &self.shared.port, self.id);
-        self.shared.rouse(&mut core);
+        self.shared.wake_if_needed(&mut core);
     }
 }

@@ -1,4 +1,4 @@
-//! Captures of what passes a port.
+//! Captures of a port's packets.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -10,7 +10,7 @@ use ackclock_units::Duration;
 
 use crate::{Clock, DriveError};
 
-/// A pcapng file of the packets that pass one or more ports, with nanosecond times of the day.
+/// A pcapng file of the packets that pass one or more ports, with nanosecond timestamps.
 #[derive(Clone, Debug)]
 pub struct Capture {
     state: Arc<Mutex<State>>,
@@ -20,20 +20,20 @@ pub struct Capture {
 
 #[derive(Debug)]
 struct State {
-    /// Gone once finished.
+    /// `None` once finished.
     file: Option<Pcapng<BufWriter<File>>>,
     /// The first failure; nothing is written after it.
     failure: Option<io::Error>,
 }
 
 impl Capture {
-    /// Creates the file, or empties the one that is there.
+    /// Creates the file, or truncates an existing one.
     ///
     /// # Errors
     /// Those of the file system.
     pub fn create(path: &Path, clock: Clock) -> Result<Self, DriveError> {
         let failed = |e: io::Error| {
-            DriveError::Input(format!("capture file {} could not be created: {e}", path.display()))
+            DriveError::Input(format!("cannot create the capture file {}: {e}", path.display()))
         };
         let epoch = Duration::from_nanos(clock.unix_nanos(ackclock_units::Instant::ZERO));
         let file = Pcapng::new(BufWriter::with_capacity(1 << 18, File::create(path).map_err(failed)?), epoch)
@@ -45,12 +45,12 @@ impl Capture {
         })
     }
 
-    /// Where it is written to.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Writes out what is buffered. Packets that pass later are not recorded.
+    /// Flushes and closes the file. Packets that pass later are not recorded.
     ///
     /// # Errors
     /// The first failure to write.
@@ -76,7 +76,7 @@ impl Capture {
     }
 }
 
-/// One port's way into a capture.
+/// A port's interface of a capture.
 #[derive(Debug)]
 pub(super) struct Tap {
     capture: Capture,
@@ -86,7 +86,7 @@ pub(super) struct Tap {
 impl Tap {
     pub(super) fn record(&self, packet: &[u8]) {
         let mut state = self.capture.lock();
-        // Under the lock, so that times in the file never go back.
+        // Read under the lock, so that timestamps in the file are monotonic.
         let now = self.capture.clock.now();
         if let Some(file) = &mut state.file
             && let Err(e) = file.packet(self.interface, now, packet, packet.len() as u32, None)

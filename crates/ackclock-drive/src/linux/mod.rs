@@ -1,4 +1,4 @@
-//! What needs Linux.
+//! System calls of Linux.
 
 mod capture;
 mod namespace;

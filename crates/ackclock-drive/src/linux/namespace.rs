@@ -1,8 +1,8 @@
-//! Network namespaces without a name, held by a file descriptor alone.
+//! Network namespaces without a name, held only by a file descriptor.
 //!
-//! Nothing is mounted and nothing is written to disk, so there is nothing to clean up: when the last
-//! descriptor and the last process of a namespace go, whether by a normal exit, a signal or a crash, the
-//! kernel removes it with its devices, addresses and routes.
+//! Nothing is mounted and nothing is written to disk, so there is nothing to clean up. When the last
+//! descriptor and the last process of a namespace are gone, by a normal exit, a signal or a crash, the kernel
+//! removes it with its devices, addresses and routes.
 
 use std::fs;
 use std::io;
@@ -16,24 +16,24 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space}
 
 use crate::DriveError;
 
-/// A network namespace of our own. Dropping it removes it, once the devices and processes in it are gone too.
+/// A network namespace. Dropping it removes it, once the devices and processes in it are gone too.
 #[derive(Debug)]
 pub struct Namespace {
     fd: OwnedFd,
 }
 
 impl Namespace {
-    /// A new namespace in which only the loopback device exists, up, and IPv6 is off unless `ipv6` (so that
-    /// no router solicitations and neighbour reports mix into a measurement).
+    /// A new namespace with only the loopback device, which is up. IPv6 is off unless `ipv6`, so that router
+    /// solicitations and neighbour reports do not disturb a measurement.
     ///
-    /// Needs CAP_SYS_ADMIN here or in a user namespace of our own: see [`crate::check`].
+    /// Needs CAP_SYS_ADMIN, possibly in a user namespace of this process: see [`crate::check`].
     pub fn new(ipv6: bool) -> Result<Self, DriveError> {
         let fd = on_a_thread(move || {
             // SAFETY: this thread was made for this call and ends after it; NEWNET changes nothing that other
             // threads share.
             #[allow(unsafe_code)]
             unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }
-                .map_err(|e| DriveError::System("make a network namespace", e.into()))?;
+                .map_err(|e| DriveError::System("create a network namespace", e.into()))?;
             super::sys::bring_up("lo").map_err(DriveError::system("bring the loopback device up"))?;
             for key in ["default", "all"] {
                 let base = format!("/proc/sys/net/ipv6/conf/{key}");
@@ -47,8 +47,7 @@ impl Namespace {
         Ok(Self { fd: fd.into() })
     }
 
-    /// Runs `work` on a thread inside the namespace: sockets opened and devices made there belong to it for
-    /// good.
+    /// Runs `work` on a thread inside the namespace. Sockets opened and devices created there stay in it.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, DriveError> {
         on_a_thread(|| {
             move_into_link_name_space(self.fd.as_fd(), Some(LinkNameSpaceType::Network))
@@ -57,24 +56,23 @@ impl Namespace {
         })
     }
 
-    /// Makes every address of a network the namespace's own: programs in it can send from and be reached at
-    /// each.
+    /// Makes every address of a network local to the namespace: programs in it can send from and be reached
+    /// at each.
     pub fn own(&self, address: Ipv4Addr, prefix: u8) -> Result<(), DriveError> {
         // The device's address is the first one of the network.
         let first = Ipv4Addr::from_bits(address.to_bits() | 1);
         self.run(|| super::sys::own(first, prefix))?
-            .map_err(DriveError::system("give the loopback device a network of hosts"))
+            .map_err(DriveError::system("add a network of hosts to the loopback device"))
     }
 
-    /// Starts a program inside the namespace. It is killed when the calling thread ends, however that
-    /// happens.
+    /// Starts a program inside the namespace. It is killed when the calling thread ends in any way.
     pub fn spawn(&self, command: &mut Command) -> Result<Child, DriveError> {
         let fd = self.fd.try_clone().map_err(DriveError::system("duplicate a descriptor"))?;
         let parent = getpid();
         let enter = move || -> io::Result<()> {
             set_parent_process_death_signal(Some(Signal::KILL))?;
             if getppid() != Some(parent) {
-                // The parent died before the signal was asked for.
+                // The parent died before the signal was set.
                 return Err(io::ErrorKind::BrokenPipe.into());
             }
             move_into_link_name_space(fd.as_fd(), Some(LinkNameSpaceType::Network))?;
@@ -93,7 +91,7 @@ impl Namespace {
     pub fn set_sysctl(&self, key: &str, value: &str) -> Result<(), DriveError> {
         let path = sysctl_path(key)?;
         self.run(|| fs::write(&path, value))?.map_err(|e| {
-            DriveError::Missing(format!("kernel parameter {key} could not be set to `{value}`: {e}"))
+            DriveError::Missing(format!("cannot set the kernel parameter {key} to `{value}`: {e}"))
         })
     }
 
@@ -102,7 +100,7 @@ impl Namespace {
         let path = sysctl_path(key)?;
         let text = self.run(|| fs::read_to_string(&path))?;
         text.map(|t| t.trim().to_owned())
-            .map_err(|e| DriveError::Missing(format!("kernel parameter {key} could not be read: {e}")))
+            .map_err(|e| DriveError::Missing(format!("cannot read the kernel parameter {key}: {e}")))
     }
 
     /// A counter of the kernel's TCP in this namespace, by its name in `/proc/net/snmp` or
@@ -124,7 +122,7 @@ impl AsFd for Namespace {
     }
 }
 
-/// Namespaces belong to threads: changing that of a caller's thread would leak, so a thread is made for it.
+/// A namespace is a property of a thread, so the change is made on a new thread and not on the caller's.
 fn on_a_thread<T: Send>(work: impl FnOnce() -> Result<T, DriveError> + Send) -> Result<T, DriveError> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new()
@@ -143,12 +141,12 @@ fn sysctl_path(key: &str) -> Result<String, DriveError> {
         Ok(format!("/proc/sys/{}", key.replace('.', "/")))
     } else {
         Err(DriveError::Input(format!(
-            "`{key}` is not a kernel parameter of the network: give one such as `net.ipv4.tcp_sack`"
+            "`{key}` is not a network parameter of the kernel: give one such as `net.ipv4.tcp_sack`"
         )))
     }
 }
 
-/// Finds a counter in the kernel's tables: lines in pairs, names above values.
+/// Finds a counter in the kernel's tables, which are pairs of lines with names and values.
 fn counter(text: &str, name: &str) -> Option<u64> {
     let lines: Vec<&str> = text.lines().collect();
     lines.chunks_exact(2).find_map(|pair| {
@@ -173,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_leaves_the_network_parameters_is_refused() {
+    fn a_key_outside_the_network_parameters_is_refused() {
         assert!(sysctl_path("net.ipv4.tcp_sack").is_ok());
         for key in ["kernel.panic", "net/../kernel", "net..", "", "net.ipv4.tcp sack"] {
             assert!(sysctl_path(key).is_err(), "{key}");

@@ -1,4 +1,4 @@
-//! Where IP packets come from and go to.
+//! Ports: sources and sinks of IP packets.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,28 +11,27 @@ use super::capture::{Capture, Tap};
 use super::{Offload, Tun};
 use crate::DriveError;
 
-/// Where IP packets come from and go to: a TUN device, or one of a pair of sockets inside the process.
-/// Reading and writing never wait.
+/// A source and sink of IP packets: a TUN device, or one of a pair of sockets inside the process. Reads and
+/// writes never block.
 #[derive(Debug)]
 pub struct Port {
-    kind: Kind,
+    kind: PortKind,
     tap: Option<Tap>,
 }
 
 #[derive(Debug)]
-enum Kind {
-    /// A TUN device, behind which is a kernel.
+enum PortKind {
+    /// A TUN device of a kernel.
     Tun(Tun),
     /// One end of [`Port::pair`].
     Socket(OwnedFd),
 }
 
-/// Room for packets between two ports of a pair, bytes asked for. The kernel gives less to those without
-/// CAP_NET_ADMIN.
-const ROOM: usize = 16 << 20;
+/// Requested buffer between two ports of a pair, bytes. The kernel grants less without CAP_NET_ADMIN.
+const BUFFER: usize = 16 << 20;
 
 impl Port {
-    /// Two ports: what one sends the other receives, packet by packet.
+    /// Two connected ports: each receives the packets that the other sends.
     pub fn pair() -> Result<(Self, Self), DriveError> {
         let make = || -> rustix::io::Result<_> {
             let (a, b) = socketpair(
@@ -42,16 +41,16 @@ impl Port {
                 None,
             )?;
             for socket in [&a, &b] {
-                if sockopt::set_socket_send_buffer_size_force(socket, ROOM).is_err() {
-                    sockopt::set_socket_send_buffer_size(socket, ROOM)?;
+                if sockopt::set_socket_send_buffer_size_force(socket, BUFFER).is_err() {
+                    sockopt::set_socket_send_buffer_size(socket, BUFFER)?;
                 }
             }
-            Ok((Self { kind: Kind::Socket(a), tap: None }, Self { kind: Kind::Socket(b), tap: None }))
+            Ok((Self { kind: PortKind::Socket(a), tap: None }, Self { kind: PortKind::Socket(b), tap: None }))
         };
-        make().map_err(|e| DriveError::System("make a pair of sockets", e.into()))
+        make().map_err(|e| DriveError::System("create a pair of sockets", e.into()))
     }
 
-    /// Records what passes it from now on, under a name of its own.
+    /// Records its packets from now on, as an interface named `name`.
     ///
     /// # Errors
     /// Those of the file.
@@ -62,50 +61,51 @@ impl Port {
 
     /// True for a device with [`super::TunOptions::offload`].
     pub(crate) fn offload(&self) -> bool {
-        matches!(&self.kind, Kind::Tun(tun) if tun.offload())
+        matches!(&self.kind, PortKind::Tun(tun) if tun.offload())
     }
 
-    /// The packet without what a device with offload says of it.
+    /// The packet without the header of a device with offload.
     fn bare<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
         if self.offload() { bytes.get(Offload::LEN..).unwrap_or_default() } else { bytes }
     }
 
-    /// Takes the next packet; `WouldBlock` when there is none.
+    /// Receives the next packet; `WouldBlock` when there is none.
     pub fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = match &self.kind {
-            Kind::Tun(tun) => tun.recv(buffer)?,
-            Kind::Socket(fd) => recv(fd, &mut *buffer, RecvFlags::empty())?.0,
+            PortKind::Tun(tun) => tun.recv(buffer)?,
+            PortKind::Socket(fd) => recv(fd, &mut *buffer, RecvFlags::empty())?.0,
         };
-        // Nothing at all means that the far end is gone.
+        // An empty read means that the far end is closed.
         if let Some(tap) = self.tap.as_ref().filter(|_| n > 0) {
             tap.record(self.bare(&buffer[..n.min(buffer.len())]));
         }
         Ok(n)
     }
 
-    /// Sends a packet. An error means that it was not taken: the far end's queue is full, or the device down.
+    /// Sends a packet. An error means that it was dropped: the far end's queue is full, or the device is
+    /// down.
     pub fn send(&self, packet: &[u8]) -> io::Result<()> {
         if let Some(tap) = &self.tap {
             tap.record(self.bare(packet));
         }
         match &self.kind {
-            Kind::Tun(tun) => tun.send(packet).map(drop),
-            Kind::Socket(fd) => Ok(send(fd, packet, SendFlags::NOSIGNAL).map(drop)?),
+            PortKind::Tun(tun) => tun.send(packet).map(drop),
+            PortKind::Socket(fd) => Ok(send(fd, packet, SendFlags::NOSIGNAL).map(drop)?),
         }
     }
 }
 
 impl From<Tun> for Port {
     fn from(tun: Tun) -> Self {
-        Self { kind: Kind::Tun(tun), tap: None }
+        Self { kind: PortKind::Tun(tun), tap: None }
     }
 }
 
 impl AsFd for Port {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match &self.kind {
-            Kind::Tun(tun) => tun.as_fd(),
-            Kind::Socket(fd) => fd.as_fd(),
+            PortKind::Tun(tun) => tun.as_fd(),
+            PortKind::Socket(fd) => fd.as_fd(),
         }
     }
 }

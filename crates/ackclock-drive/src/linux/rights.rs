@@ -1,4 +1,4 @@
-//! What this process may do, and how.
+//! Rights of this process.
 
 use std::fs;
 
@@ -7,20 +7,19 @@ use rustix::thread::UnshareFlags;
 use super::sys::{self, TunStep};
 use crate::{DriveError, Means};
 
-const NO_DEVICE: &str = "/dev/net/tun cannot be opened, so no TUN device can be made: load the `tun` module \
-                         or pass the device into the container, and allow reading and writing it";
-const NO_ADMIN: &str = "network namespaces cannot be made: CAP_SYS_ADMIN and CAP_NET_ADMIN are missing and \
-                        user namespaces are refused; run as root, or allow user namespaces (sysctl \
+const NO_DEVICE: &str = "/dev/net/tun cannot be opened, so no TUN device can be created: load the `tun` \
+                         module or pass the device into the container, and allow reading and writing it";
+const NO_ADMIN: &str = "network namespaces cannot be created: CAP_SYS_ADMIN and CAP_NET_ADMIN are missing \
+                        and user namespaces are refused; run as root, or allow user namespaces (sysctl \
                         user.max_user_namespaces, kernel.unprivileged_userns_clone, \
                         kernel.apparmor_restrict_unprivileged_userns)";
 const NO_TUN_HERE: &str =
-    "a TUN device may not be made: CAP_NET_ADMIN is missing for the new network namespace";
+    "a TUN device cannot be created: CAP_NET_ADMIN is missing for the new network namespace";
 
-/// Finds out by trying, in a namespace that vanishes at once, what [`crate::Namespace`] and [`crate::Tun`]
-/// will be able to do.
+/// Checks whether [`crate::Namespace`] and [`crate::Tun`] will work, by trying in a temporary namespace.
 ///
 /// # Errors
-/// One sentence that names the right that is missing.
+/// A message that names the missing right.
 pub fn check() -> Result<Means, DriveError> {
     let direct = std::thread::spawn(|| {
         // SAFETY: this thread was made for this call and ends after it; NEWNET changes nothing that other
@@ -32,7 +31,7 @@ pub fn check() -> Result<Means, DriveError> {
     match direct.join().unwrap_or(Err(None)) {
         Ok(()) => return Ok(Means::Direct),
         Err(Some(TunStep::Open)) => return Err(DriveError::Missing(NO_DEVICE.into())),
-        Err(Some(TunStep::Make)) => return Err(DriveError::Missing(NO_TUN_HERE.into())),
+        Err(Some(TunStep::Create)) => return Err(DriveError::Missing(NO_TUN_HERE.into())),
         Err(None) => {}
     }
     // SAFETY: the child makes system calls only.
@@ -45,7 +44,7 @@ pub fn check() -> Result<Means, DriveError> {
             match sys::try_tun() {
                 Ok(()) => 0,
                 Err(TunStep::Open) => 2,
-                Err(TunStep::Make) => 3,
+                Err(TunStep::Create) => 3,
             }
         })
     };
@@ -57,36 +56,36 @@ pub fn check() -> Result<Means, DriveError> {
     }
 }
 
-/// Has the kernel end this process when the thread that started it ends, in whatever way, so that it is not
-/// left running for nobody.
+/// Makes the kernel kill this process when the thread that started it ends in any way, so that it is not left
+/// running.
 pub fn end_with_parent() {
-    // The call cannot fail with a signal that exists.
+    // The call cannot fail with a valid signal.
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
 }
 
-/// Moves this process into a user namespace of its own, in which it has every right over networks that it
-/// makes and none over the machine's.
+/// Moves this process into its own user namespace, in which it has all rights over networks that it creates
+/// and none over the machine's.
 ///
-/// To be called where [`check`] answered [`Means::UserNamespace`], and before any other thread exists: the
-/// kernel refuses it to a process with several. The process keeps its user's rights over files.
+/// Call it when [`check`] has returned [`Means::UserNamespace`], and before any other thread exists, since
+/// the kernel refuses it to a process with several threads. The process keeps its user's rights over files.
 pub fn enter_user_namespace() -> Result<(), DriveError> {
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
     // SAFETY: the kernel refuses the call to a process with several threads, so none can be surprised by it.
     #[allow(unsafe_code)]
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER | UnshareFlags::NEWNET) }.map_err(|e| {
         DriveError::Missing(format!(
-            "a user namespace could not be entered: {e} (it must be done before other threads exist, and \
-             user namespaces allowed)"
+            "cannot enter a user namespace: {e} (the process must have a single thread, and user namespaces \
+             must be allowed)"
         ))
     })?;
     let map = |path: &str, text: String| {
         fs::write(path, text).map_err(|e| {
             DriveError::Missing(format!(
-                "the user cannot be mapped into a user namespace: {e} (user_namespaces(7))"
+                "cannot map the user into a user namespace: {e} (see user_namespaces(7))"
             ))
         })
     };
-    // Without this the group may not be mapped by an unprivileged process (user_namespaces(7)).
+    // An unprivileged process may map the group only after this (user_namespaces(7)).
     map("/proc/self/setgroups", "deny".into())?;
     map("/proc/self/uid_map", format!("0 {} 1", uid.as_raw()))?;
     map("/proc/self/gid_map", format!("0 {} 1", gid.as_raw()))

@@ -1,4 +1,4 @@
-//! The few system calls for which no library has a safe wrapper.
+//! System calls for which no library has a safe wrapper.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
-/// Brings a device of the present network namespace up.
+/// Brings up a device of the present network namespace.
 pub(super) fn bring_up(device: &str) -> io::Result<()> {
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
     // SAFETY: an `ifreq` of zeros is a valid one.
@@ -32,8 +32,8 @@ pub(super) fn bring_up(device: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives the loopback device of the present network namespace a second address, with the whole network that
-/// it lies in: an address of the loopback device makes every address of its network the machine's own.
+/// Adds a second address to the loopback device of the present network namespace. This makes every address of
+/// its network local to the machine.
 pub(super) fn own(address: Ipv4Addr, prefix: u8) -> io::Result<()> {
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
     let mask = u32::MAX.checked_shl(32 - u32::from(prefix.min(32))).unwrap_or(0);
@@ -50,8 +50,7 @@ pub(super) fn own(address: Ipv4Addr, prefix: u8) -> io::Result<()> {
             sin_addr: libc::in_addr { s_addr: u32::from(value).to_be() },
             sin_zero: [0; 8],
         };
-        // SAFETY: a `sockaddr_in` has the size of the `sockaddr` that stands for it; the request lives
-        // through the call.
+        // SAFETY: a `sockaddr_in` has the size of a `sockaddr`; the request lives through the call.
         unsafe {
             ifr.ifr_ifru.ifru_addr = std::mem::transmute::<libc::sockaddr_in, libc::sockaddr>(address);
             if libc::ioctl(socket.as_raw_fd(), request as _, &raw const ifr) < 0 {
@@ -62,9 +61,9 @@ pub(super) fn own(address: Ipv4Addr, prefix: u8) -> io::Result<()> {
     Ok(())
 }
 
-/// Sets an option of TCP that is a number.
+/// Sets an integer option of TCP.
 pub(crate) fn set_tcp_option(socket: BorrowedFd<'_>, option: libc::c_int, value: i32) -> io::Result<()> {
-    // SAFETY: the value lives through the call, and its size is told.
+    // SAFETY: the value lives through the call, and its size is passed.
     let done = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
@@ -77,10 +76,10 @@ pub(crate) fn set_tcp_option(socket: BorrowedFd<'_>, option: libc::c_int, value:
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Reads an option of TCP that is a number.
+/// Reads an integer option of TCP.
 pub(crate) fn tcp_option(socket: BorrowedFd<'_>, option: libc::c_int) -> io::Result<i32> {
     let (mut value, mut size) = (0_i32, size_of::<i32>() as libc::socklen_t);
-    // SAFETY: value and size live through the call, which writes no more than the size tells.
+    // SAFETY: value and size live through the call, which writes no more than the size passed.
     let done = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
@@ -93,12 +92,12 @@ pub(crate) fn tcp_option(socket: BorrowedFd<'_>, option: libc::c_int) -> io::Res
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(value) }
 }
 
-/// What the kernel says of a connection, and how many bytes of it this kernel knows.
+/// TCP_INFO of a connection, and the number of bytes that this kernel has filled in.
 pub(crate) fn tcp_info(socket: BorrowedFd<'_>) -> io::Result<(libc::tcp_info, usize)> {
     // SAFETY: a `tcp_info` is numbers alone, for which zeros are valid.
     let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
     let mut size = size_of::<libc::tcp_info>() as libc::socklen_t;
-    // SAFETY: both live through the call, which writes no more than the size tells.
+    // SAFETY: both live through the call, which writes no more than the size passed.
     let done = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
@@ -111,7 +110,7 @@ pub(crate) fn tcp_info(socket: BorrowedFd<'_>) -> io::Result<(libc::tcp_info, us
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok((info, size as usize)) }
 }
 
-/// Bytes written to a connection that are not acknowledged; a FIN counts as one.
+/// Unacknowledged bytes of a connection; a FIN counts as one.
 pub(crate) fn unacked(socket: BorrowedFd<'_>) -> io::Result<u32> {
     let mut bytes: libc::c_int = 0;
     // SAFETY: the number lives through the call. SIOCOUTQ is TIOCOUTQ by another name.
@@ -145,8 +144,8 @@ pub(super) unsafe fn in_a_fork(child: impl FnOnce() -> u8) -> io::Result<u8> {
     }
 }
 
-/// Makes a TUN device of no further use, to see whether it may be made: 0, or the step that failed. Allocates
-/// nothing.
+/// Creates and removes a TUN device, to check whether that is possible. The error is the step that failed.
+/// Does not allocate.
 pub(super) fn try_tun() -> Result<(), TunStep> {
     // SAFETY: plain system calls on a path and a request that live through them.
     unsafe {
@@ -158,29 +157,29 @@ pub(super) fn try_tun() -> Result<(), TunStep> {
         request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
         let made = libc::ioctl(fd, libc::TUNSETIFF as _, &raw mut request);
         libc::close(fd);
-        if made < 0 { Err(TunStep::Make) } else { Ok(()) }
+        if made < 0 { Err(TunStep::Create) } else { Ok(()) }
     }
 }
 
-/// The step of making a TUN device that failed.
+/// The step of creating a TUN device that failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum TunStep {
     /// Opening `/dev/net/tun`.
     Open,
-    /// Making a device with it.
-    Make,
+    /// Creating a device with it.
+    Create,
 }
 
-/// Asks the scheduler to run the calling thread as soon as it wakes: before all ordinary ones where that is
-/// allowed; otherwise with a larger share (if that is) and in short turns, which kernels from 6.12 on reward
-/// with an earlier one.
+/// Makes the scheduler run the calling thread soon after it wakes: with real-time priority where that is
+/// allowed, otherwise with a higher priority (if allowed) and short slices, which kernels from 6.12 on
+/// schedule earlier.
 ///
-/// For threads whose work comes from others alone, so that they can starve nobody.
+/// For threads that only react to others, so that they cannot starve them.
 pub(super) fn run_soon() {
     const NICE: i32 = -15;
     const TURN_NS: u64 = 100_000;
-    // SAFETY: plain system calls; on Linux they concern the calling thread alone, and what they point to
-    // lives through them.
+    // SAFETY: plain system calls that on Linux affect only the calling thread; what they point to lives
+    // through them.
     unsafe {
         let lowest = libc::sched_param { sched_priority: 1 };
         if libc::sched_setscheduler(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, &raw const lowest) == 0 {

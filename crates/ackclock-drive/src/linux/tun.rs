@@ -1,4 +1,4 @@
-//! TUN devices: the kernel's IP packets in a file descriptor.
+//! TUN devices: exchange of IP packets with the kernel through a file descriptor.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
@@ -10,22 +10,21 @@ use tun_rs::{DeviceBuilder, SyncDevice};
 use super::Namespace;
 use crate::DriveError;
 
-/// What a TUN device is made with.
+/// Options of a TUN device.
 #[derive(Clone, Debug)]
 pub struct TunOptions {
-    /// The kernel's address on the device and the length of its prefix. Other addresses of that subnet are
-    /// reached through the device.
+    /// The kernel's address on the device and its prefix length. Other addresses of that subnet are routed to
+    /// the device.
     pub ipv4: (Ipv4Addr, u8),
-    /// The same for IPv6, if wanted.
+    /// The same for IPv6, if any.
     pub ipv6: Option<(Ipv6Addr, u8)>,
     /// Largest IP packet, bytes.
     pub mtu: u16,
-    /// Packets that the kernel queues for us before it drops (and takes that for congestion). In a user
-    /// namespace they are 500 in any case.
+    /// Packets that the kernel queues for this process before it drops some, which its TCP treats as
+    /// congestion. In a user namespace it is always 500.
     pub queue: u32,
-    /// Exchange packets of up to 64 KiB that hold many segments, and leave checksums out (`IFF_VNET_HDR`). A
-    /// [`crate::Host`] makes use of it; the emulator does not take such a device, since it carries packets as
-    /// they are on a wire.
+    /// Exchange packets of up to 64 KiB with many segments and without checksums (`IFF_VNET_HDR`). For a
+    /// [`crate::Host`]; the emulator refuses such a device, since it carries packets as on a wire.
     pub offload: bool,
 }
 
@@ -35,16 +34,16 @@ impl Default for TunOptions {
     }
 }
 
-/// A TUN device. It vanishes when dropped, or when the process ends.
+/// A TUN device. It is removed when dropped, or when the process ends.
 pub struct Tun {
     device: SyncDevice,
     offload: bool,
 }
 
 impl Tun {
-    /// Makes a device in a namespace, with its address, up.
+    /// Creates a device in a namespace, with its address, and brings it up.
     pub fn new(namespace: &Namespace, options: &TunOptions) -> Result<Self, DriveError> {
-        // The library would make the device node in /dev, which would stay behind.
+        // The library would create the device node in /dev and leave it there.
         if !std::path::Path::new("/dev/net/tun").exists() {
             return Err(DriveError::Missing(
                 "/dev/net/tun does not exist: load the `tun` module or pass the device into the container"
@@ -59,12 +58,12 @@ impl Tun {
                 builder = builder.ipv6(address, prefix);
             }
             let device = builder.build_sync()?;
-            // Refused in a user namespace, where the queue keeps its 500 packets.
+            // Fails in a user namespace, where the queue stays at 500 packets.
             let _ = device.set_tx_queue_len(options.queue);
             device.set_nonblocking(true)?;
             Ok(device)
         };
-        let device = namespace.run(build)?.map_err(DriveError::system("make a TUN device"))?;
+        let device = namespace.run(build)?.map_err(DriveError::system("create a TUN device"))?;
         if let Some((address, _)) = options.ipv6 {
             namespace
                 .run(|| usable(address))?
@@ -73,24 +72,23 @@ impl Tun {
         Ok(Self { device, offload: options.offload })
     }
 
-    /// True when packets are preceded by what is said of them ([`TunOptions::offload`]).
+    /// True when packets are preceded by an [`super::Offload`] header ([`TunOptions::offload`]).
     pub(crate) fn offload(&self) -> bool {
         self.offload
     }
 
-    /// Takes the next packet that the kernel sent; `WouldBlock` when there is none.
+    /// Receives the next packet from the kernel; `WouldBlock` when there is none.
     pub fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.device.recv(buffer)
     }
 
-    /// Hands the kernel a packet. It takes or drops it, but never waits.
+    /// Sends a packet to the kernel, which accepts or drops it and never blocks.
     pub fn send(&self, packet: &[u8]) -> io::Result<usize> {
         self.device.send(packet)
     }
 }
 
-/// Waits until the kernel takes an IPv6 address for its own, which is some time after it was given and the
-/// device is up.
+/// Waits until an IPv6 address can be used, which is some time after it was set and the device is up.
 fn usable(address: Ipv6Addr) -> io::Result<()> {
     const STEP: Duration = Duration::from_millis(2);
     const STEPS: u32 = 1500;

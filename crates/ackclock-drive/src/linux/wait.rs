@@ -1,4 +1,4 @@
-//! Waiting for descriptors and moments together.
+//! Waits for descriptors and deadlines.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -18,13 +18,13 @@ impl Waker {
             .map_err(|e| DriveError::System("make an event descriptor", e.into()))
     }
 
-    /// Wakes it. Never waits.
+    /// Wakes the thread. Never blocks.
     pub(crate) fn wake(&self) {
-        // Only an overflow of the counter could fail, and then it is awake anyway.
+        // Fails only when the counter would overflow, in which case the thread is woken anyway.
         let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
     }
 
-    /// Takes the wake-ups back.
+    /// Clears pending wake-ups.
     pub(crate) fn clear(&self) {
         let _ = rustix::io::read(&self.0, &mut [0; 8]);
     }
@@ -36,8 +36,8 @@ impl AsFd for Waker {
     }
 }
 
-/// Waits until one of `fds` can be read or `until` has come; says which can be read. With `until` past, it
-/// looks without waiting.
+/// Waits until one of `fds` is readable or until `until`; returns which are readable. With `until` in the
+/// past it does not wait.
 pub(crate) fn wait<const N: usize>(
     clock: &Clock,
     fds: [BorrowedFd<'_>; N],
@@ -50,12 +50,12 @@ pub(crate) fn wait<const N: usize>(
     let mut polled = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
     match poll(&mut polled, timeout.as_ref()) {
         Ok(_) => polled.map(|p| !p.revents().is_empty()),
-        // Interrupted: look again.
+        // Interrupted: the caller will call again.
         Err(_) => [false; N],
     }
 }
 
-/// Prepares this thread for waking on time: no slack on its timers, and soon after it wakes.
+/// Prepares this thread for waking on time: no timer slack, and scheduled soon after it wakes.
 pub(crate) fn be_punctual() {
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     super::sys::run_soon();

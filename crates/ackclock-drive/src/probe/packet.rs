@@ -1,4 +1,4 @@
-//! A probe's bytes: an ICMP echo header where it is one, then a token, the probe's number, and filling.
+//! Encoding of probes: an ICMP echo header for echoes, then a token, the probe's number, and padding.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -6,17 +6,16 @@ use std::net::IpAddr;
 
 use ackclock_wire::internet_checksum;
 
-/// Token and number.
+/// Size of token and number.
 pub(super) const LEAST_PAYLOAD: usize = 16;
-/// ICMP echo header.
+/// Size of an ICMP echo header.
 const ECHO_HEADER: usize = 8;
 
 /// ICMP types of echo request and reply (RFC 792, RFC 4443 §4).
 const ECHO: [(u8, u8); 2] = [(8, 0), (128, 129)];
 
-/// Writes and reads the payload of probes. The token of each is a keyed hash of its number, with a key of
-/// this run: who has seen some probes can answer those, and cannot predict what a reply to another one would
-/// say.
+/// Encodes and decodes the payload of probes. The token of each probe is a keyed hash of its number, with a
+/// key of this run. An observer of some probes cannot forge replies to others.
 #[derive(Clone, Debug)]
 pub(super) struct Payload {
     pub keys: RandomState,
@@ -35,14 +34,14 @@ impl Payload {
         out.resize(end, b'a');
     }
 
-    /// The number of the probe whose payload this begins with.
+    /// The number of the probe with which `bytes` begin; `None` if the token is wrong.
     pub fn read(&self, bytes: &[u8]) -> Option<u64> {
         let (token, rest) = bytes.split_first_chunk()?;
         let number = u64::from_be_bytes(*rest.first_chunk()?);
         (u64::from_be_bytes(*token) == self.token(number)).then_some(number)
     }
 
-    /// An identifier for echoes, where the kernel does not choose it.
+    /// The identifier of echoes, for raw sockets.
     pub fn identifier(&self) -> u16 {
         self.keys.hash_one("identifier") as u16
     }
@@ -68,8 +67,8 @@ pub(super) fn write_echo(
     }
 }
 
-/// The number in an ICMP echo reply of ours; `None` for anything else. `identifier` where the kernel does not
-/// look at it for us.
+/// The probe number in an ICMP echo reply; `None` for any other packet. `identifier` is checked if given; on
+/// unprivileged sockets the kernel does that.
 pub(super) fn read_echo(v6: bool, identifier: Option<u16>, payload: &Payload, bytes: &[u8]) -> Option<u64> {
     let (header, rest) = bytes.split_first_chunk::<ECHO_HEADER>()?;
     let ours = identifier.is_none_or(|id| header[4..6] == id.to_be_bytes());
@@ -79,19 +78,19 @@ pub(super) fn read_echo(v6: bool, identifier: Option<u16>, payload: &Payload, by
         .then_some(number)
 }
 
-/// What follows the header of an IPv4 packet, as raw sockets give it.
+/// Strips the IPv4 header of a packet from a raw socket.
 pub(super) fn without_ipv4_header(bytes: &[u8]) -> &[u8] {
     let len = bytes.first().map_or(0, |b| usize::from(b & 0xf) * 4);
     bytes.get(len..).unwrap_or_default()
 }
 
-/// Why this address is not probed, if it is not: only single hosts are.
+/// Why this address cannot be probed, if it is not that of a single host.
 pub(super) fn refused(to: IpAddr) -> Option<String> {
     let kind = match to {
         IpAddr::V4(a) if a.is_broadcast() => "the broadcast address",
-        IpAddr::V4(a) if a.octets()[0] == 0 => "no address of a host",
+        IpAddr::V4(a) if a.octets()[0] == 0 => "not the address of a host",
         _ if to.is_multicast() => "a multicast address",
-        _ if to.is_unspecified() => "no address of a host",
+        _ if to.is_unspecified() => "not the address of a host",
         _ => return None,
     };
     Some(format!("`{to}` is {kind}: give the address of one host"))
@@ -113,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_names_its_probe() {
+    fn a_reply_identifies_its_probe() {
         let ours = &ours();
         for v6 in [false, true] {
             for number in [0, 1, 65_535, 65_536, u64::MAX] {
@@ -126,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_checksum_of_what_is_sent_is_right() {
+    fn the_checksum_of_an_echo_is_valid() {
         let (ours, mut bytes) = (&ours(), Vec::new());
         for len in [16, 17, 1460] {
             write_echo(false, 0xbeef, ours, 12, len, &mut bytes);
@@ -135,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_forged_and_cut_replies_are_ignored() {
+    fn foreign_forged_and_truncated_replies_are_ignored() {
         let ours = &ours();
         let good = reply(ours, false, 5);
         assert_eq!(read_echo(false, Some(78), ours, &good), None, "another program's identifier");
@@ -156,14 +155,14 @@ mod tests {
             bad[ECHO_HEADER + i] ^= 1;
             assert_eq!(read_echo(false, None, ours, &bad), None, "byte {i} of the token");
         }
-        // The token of one probe with the number of the next, as somebody who predicts would have it.
+        // The token of one probe with the number of the next, as an attacker would predict it.
         let mut next = good.clone();
         (next[7], next[ECHO_HEADER + 15]) = (6, 6);
         assert_eq!(read_echo(false, None, ours, &next), None);
     }
 
     #[test]
-    fn the_header_of_a_raw_packet_may_be_anything() {
+    fn a_raw_packet_with_an_invalid_header_is_handled() {
         assert_eq!(without_ipv4_header(&[]), &[] as &[u8]);
         assert_eq!(without_ipv4_header(&[0x4f, 1, 2]), &[] as &[u8]);
         let mut packet = vec![0x46; 24];

@@ -1,37 +1,37 @@
-//! What a probe run found.
+//! Results of a probe run.
 
 use ackclock_engine::AbortReason;
 use ackclock_policy::replay::Distribution;
 use ackclock_units::{Bytes, Duration};
 
-use super::idle::Background;
+use super::background::Background;
 use super::limit::ReplyLimit;
 
-/// What a probe run is at.
+/// The phases of a probe run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProbePhase {
     /// Background probes before the test.
     Before,
     /// The test.
     Test,
-    /// Waiting for what is on its way.
+    /// Waiting for outstanding replies.
     Drain,
-    /// Looking for a limit on replies, at half the rate.
+    /// Checking for a limit on replies, at half the rate.
     Check,
     /// Background probes after the test.
     After,
-    /// Nothing more to do.
+    /// The run is over.
     Done,
 }
 
-/// How far a probe run is.
+/// Progress of a probe run.
 #[derive(Clone, Debug)]
 pub struct ProbeProgress {
-    /// What it is at.
+    /// The present phase.
     pub phase: ProbePhase,
-    /// For how long.
+    /// Time since the start of the phase.
     pub elapsed: Duration,
-    /// Of how long.
+    /// Expected duration of the phase.
     pub of: Duration,
     /// The congestion window, segments.
     pub window_segs: f64,
@@ -41,27 +41,27 @@ pub struct ProbeProgress {
     pub measured: Option<Measured>,
 }
 
-/// Replies that were not as they should be.
+/// Counters of unexpected replies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Replies {
-    /// To probes whose segment had been repaired already.
+    /// Replies to probes whose segment had been acknowledged already.
     pub late: u64,
-    /// To probes that had been answered.
+    /// Further replies to a probe.
     pub again: u64,
-    /// To no probe that was sent, or one sent too long ago.
+    /// Replies to a probe that was never sent, or too long ago.
     pub unknown: u64,
-    /// Probes that this machine did not send: its queue was full.
+    /// Probes that this machine did not send because its queue was full.
     pub not_sent: u64,
 }
 
-/// The test in numbers: those of the sender as M-U1 has them, and those of the probes themselves.
+/// Results of the test: the sender's counters as in M-U1, and those of the probes.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// How long after the beginning of the test the numbers begin.
+    /// Time from the start of the test to the start of the counters.
     pub after: Duration,
-    /// True when they begin after the initial slow start; false when no congestion signal had ended that.
+    /// True when the counters start after the initial slow start; false when no congestion signal ended that.
     pub slow_start_excluded: bool,
-    /// How long they were taken.
+    /// Time covered by the counters.
     pub time: Duration,
     /// Payload acknowledged.
     pub bytes_acked: Bytes,
@@ -73,21 +73,21 @@ pub struct Measured {
     pub non_ca_events: u32,
     /// Further retransmissions inside episodes.
     pub other_losses: u32,
-    /// Expiries of the retransmission timer.
+    /// Retransmission timeouts.
     pub timeouts: u32,
-    /// Round-trip times that the connection sampled, delayed acknowledgments included.
+    /// Number of the connection's round-trip time samples, which include delayed acknowledgments.
     pub rtt_samples: u64,
     /// Their sum.
     pub rtt_sum: Duration,
     /// Probes sent.
     pub sent: u64,
-    /// Those that came back.
+    /// Probes with a reply.
     pub answered: u64,
     /// Round-trip times of the probes, seconds.
     pub rtt: Distribution,
-    /// For how long the largest rate held the sender back.
+    /// Time for which the largest rate delayed the sender.
     pub held: Duration,
-    /// The retransmission timeout before backoff, as it was last.
+    /// The last retransmission timeout, before backoff.
     pub rto: Duration,
 }
 
@@ -108,7 +108,7 @@ impl Measured {
     }
 }
 
-/// What a probe run found.
+/// Results of a probe run.
 #[derive(Clone, Debug)]
 pub struct ProbeReport {
     /// Payload of a probe, bytes.
@@ -117,18 +117,18 @@ pub struct ProbeReport {
     pub headers: u32,
     /// The test; `None` when it did not begin.
     pub measured: Option<Measured>,
-    /// Replies that were not as they should be.
+    /// Counters of unexpected replies.
     pub replies: Replies,
     /// Background probes before the test.
     pub before: Background,
-    /// While it ran.
+    /// Background probes during the test.
     pub during: Background,
-    /// After it.
+    /// Background probes after the test.
     pub after: Background,
-    /// A limit on replies, where one was recognised.
+    /// A detected limit on replies.
     pub limit: Option<ReplyLimit>,
-    /// Why the test ended by itself: nothing came back any more.
+    /// Why the connection was aborted, if it was: no replies arrived any more.
     pub gave_up: Option<AbortReason>,
-    /// True when anything came back at all.
+    /// True when there was any reply.
     pub answered: bool,
 }

@@ -1,4 +1,4 @@
-//! A probe run over real sockets and the real clock.
+//! A probe run over real sockets and a real clock.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -11,59 +11,60 @@ use std::time::{Duration as Time, SystemTime, UNIX_EPOCH};
 
 use ackclock_units::{Duration, Instant};
 
+use super::options::{ProbeMethod, ProbeOptions};
+use super::report::{ProbeProgress, ProbeReport};
 use super::session::Session;
 use super::socket::{Incoming, ProbeSocket};
-use super::{ProbeMethod, ProbeOptions, ProbeProgress, ProbeReport};
 use crate::linux::wait::{Waker, be_punctual, wait};
 use crate::{Clock, DriveError, Namespace};
 
-/// Where a probe run goes.
+/// Destination and source of a probe run.
 pub struct ProbeTarget<'a> {
     /// The host.
     pub to: IpAddr,
-    /// What probes it sends.
+    /// The kind of probes.
     pub method: ProbeMethod,
-    /// The namespace that it starts from; this process's own where there is none.
+    /// The namespace to send from; `None` for that of this process.
     pub from: Option<&'a Namespace>,
 }
 
-/// What a probe run over a real network found.
+/// Results of a probe run over a real network.
 #[derive(Clone, Debug)]
 pub struct RealProbe {
-    /// What the probe found.
+    /// Results of the probe.
     pub report: ProbeReport,
     /// True when `progress` ended it.
     pub interrupted: bool,
-    /// Who answered, where that was not the host itself: the last one, and whether there were several.
+    /// Address of the last sender of a reply other than the host itself, and whether there were several.
     pub answered_by: Option<(IpAddr, bool)>,
     /// Replies that this machine dropped because it was too busy to read them.
     pub overflowed: u32,
-    /// Packets that came to the socket and were no replies to a probe of ours.
+    /// Packets received that were not replies to a probe of this run.
     pub foreign: u64,
 }
 
-/// How often `progress` is called.
-const TELL_EVERY: Duration = Duration::from_millis(100);
-/// Packets taken in before deadlines are looked at again.
+/// Interval between calls of `progress`.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+/// Packets handled before deadlines are checked again.
 const BATCH: usize = 32;
-/// The longest that a kernel's timestamp may lie back.
+/// Largest plausible age of a kernel's timestamp, ns.
 const OLDEST: u64 = 1_000_000_000;
 const TOO_LARGE: &str =
-    "a router says that probes of this size do not fit into a packet on the way: give a smaller `--mss`";
+    "a router reports that probes of this size exceed the MTU of the path: give a smaller `--mss`";
 
-/// Probes a host. `progress` is called some ten times a second, on the calling thread, and may end the run,
-/// which then reports what there is.
+/// Probes a host. `progress` is called about ten times a second, on the calling thread, and can end the run
+/// early.
 ///
 /// # Errors
-/// An address that is none of a single host, a right that is missing, no way to the host, a payload that does
-/// not fit into a packet.
+/// An address that is not of a single host, a missing right, no route to the host, a payload that does not
+/// fit into a packet.
 pub fn run_probe(
     options: ProbeOptions,
     target: &ProbeTarget<'_>,
     progress: &mut dyn FnMut(&ProbeProgress) -> ControlFlow<()>,
 ) -> Result<RealProbe, DriveError> {
     let clock = Clock::start();
-    // Of the system's random numbers.
+    // From the system's random numbers.
     let keys = RandomState::new();
     let seed = keys.hash_one("seed");
     let open = || ProbeSocket::open(target.to, target.method, keys.clone());
@@ -72,9 +73,10 @@ pub fn run_probe(
         None => open()?,
     };
     let headers = if target.to.is_ipv4() { 28 } else { 48 };
-    let shared = Shared { stop: AtomicBool::new(false), waker: Waker::new()?, progress: Mutex::default() };
+    let shared =
+        ProbeShared { stop: AtomicBool::new(false), waker: Waker::new()?, progress: Mutex::default() };
     let session = Session::new(options, headers, seed);
-    let mut worker = Worker {
+    let mut worker = ProbeThread {
         clock,
         socket,
         session,
@@ -96,7 +98,7 @@ pub fn run_probe(
             .spawn_scoped(scope, work)
             .map_err(DriveError::system("start a thread"))?;
         while !thread.is_finished() {
-            std::thread::park_timeout(Time::from_nanos(TELL_EVERY.as_nanos()));
+            std::thread::park_timeout(Time::from_nanos(PROGRESS_INTERVAL.as_nanos()));
             let now = shared.progress.lock().unwrap_or_else(|e| e.into_inner()).take();
             if let Some(now) = now
                 && !interrupted
@@ -119,41 +121,41 @@ pub fn run_probe(
     })
 }
 
-/// What the thread that probes and the one that watches it share.
-struct Shared {
+/// State shared by the probing thread and the caller.
+struct ProbeShared {
     stop: AtomicBool,
     waker: Waker,
-    /// How far it is, until that was told.
+    /// The latest progress, until the caller takes it.
     progress: Mutex<Option<ProbeProgress>>,
 }
 
-struct Worker<'a> {
+struct ProbeThread<'a> {
     clock: Clock,
     socket: ProbeSocket,
     session: Session,
-    /// The moment of the last step: time as the session sees it never goes back.
+    /// Time of the last step, so that the session's time is monotonic.
     last: Instant,
     answered_by: Option<(IpAddr, bool)>,
     foreign: u64,
-    shared: &'a Shared,
+    shared: &'a ProbeShared,
 }
 
-impl Worker<'_> {
+impl ProbeThread<'_> {
     fn run(&mut self) -> Result<(), DriveError> {
         be_punctual();
         let now = self.now();
         self.session.start(now);
-        let mut told_at = now;
+        let mut progress_at = now;
         while !self.session.is_done() {
             let now = self.now();
             if self.shared.stop.load(Ordering::Acquire) {
                 self.session.stop(now);
                 break;
             }
-            if now >= told_at {
+            if now >= progress_at {
                 *self.shared.progress.lock().unwrap_or_else(|e| e.into_inner()) =
                     Some(self.session.progress(now));
-                told_at = now + TELL_EVERY;
+                progress_at = now + PROGRESS_INTERVAL;
             }
             if self.session.poll_timeout().is_some_and(|at| at <= now) {
                 self.session.handle_timeout(now);
@@ -163,7 +165,7 @@ impl Worker<'_> {
             let next = if more {
                 Some(now)
             } else {
-                self.session.poll_timeout().map_or(told_at, |at| at.min(told_at)).into()
+                self.session.poll_timeout().map_or(progress_at, |at| at.min(progress_at)).into()
             };
             let [woken, _] = wait(&self.clock, [self.shared.waker.as_fd(), self.socket.as_fd()], next);
             if woken {
@@ -188,8 +190,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Takes in a batch of replies; true when there may be more. Each acknowledgment releases what it allows
-    /// before the next one comes.
+    /// Handles a batch of replies; true when there may be more. After each, the probes that it allows are
+    /// sent before the next one is read.
     fn take_in(&mut self) -> Result<bool, DriveError> {
         for _ in 0..BATCH {
             match self
@@ -215,8 +217,7 @@ impl Worker<'_> {
         Ok(true)
     }
 
-    /// The moment that a kernel's timestamp names, on our clock; now where there is none, or none that can
-    /// be.
+    /// Converts a kernel's timestamp to our clock; now if it is missing or implausible.
     fn when(&mut self, unix_ns: Option<u64>) -> Instant {
         let before = self.last;
         let now = self.now();

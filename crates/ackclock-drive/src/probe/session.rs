@@ -1,4 +1,4 @@
-//! A whole probe run as a state machine without clock or sockets: background probes, the test, the look for a
+//! A probe run as a state machine without clock or sockets: background probes, the test, the check for a
 //! limit on replies, background probes again.
 
 use ackclock_engine::Stats;
@@ -6,49 +6,49 @@ use ackclock_policy::replay::Distribution;
 use ackclock_units::{Duration, Instant, Rate};
 use ackclock_wire::Segment;
 
-use super::flying::{Flying, Found};
-use super::idle::{Pinger, When};
-use super::limit::{Fate, LimitSign, ReplyLimit, Suspicion, even_replies, losses_without_queue};
+use super::background::{Pinger, When};
+use super::limit::{LimitSign, ProbeFate, ReplyLimit, Suspicion, even_replies, losses_without_queue};
+use super::options::{PING_PAYLOAD, ProbeOptions};
+use super::probe_table::{ProbeTable, ReplyMatch};
 use super::report::{Measured, ProbePhase, ProbeProgress, ProbeReport, Replies};
 use super::treno::Treno;
-use super::{PING_PAYLOAD, ProbeOptions};
 
-/// What a probe stands for.
+/// What a probe carries.
 #[derive(Clone, Copy, Debug)]
-enum Load {
+enum ProbeContent {
     Segment(Segment),
     Ping(When),
 }
 
 /// A probe to send now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Out {
-    /// Its number, by which its reply is known.
+pub(super) struct OutgoingProbe {
+    /// Its number, which its reply contains.
     pub number: u64,
     /// Payload, bytes.
     pub payload: u32,
 }
 
-/// Probes of the test and what came back.
+/// Counters of the test's probes.
 #[derive(Clone, Debug, Default)]
-struct Tally {
-    /// The first of them.
+struct ProbeCounts {
+    /// Number of the first probe.
     from: u64,
     sent: u64,
     answered: u64,
     rtt: Distribution,
 }
 
-/// From where on the numbers count.
+/// The counters at a point in time, from which results count.
 #[derive(Debug)]
-struct Mark {
+struct Snapshot {
     at: Instant,
     stats: Stats,
     held: Duration,
-    tally: Tally,
+    tally: ProbeCounts,
 }
 
-/// The look for a limit on replies, at half the rate.
+/// The check for a limit on replies, at half the rate.
 #[derive(Debug)]
 struct Check {
     suspicion: Suspicion,
@@ -61,33 +61,34 @@ pub(super) struct Session {
     headers: u32,
     treno: Treno,
     pinger: Pinger,
-    flying: Flying<Load>,
+    table: ProbeTable<ProbeContent>,
     replies: Replies,
     phase: ProbePhase,
     phase_began: Instant,
-    /// What is on its way is waited for until then, in phases that wait.
+    /// Until when outstanding replies are waited for, in phases that wait.
     waits_until: Option<Instant>,
     longest_rtt: Duration,
-    /// The test from its first probe on, and from the end of the initial slow start on.
-    whole: Option<Mark>,
-    steady: Option<Mark>,
+    /// The counters at the start of the test.
+    whole: Option<Snapshot>,
+    /// The counters at the end of the initial slow start.
+    steady: Option<Snapshot>,
     /// When the test ended, and its counters then.
     ended: Option<(Instant, Stats, Duration)>,
     check: Option<Check>,
     limit: Option<ReplyLimit>,
 }
 
-/// How long replies are waited for: so many times the longest round trip, within bounds.
+/// Time to wait for replies: this multiple of the longest round-trip time, within bounds.
 const PATIENCE: u64 = 3;
 const LEAST_PATIENCE: Duration = Duration::from_millis(100);
 const MOST_PATIENCE: Duration = Duration::from_secs(2);
-/// The look for a limit lasts no longer than this, or half of the test.
+/// Duration of the check for a limit, unless half of the test is longer.
 const CHECK_AT_MOST: Duration = Duration::from_secs(10);
-/// Background probes without any answer after which nothing else is tried.
+/// Number of background probes without any reply after which the run ends.
 const SILENT: u64 = 10;
 
 impl Session {
-    /// `headers` are those of a probe on the wire, bytes.
+    /// `headers` is the size of a probe's headers on the wire, bytes.
     pub fn new(options: ProbeOptions, headers: u32, seed: u64) -> Self {
         let policies = [(options.policies)(), (options.policies)()];
         Self {
@@ -95,7 +96,7 @@ impl Session {
             pinger: Pinger::new(options.interval),
             options,
             headers,
-            flying: Flying::new(),
+            table: ProbeTable::new(),
             replies: Replies::default(),
             phase: ProbePhase::Done,
             phase_began: Instant::ZERO,
@@ -109,7 +110,7 @@ impl Session {
         }
     }
 
-    /// Begins.
+    /// Starts the run.
     pub fn start(&mut self, now: Instant) {
         if self.options.background > 0 {
             self.enter(now, ProbePhase::Before);
@@ -119,12 +120,12 @@ impl Session {
         }
     }
 
-    /// True when there is nothing more to do.
+    /// True when the run is over.
     pub fn is_done(&self) -> bool {
         self.phase == ProbePhase::Done
     }
 
-    /// Ends it here, with what there is.
+    /// Ends the run early.
     pub fn stop(&mut self, now: Instant) {
         if self.phase == ProbePhase::Test {
             self.end_test(now);
@@ -133,37 +134,40 @@ impl Session {
     }
 
     /// The next probe to send now, if any.
-    pub fn poll_send(&mut self, now: Instant) -> Option<Out> {
+    pub fn poll_send(&mut self, now: Instant) -> Option<OutgoingProbe> {
         if let Some(when) = self.pinger.poll(now) {
             if self.pinger.is_done() {
                 self.waits_until = Some(now + self.patience());
             }
-            return Some(Out { number: self.flying.send(now, Load::Ping(when)), payload: PING_PAYLOAD });
+            return Some(OutgoingProbe {
+                number: self.table.send(now, ProbeContent::Ping(when)),
+                payload: PING_PAYLOAD,
+            });
         }
         if !matches!(self.phase, ProbePhase::Test | ProbePhase::Check) {
             return None;
         }
         let segment = self.treno.poll_segment(now)?;
-        let number = self.flying.send(now, Load::Segment(segment));
+        let number = self.table.send(now, ProbeContent::Segment(segment));
         if self.phase == ProbePhase::Test {
             [&mut self.whole, &mut self.steady].into_iter().flatten().for_each(|mark| mark.tally.sent += 1);
         }
-        // The SYN is as long as the segments after it, so that it meets the same path.
-        Some(Out { number, payload: if segment.len > 0 { segment.len } else { self.options.mss } })
+        // The SYN is sent in a probe of full size, so that it sees the same path as data segments.
+        Some(OutgoingProbe { number, payload: if segment.len > 0 { segment.len } else { self.options.mss } })
     }
 
-    /// The reply to probe `number` came.
+    /// Handles a reply to probe `number`.
     pub fn reply(&mut self, now: Instant, number: u64) {
-        let sent = match self.flying.answer(now, number) {
-            Found::First(sent) => sent,
-            Found::Again => return self.replies.again += 1,
-            Found::Unknown => return self.replies.unknown += 1,
+        let sent = match self.table.on_reply(now, number) {
+            ReplyMatch::First(sent) => sent,
+            ReplyMatch::Again => return self.replies.again += 1,
+            ReplyMatch::Unknown => return self.replies.unknown += 1,
         };
         let rtt = sent.rtt.unwrap_or_default();
         self.longest_rtt = self.longest_rtt.max(rtt);
-        match sent.load {
-            Load::Ping(when) => self.pinger.answer(when, rtt),
-            Load::Segment(segment) => {
+        match sent.content {
+            ProbeContent::Ping(when) => self.pinger.on_reply(when, rtt),
+            ProbeContent::Segment(segment) => {
                 self.replies.late += u64::from(self.treno.has_acked(now, &segment));
                 for mark in [&mut self.whole, &mut self.steady].into_iter().flatten() {
                     if number >= mark.tally.from && self.check.is_none() {
@@ -172,22 +176,22 @@ impl Session {
                     }
                 }
                 self.treno.arrive(now, &segment);
-                self.watch_start(now);
+                self.detect_steady_state(now);
             }
         }
     }
 
     /// The number that the next probe will have.
     pub fn next_number(&self) -> u64 {
-        self.flying.next()
+        self.table.next()
     }
 
-    /// A probe could not be sent: it counts as lost at this end.
+    /// Notes that a probe could not be sent; it counts as lost.
     pub fn not_sent(&mut self) {
         self.replies.not_sent += 1;
     }
 
-    /// When something will have to be done next.
+    /// When [`Session::handle_timeout`] must be called next.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let treno = matches!(self.phase, ProbePhase::Test | ProbePhase::Check)
             .then(|| self.treno.poll_timeout())
@@ -200,7 +204,7 @@ impl Session {
         [treno, phase, self.pinger.poll_timeout()].into_iter().flatten().min()
     }
 
-    /// Acts on what is due.
+    /// Handles expired deadlines.
     pub fn handle_timeout(&mut self, now: Instant) {
         match self.phase {
             ProbePhase::Before if self.has_waited(now) => self.end_before(now),
@@ -215,7 +219,7 @@ impl Session {
                 self.drive(now);
                 let c = self.check.as_ref().expect("set on entering");
                 if now >= c.until
-                    || self.flying.next() - c.from >= u64::from(c.suspicion.probes_to_tell())
+                    || self.table.next() - c.from >= u64::from(c.suspicion.probes_needed())
                     || self.treno.ended().is_some()
                 {
                     self.enter(now, ProbePhase::Drain);
@@ -226,7 +230,7 @@ impl Session {
         }
     }
 
-    /// How far it is.
+    /// The progress of the run.
     pub fn progress(&self, now: Instant) -> ProbeProgress {
         ProbeProgress {
             phase: self.phase,
@@ -242,7 +246,7 @@ impl Session {
         }
     }
 
-    /// What was found.
+    /// The results of the run.
     pub fn report(&self, now: Instant) -> ProbeReport {
         ProbeReport {
             mss: self.options.mss,
@@ -282,7 +286,7 @@ impl Session {
         }
     }
 
-    /// True once the phase's background probes are sent and there was time for their replies.
+    /// True once the time to wait for replies has passed.
     fn has_waited(&self, now: Instant) -> bool {
         self.waits_until.is_some_and(|at| at <= now)
     }
@@ -292,7 +296,7 @@ impl Session {
         if b.sent >= SILENT && b.answered == 0 {
             return self.enter(now, ProbePhase::Done);
         }
-        let answered: Vec<bool> = self.flying.since(0).map(|s| s.rtt.is_some()).collect();
+        let answered: Vec<bool> = self.table.since(0).map(|s| s.rtt.is_some()).collect();
         self.limit = even_replies(&answered, self.options.interval);
         self.begin_test(now);
     }
@@ -306,13 +310,14 @@ impl Session {
         self.treno.start(now);
     }
 
-    fn mark(&self, now: Instant) -> Mark {
-        let tally = Tally { from: self.flying.next(), ..Tally::default() };
-        Mark { at: now, stats: self.treno.stats().clone(), held: self.treno.held(), tally }
+    fn mark(&self, now: Instant) -> Snapshot {
+        let tally = ProbeCounts { from: self.table.next(), ..ProbeCounts::default() };
+        Snapshot { at: now, stats: self.treno.stats().clone(), held: self.treno.held(), tally }
     }
 
-    /// The initial slow start ends with the first congestion signal (M-U1), whose repair still belongs to it.
-    fn watch_start(&mut self, now: Instant) {
+    /// Detects the end of the initial slow start: the end of the repair after the first congestion signal
+    /// (M-U1).
+    fn detect_steady_state(&mut self, now: Instant) {
         let over = self.phase == ProbePhase::Test
             && self.steady.is_none()
             && now.since(self.phase_began) >= self.options.warmup
@@ -327,13 +332,12 @@ impl Session {
         self.enter(now, ProbePhase::Drain);
     }
 
-    /// Everything under test has come back or is lost: was it a limit on replies?
+    /// All probes of the test or of the check have a reply or are lost: decides about a limit on replies.
     fn end_drain(&mut self, now: Instant) {
         match &self.check {
             Some(c) => {
-                let probes = self.flying.since(c.from).count() as u32;
-                if probes >= c.suspicion.probes_to_tell()
-                    && self.flying.since(c.from).all(|s| s.rtt.is_some())
+                let probes = self.table.since(c.from).count() as u32;
+                if probes >= c.suspicion.probes_needed() && self.table.since(c.from).all(|s| s.rtt.is_some())
                 {
                     let sign = LimitSign::NoneAtHalfRate { probes };
                     self.limit = Some(ReplyLimit { per_second: c.suspicion.per_second, sign });
@@ -341,11 +345,11 @@ impl Session {
             }
             None if self.limit.is_none() && self.treno.ended().is_none() => {
                 let from = self.mark_of_test().map_or(0, |m| m.tally.from);
-                let fates: Vec<Fate> = self
-                    .flying
+                let fates: Vec<ProbeFate> = self
+                    .table
                     .since(from)
-                    .filter(|s| matches!(s.load, Load::Segment(_)))
-                    .map(fate)
+                    .filter(|s| matches!(s.content, ProbeContent::Segment(_)))
+                    .map(probe_fate)
                     .collect();
                 if let Some(suspicion) = losses_without_queue(&fates) {
                     return self.begin_check(now, suspicion);
@@ -367,10 +371,10 @@ impl Session {
         let half = Rate::from_bits_per_sec((bits * suspicion.per_second / 2.0).max(1.0) as u64);
         self.treno.set_max_rate(now, half);
         let until = now + CHECK_AT_MOST.max(self.options.duration / 2);
-        self.check = Some(Check { suspicion, from: self.flying.next(), until });
+        self.check = Some(Check { suspicion, from: self.table.next(), until });
     }
 
-    fn mark_of_test(&self) -> Option<&Mark> {
+    fn mark_of_test(&self) -> Option<&Snapshot> {
         self.steady.as_ref().or(self.whole.as_ref())
     }
 
@@ -386,8 +390,8 @@ impl Session {
             time: end.since(mark.at),
             bytes_acked: stats.bytes_acked - mark.stats.bytes_acked,
             segments_acked: stats.segments_acked - mark.stats.segments_acked,
-            // A recovery that fails turns the CA event that it was into another one, even if that was counted
-            // before the mark.
+            // A recovery that fails is no longer a CA event, even if it was counted as one before the
+            // snapshot.
             ca_events: stats.ca_events.saturating_sub(mark.stats.ca_events),
             non_ca_events: stats.non_ca_events.saturating_sub(mark.stats.non_ca_events),
             other_losses: stats.other_losses - mark.stats.other_losses,
@@ -403,6 +407,6 @@ impl Session {
     }
 }
 
-fn fate(sent: &super::flying::Sent<Load>) -> Fate {
-    Fate { at: sent.at, rtt: sent.rtt }
+fn probe_fate(sent: &super::probe_table::Sent<ProbeContent>) -> ProbeFate {
+    ProbeFate { at: sent.at, rtt: sent.rtt }
 }

@@ -4,70 +4,73 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use ackclock_policy::{PacketId, Queued};
-use ackclock_sim::{Carrier, Link, LinkCounters, LinkSpec, Passing};
+use ackclock_sim::{Carrier, Link, LinkCounters, LinkSpec, PacketInfo};
 use ackclock_units::{Ecn, Instant};
 
+use super::options::ProbeOptions;
+use super::report::ProbeReport;
 use super::session::Session;
-use super::{ProbeOptions, ProbeReport};
 
 /// Headers of an ICMP echo over IPv4.
 const HEADERS: u32 = 28;
 
-/// A path of two links with a host at its end that answers every probe, unless `answers` says otherwise for a
-/// moment.
+/// A path of two links with a host at its end, which replies to every probe for which `replies` returns true.
 pub struct SimulatedPath<'a> {
-    /// The link there.
+    /// The link to the host.
     pub forward: LinkSpec,
     /// The link back.
     pub backward: LinkSpec,
     /// Seed of the links' random streams.
     pub seed: u64,
-    /// Whether the host answers a probe that arrives now.
-    pub answers: &'a mut dyn FnMut(Instant) -> bool,
+    /// Returns whether the host replies to a probe that arrives at this time.
+    pub replies: &'a mut dyn FnMut(Instant) -> bool,
 }
 
-/// What a simulated probe run gives.
+/// Results of a simulated probe run.
 #[derive(Clone, Debug)]
 pub struct SimulatedProbe {
-    /// What the probe found.
+    /// Results of the probe.
     pub report: ProbeReport,
-    /// What the link there saw.
+    /// Counters of the link to the host.
     pub forward: LinkCounters,
-    /// What the link back saw.
+    /// Counters of the link back.
     pub backward: LinkCounters,
 }
 
-/// Runs a probe over a simulated path: the same state machine as over a real one, deterministic in every bit.
+/// Runs a probe over a simulated path, with the same state machine as over a real path. The results are
+/// deterministic.
 pub fn simulate_probe(options: ProbeOptions, path: SimulatedPath<'_>) -> SimulatedProbe {
     let mut session = Session::new(options, HEADERS, path.seed);
-    let links =
-        [Way::new(Link::new(path.forward, path.seed, 0)), Way::new(Link::new(path.backward, path.seed, 1))];
-    let mut world = World { now: Instant::ZERO, links };
-    session.start(world.now);
+    let links = [
+        ProbeLink::new(Link::new(path.forward, path.seed, 0)),
+        ProbeLink::new(Link::new(path.backward, path.seed, 1)),
+    ];
+    let mut path_run = VirtualPath { now: Instant::ZERO, links };
+    session.start(path_run.now);
     while !session.is_done() {
-        world.send(&mut session);
-        let [there, back] = &world.links;
+        path_run.send(&mut session);
+        let [there, back] = &path_run.links;
         let Some(next) = [session.poll_timeout(), there.next(), back.next()].into_iter().flatten().min()
         else {
             break;
         };
-        world.now = world.now.max(next);
-        for (number, bytes) in world.links[0].arrived(world.now) {
-            if (path.answers)(world.now) {
-                world.links[1].offer(world.now, number, bytes);
+        path_run.now = path_run.now.max(next);
+        for (number, bytes) in path_run.links[0].arrived(path_run.now) {
+            if (path.replies)(path_run.now) {
+                path_run.links[1].offer(path_run.now, number, bytes);
             }
         }
-        for (number, _) in world.links[1].arrived(world.now) {
-            session.reply(world.now, number);
-            // Each acknowledgment releases what it allows before the next one comes.
-            world.send(&mut session);
+        for (number, _) in path_run.links[1].arrived(path_run.now) {
+            session.reply(path_run.now, number);
+            // Send the probes that this reply allows before handling the next one.
+            path_run.send(&mut session);
         }
-        if session.poll_timeout().is_some_and(|at| at <= world.now) {
-            session.handle_timeout(world.now);
+        if session.poll_timeout().is_some_and(|at| at <= path_run.now) {
+            session.handle_timeout(path_run.now);
         }
     }
-    let now = world.now;
-    let [forward, backward] = &mut world.links;
+    let now = path_run.now;
+    let [forward, backward] = &mut path_run.links;
     SimulatedProbe {
         report: session.report(now),
         forward: forward.link.counters(now),
@@ -75,12 +78,12 @@ pub fn simulate_probe(options: ProbeOptions, path: SimulatedPath<'_>) -> Simulat
     }
 }
 
-struct World {
+struct VirtualPath {
     now: Instant,
-    links: [Way; 2],
+    links: [ProbeLink; 2],
 }
 
-impl World {
+impl VirtualPath {
     fn send(&mut self, session: &mut Session) {
         while let Some(out) = session.poll_send(self.now) {
             self.links[0].offer(self.now, out.number, out.payload + HEADERS);
@@ -88,18 +91,18 @@ impl World {
     }
 }
 
-/// One direction: a link, and what it carries.
-struct Way {
+/// One direction: a link and the probes on it.
+struct ProbeLink {
     link: Link,
-    /// Number and size of the probes in the queue and on the wire until it is settled when they arrive.
+    /// Number and size of the probes whose arrival time is not known yet.
     waiting: HashMap<u32, (u64, u32)>,
     next_id: u32,
-    /// Arrivals, then the order of sending.
+    /// Arrival time, order of sending, number and size of probes.
     due: BinaryHeap<Reverse<(Instant, u64, u64, u32)>>,
     order: u64,
 }
 
-impl Way {
+impl ProbeLink {
     fn new(link: Link) -> Self {
         Self { link, waiting: HashMap::new(), next_id: 0, due: BinaryHeap::new(), order: 0 }
     }
@@ -109,7 +112,7 @@ impl Way {
         self.carry(Queued { id, flow: 0, bytes, ecn: Ecn::NotEct, at: now });
     }
 
-    /// What has arrived by `now`.
+    /// The probes that have arrived by `now`.
     fn arrived(&mut self, now: Instant) -> Vec<(u64, u32)> {
         self.serve(now);
         let mut all = Vec::new();
@@ -126,7 +129,7 @@ impl Way {
         self.due.peek().map(|Reverse((at, ..))| *at).into_iter().chain(self.link.next_departure()).min()
     }
 
-    /// Keeps a probe. Returns its number among those on the way.
+    /// Stores a probe; returns its packet id.
     fn keep(&mut self, probe: (u64, u32)) -> PacketId {
         let id = self.next_id;
         self.next_id = self.next_id.wrapping_add(1);
@@ -135,13 +138,13 @@ impl Way {
     }
 }
 
-impl Carrier for Way {
+impl Carrier for ProbeLink {
     fn link(&mut self) -> &mut Link {
         &mut self.link
     }
 
-    fn passing(&self, id: PacketId) -> Passing {
-        Passing::opaque(self.waiting.get(&id.0).map_or(0, |(_, bytes)| *bytes))
+    fn packet_info(&self, id: PacketId) -> PacketInfo {
+        PacketInfo::opaque(self.waiting.get(&id.0).map_or(0, |(_, bytes)| *bytes))
     }
 
     fn mark(&mut self, _: PacketId) {
@@ -149,7 +152,7 @@ impl Carrier for Way {
     }
 
     fn on_wire(&mut self, id: PacketId, corrupt: bool) {
-        // What is damaged fails its checksum at the far end.
+        // A damaged packet fails its checksum at the far end.
         if corrupt {
             self.waiting.remove(&id.0);
         }

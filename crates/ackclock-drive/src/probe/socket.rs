@@ -1,5 +1,4 @@
-//! The sockets of a probe: ICMP echo, unprivileged where the system allows it, or UDP whose errors the kernel
-//! hands back.
+//! Sockets of probes: ICMP echo, unprivileged where the system allows it, or UDP with the error queue.
 
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -18,9 +17,9 @@ use rustix::net::{
 
 use std::collections::hash_map::RandomState;
 
-use super::ProbeMethod;
+use super::options::ProbeMethod;
 use super::packet::{LEAST_PAYLOAD, Payload, read_echo, refused, without_ipv4_header, write_echo};
-use super::places::{FIRST_PORT, latest_to, port_of};
+use super::port_code::{FIRST_PORT, latest_to, port_of};
 use crate::DriveError;
 
 /// A reply.
@@ -28,41 +27,41 @@ use crate::DriveError;
 pub(super) struct Received {
     /// Its probe's number.
     pub number: u64,
-    /// When the kernel received it, nanoseconds since 1970, where it says so.
+    /// The kernel's receive timestamp, nanoseconds since 1970, if there is one.
     pub unix_ns: Option<u64>,
-    /// Who answered, where that is not the host itself.
+    /// Its sender, if that is not the host itself.
     pub from: Option<IpAddr>,
 }
 
-/// What came in.
+/// A received message.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Incoming {
     /// A reply to a probe.
     Reply(Received),
-    /// Something else, which does not count.
+    /// Anything else.
     Foreign,
-    /// A datagram of that size fits nowhere on the way.
+    /// The path reports that probes of this size are too large.
     TooLarge,
-    /// Nothing more.
+    /// No message is waiting.
     Nothing,
 }
 
-/// Where probes go out and replies come in. Nothing here ever waits.
+/// Sends probes and receives replies. Never blocks.
 pub(super) struct ProbeSocket {
     fd: OwnedFd,
     to: SocketAddr,
-    kind: Kind,
+    kind: SocketKind,
     payload: Payload,
     out: Vec<u8>,
     buffer: Vec<u8>,
     control: Vec<u8>,
-    /// Replies that this machine dropped because its own buffer was full.
+    /// Replies dropped because the socket's buffer was full.
     pub overflowed: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
-    /// The kernel minds the identifier.
+enum SocketKind {
+    /// The kernel sets and checks the identifier.
     Unprivileged,
     Raw {
         identifier: u16,
@@ -72,23 +71,23 @@ enum Kind {
     },
 }
 
-/// What errors quote of the probes that they answer.
+/// How much of a probe the ICMP errors quote.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Quotes {
-    /// Nothing is known yet.
+    /// Not known yet.
     Unknown,
-    /// One had a token: those that do not count for nothing from then on.
+    /// An error had a token. From then on, errors without one are ignored.
     Tokens,
-    /// Some had too little to hold a token, and none had one: the port says which probe it was.
+    /// Errors are too short for a token: the port identifies the probe.
     Ports,
 }
 
-/// Room for what waits to be sent or read, bytes asked for.
-const ROOM: usize = 8 << 20;
+/// Requested size of the socket's buffers, bytes.
+const BUFFER: usize = 8 << 20;
 
-const NO_ICMP: &str = "ICMP echo needs a right that is missing: let your group use unprivileged ICMP sockets \
-                       (sysctl net.ipv4.ping_group_range=\"0 2147483647\"), run with CAP_NET_RAW, or probe \
-                       with `--udp-ttl N`, which needs none";
+const NO_ICMP: &str = "ICMP echo needs a right that is missing: allow unprivileged ICMP sockets for your \
+                       group (sysctl net.ipv4.ping_group_range=\"0 2147483647\"), run with CAP_NET_RAW, or \
+                       probe with `--udp-ttl N`, which needs none";
 
 impl ProbeSocket {
     /// Opens it in the calling thread's namespace.
@@ -96,32 +95,33 @@ impl ProbeSocket {
         if let Some(sentence) = refused(to) {
             return Err(DriveError::Input(sentence));
         }
-        let failed = |e: Errno| DriveError::System("set a probe socket up", e.into());
+        let failed = |e: Errno| DriveError::System("set up a probe socket", e.into());
         let payload = Payload { keys };
         let (fd, kind) = match method {
             ProbeMethod::Icmp => open_icmp(to, payload.identifier())?,
             ProbeMethod::Udp { ttl } => (
                 open_udp(to, ttl).map_err(DriveError::system("open a UDP socket"))?,
-                Kind::Udp { quotes: Quotes::Unknown },
+                SocketKind::Udp { quotes: Quotes::Unknown },
             ),
         };
         match to {
-            // No fragments: a probe is one packet, and larger ones are refused.
+            // Do not fragment: a probe is one packet, and larger ones are refused.
             IpAddr::V4(_) => sockopt::set_ip_mtu_discover(&fd, Ipv4PathMtuDiscovery::DO).map_err(failed)?,
             IpAddr::V6(_) => sockopt::set_ipv6_mtu_discover(&fd, Ipv6PathMtuDiscovery::DO).map_err(failed)?,
         }
-        if sockopt::set_socket_send_buffer_size_force(&fd, ROOM).is_err() {
-            sockopt::set_socket_send_buffer_size(&fd, ROOM).map_err(failed)?;
+        if sockopt::set_socket_send_buffer_size_force(&fd, BUFFER).is_err() {
+            sockopt::set_socket_send_buffer_size(&fd, BUFFER).map_err(failed)?;
         }
-        if sockopt::set_socket_recv_buffer_size_force(&fd, ROOM).is_err() {
-            sockopt::set_socket_recv_buffer_size(&fd, ROOM).map_err(failed)?;
+        if sockopt::set_socket_recv_buffer_size_force(&fd, BUFFER).is_err() {
+            sockopt::set_socket_recv_buffer_size(&fd, BUFFER).map_err(failed)?;
         }
-        // Both are comforts: without the first the clock is read here, without the second drops of this
-        // machine count as the path's.
+        // Both are optional: without the first, the time of reading is used; without the second, drops of
+        // this machine count as losses of the path.
         let _ = setsockopt(&fd, nixopt::ReceiveTimestampns, &true);
         let _ = setsockopt(&fd, nixopt::RxqOvfl, &1);
-        let destination = SocketAddr::new(to, if matches!(kind, Kind::Udp { .. }) { FIRST_PORT } else { 0 });
-        if !matches!(kind, Kind::Udp { .. }) {
+        let destination =
+            SocketAddr::new(to, if matches!(kind, SocketKind::Udp { .. }) { FIRST_PORT } else { 0 });
+        if !matches!(kind, SocketKind::Udp { .. }) {
             connect(&fd, &destination).map_err(|e| unreachable(to, e.into()))?;
         }
         let control = cmsg_space!(TimeSpec, u32, libc::sock_extended_err, libc::sockaddr_in6);
@@ -137,10 +137,10 @@ impl ProbeSocket {
         })
     }
 
-    /// Sends a probe. False where this machine's own queue did not take it.
+    /// Sends a probe. False when this machine's queue was full.
     pub fn send(&mut self, number: u64, len: u32) -> Result<bool, DriveError> {
         let v6 = self.to.is_ipv6();
-        if let Kind::Udp { quotes } = self.kind {
+        if let SocketKind::Udp { quotes } = self.kind {
             self.out.clear();
             self.payload.write(number, len, &mut self.out);
             self.to.set_port(if quotes == Quotes::Ports {
@@ -149,13 +149,13 @@ impl ProbeSocket {
                 FIRST_PORT
             });
         } else {
-            let identifier = if let Kind::Raw { identifier } = self.kind { identifier } else { 0 };
+            let identifier = if let SocketKind::Raw { identifier } = self.kind { identifier } else { 0 };
             write_echo(v6, identifier, &self.payload, number, len, &mut self.out);
         }
-        // An error that came for an earlier probe is reported here as well, once each: try again.
+        // Pending errors of earlier probes are reported here too, each once: try again.
         for _ in 0..8 {
             let done = match self.kind {
-                Kind::Udp { .. } => sendto(&self.fd, &self.out, SendFlags::empty(), &self.to),
+                SocketKind::Udp { .. } => sendto(&self.fd, &self.out, SendFlags::empty(), &self.to),
                 _ => send(&self.fd, &self.out, SendFlags::empty()),
             };
             match done {
@@ -176,10 +176,10 @@ impl ProbeSocket {
         Ok(false)
     }
 
-    /// The next thing that came in.
+    /// Reads the next message.
     pub fn receive(&mut self, next_number: u64) -> io::Result<Incoming> {
-        if let Kind::Udp { .. } = self.kind {
-            // Data from a port that somebody listens to after all: nothing that we know how to count.
+        if let SocketKind::Udp { .. } = self.kind {
+            // Data from a port that is in use after all; ignored.
             while self.take(MsgFlags::MSG_DONTWAIT)?.is_some() {}
             return Ok(self
                 .take(MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_ERRQUEUE)?
@@ -188,10 +188,10 @@ impl ProbeSocket {
         let Some(m) = self.take(MsgFlags::MSG_DONTWAIT)? else { return Ok(Incoming::Nothing) };
         let bytes = &self.buffer[..m.len];
         let found = match (self.kind, self.to.is_ipv6()) {
-            (Kind::Raw { identifier }, false) => {
+            (SocketKind::Raw { identifier }, false) => {
                 read_echo(false, Some(identifier), &self.payload, without_ipv4_header(bytes))
             }
-            (Kind::Raw { identifier }, true) => read_echo(true, Some(identifier), &self.payload, bytes),
+            (SocketKind::Raw { identifier }, true) => read_echo(true, Some(identifier), &self.payload, bytes),
             (_, v6) => read_echo(v6, None, &self.payload, bytes),
         };
         Ok(found.map_or(Incoming::Foreign, |number| {
@@ -199,10 +199,12 @@ impl ProbeSocket {
         }))
     }
 
-    /// An error that quotes a probe: as much of it as there is must be right. Who sends errors with less than
-    /// a token has to guess the port, and is not listened to once somebody has quoted one.
+    /// Handles an error that quotes a probe. A complete token must be valid. An attacker who sends errors
+    /// without a token must guess the port, and such errors are ignored once an error had a token.
     fn quoted(&mut self, m: Message, next_number: u64) -> Incoming {
-        let (Some(error), Kind::Udp { quotes }) = (m.error, &mut self.kind) else { return Incoming::Foreign };
+        let (Some(error), SocketKind::Udp { quotes }) = (m.error, &mut self.kind) else {
+            return Incoming::Foreign;
+        };
         let proven = self.payload.read(&self.buffer[..m.len]).filter(|number| *number < next_number);
         if proven.is_some() {
             *quotes = Quotes::Tokens;
@@ -211,7 +213,7 @@ impl ProbeSocket {
         if error.too_large && (error.local || proven.is_some() || short) {
             return Incoming::TooLarge;
         }
-        if !error.answers {
+        if !error.is_reply {
             return Incoming::Foreign;
         }
         let number = match (proven, *quotes) {
@@ -220,7 +222,7 @@ impl ProbeSocket {
                 m.port.and_then(|port| latest_to(&self.payload.keys, port, next_number))
             }
             (None, Quotes::Unknown) if short => {
-                // From the next probe on.
+                // Probes use distinct ports from the next one on.
                 *quotes = Quotes::Ports;
                 None
             }
@@ -242,7 +244,7 @@ impl ProbeSocket {
             ) {
                 Ok(got) => got,
                 Err(nix::Error::EAGAIN) => return Ok(None),
-                // An error for an earlier probe, which the queue of errors tells in full where it is used.
+                // An error of an earlier probe; where the error queue is used, it has the details.
                 Err(
                     nix::Error::EINTR
                     | nix::Error::EHOSTUNREACH
@@ -273,13 +275,13 @@ impl ProbeSocket {
                     }
                     ControlMessageOwned::RxqOvfl(n) => self.overflowed = n,
                     ControlMessageOwned::Ipv4RecvErr(e, from) => {
-                        message.error = Some(Quoted::of(
+                        message.error = Some(QuotedError::of(
                             e,
                             from.map(|a| IpAddr::V4(Ipv4Addr::from(u32::from_be(a.sin_addr.s_addr)))),
                         ));
                     }
                     ControlMessageOwned::Ipv6RecvErr(e, from) => {
-                        message.error = Some(Quoted::of(
+                        message.error = Some(QuotedError::of(
                             e,
                             from.map(|a| IpAddr::V6(Ipv6Addr::from(a.sin6_addr.s6_addr))),
                         ));
@@ -298,33 +300,31 @@ impl AsFd for ProbeSocket {
     }
 }
 
-/// What was read, its bytes aside.
+/// A message read, without its bytes.
 #[derive(Clone, Copy, Debug)]
 struct Message {
     len: usize,
     unix_ns: Option<u64>,
-    error: Option<Quoted>,
-    /// Of an error: the port that the probe went to.
+    error: Option<QuotedError>,
+    /// For an error, the destination port of the probe.
     port: Option<u16>,
 }
 
 /// An ICMP error for a probe.
 #[derive(Clone, Copy, Debug)]
-struct Quoted {
-    /// It says that the probe got as far as it should: its time to live was over, or nobody listens to the
-    /// port.
-    answers: bool,
+struct QuotedError {
+    /// The probe got as far as it should: its time to live expired, or the port is unused.
+    is_reply: bool,
     too_large: bool,
-    /// This machine says so itself.
+    /// The error comes from this machine.
     local: bool,
     from: Option<IpAddr>,
 }
 
-impl Quoted {
+impl QuotedError {
     fn of(e: libc::sock_extended_err, from: Option<IpAddr>) -> Self {
-        let (answers, too_large) = match (e.ee_origin, e.ee_type, e.ee_code) {
-            // Time exceeded, and destination unreachable of whatever kind, but "fragmentation needed" (RFC
-            // 792).
+        let (is_reply, too_large) = match (e.ee_origin, e.ee_type, e.ee_code) {
+            // Time exceeded, and destination unreachable of any code except "fragmentation needed" (RFC 792).
             (libc::SO_EE_ORIGIN_ICMP, 3, 4) => (false, true),
             (libc::SO_EE_ORIGIN_ICMP, 3 | 11, _) => (true, false),
             // RFC 4443 §3: unreachable, too big, time exceeded.
@@ -333,11 +333,11 @@ impl Quoted {
             (libc::SO_EE_ORIGIN_LOCAL, ..) if e.ee_errno == libc::EMSGSIZE as u32 => (false, true),
             _ => (false, false),
         };
-        Self { answers, too_large, local: e.ee_origin == libc::SO_EE_ORIGIN_LOCAL, from }
+        Self { is_reply, too_large, local: e.ee_origin == libc::SO_EE_ORIGIN_LOCAL, from }
     }
 }
 
-fn open_icmp(to: IpAddr, identifier: u16) -> Result<(OwnedFd, Kind), DriveError> {
+fn open_icmp(to: IpAddr, identifier: u16) -> Result<(OwnedFd, SocketKind), DriveError> {
     let (family, protocol) = if to.is_ipv4() {
         (AddressFamily::INET, ipproto::ICMP)
     } else {
@@ -347,12 +347,12 @@ fn open_icmp(to: IpAddr, identifier: u16) -> Result<(OwnedFd, Kind), DriveError>
     let refused = |e: Errno| matches!(e, Errno::ACCESS | Errno::PERM | Errno::PROTONOSUPPORT);
     let failed = |e: Errno| DriveError::System("open an ICMP socket", e.into());
     match socket_with(family, SocketType::DGRAM, flags, Some(protocol)) {
-        Ok(fd) => return Ok((fd, Kind::Unprivileged)),
+        Ok(fd) => return Ok((fd, SocketKind::Unprivileged)),
         Err(e) if refused(e) => {}
         Err(e) => return Err(failed(e)),
     }
     match socket_with(family, SocketType::RAW, flags, Some(protocol)) {
-        Ok(fd) => Ok((fd, Kind::Raw { identifier })),
+        Ok(fd) => Ok((fd, SocketKind::Raw { identifier })),
         Err(e) if refused(e) => Err(DriveError::Missing(NO_ICMP.into())),
         Err(e) => Err(failed(e)),
     }
@@ -375,11 +375,11 @@ fn open_udp(to: IpAddr, ttl: u8) -> io::Result<OwnedFd> {
 
 fn too_large(len: u32) -> DriveError {
     DriveError::Input(format!(
-        "a probe of {len} bytes does not fit into one packet on this way: give a smaller `--mss`"
+        "a probe of {len} bytes does not fit into one packet on this path: give a smaller `--mss`"
     ))
 }
 
-/// The kernel knows no way there, or does not allow it.
+/// The error of a destination that the kernel cannot reach or does not allow.
 fn unreachable(to: IpAddr, e: io::Error) -> DriveError {
     match e.raw_os_error() {
         Some(libc::EACCES) => DriveError::Input(format!(
@@ -387,7 +387,7 @@ fn unreachable(to: IpAddr, e: io::Error) -> DriveError {
              host"
         )),
         Some(libc::ENETUNREACH | libc::EHOSTUNREACH) => {
-            DriveError::Input(format!("there is no way from this machine to `{to}`: {e}"))
+            DriveError::Input(format!("there is no route from this machine to `{to}`: {e}"))
         }
         _ => DriveError::System("send a probe", e),
     }

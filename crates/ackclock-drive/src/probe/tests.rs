@@ -1,10 +1,10 @@
-//! The whole probe in virtual time: what is injected is found again.
+//! Probe runs in virtual time: loss, delay and limits of the path are measured correctly.
 
 use std::sync::{Arc, Mutex};
 
 use ackclock_engine::Stack;
 use ackclock_policy::{QueueDiscipline, Registry};
-use ackclock_sim::{LinkSpec, Passing, Verdict};
+use ackclock_sim::{FaultVerdict, LinkSpec, PacketInfo};
 use ackclock_units::{Duration, Instant, Rate, Rng};
 
 use super::session::Session;
@@ -21,7 +21,7 @@ fn options(stack: &str, seconds: u64) -> ProbeOptions {
 }
 
 fn run(options: ProbeOptions, forward: LinkSpec, backward: LinkSpec) -> SimulatedProbe {
-    simulate_probe(options, SimulatedPath { forward, backward, seed: 1, answers: &mut |_| true })
+    simulate_probe(options, SimulatedPath { forward, backward, seed: 1, replies: &mut |_| true })
 }
 
 fn ms(n: u64) -> Duration {
@@ -33,11 +33,11 @@ fn back() -> LinkSpec {
 }
 
 /// A link of 25 ms on which `fate` decides about the n-th packet that carries a segment.
-fn meddled(mut fate: impl FnMut(u64, &mut Rng) -> Verdict + Send + 'static) -> LinkSpec {
+fn meddled(mut fate: impl FnMut(u64, &mut Rng) -> FaultVerdict + Send + 'static) -> LinkSpec {
     let mut seen = 0;
-    LinkSpec::delay(ms(25)).with_fault(move |p: &Passing, _: Instant, rng: &mut Rng| {
+    LinkSpec::delay(ms(25)).with_fault(move |p: &PacketInfo, _: Instant, rng: &mut Rng| {
         if p.bytes < 1000 {
-            return Verdict::Pass;
+            return FaultVerdict::Pass;
         }
         seen += 1;
         fate(seen, rng)
@@ -45,7 +45,7 @@ fn meddled(mut fate: impl FnMut(u64, &mut Rng) -> Verdict + Send + 'static) -> L
 }
 
 fn lossy(p: f64) -> LinkSpec {
-    meddled(move |_, rng| if rng.chance(p) { Verdict::Drop } else { Verdict::Pass })
+    meddled(move |_, rng| if rng.chance(p) { FaultVerdict::Drop } else { FaultVerdict::Pass })
 }
 
 fn bottleneck(rate: u64, packets: u64) -> LinkSpec {
@@ -55,19 +55,19 @@ fn bottleneck(rate: u64, packets: u64) -> LinkSpec {
 }
 
 #[test]
-fn loss_and_delay_are_found_again() {
+fn loss_and_delay_are_measured() {
     for (stack, c) in
         [("sack+per-ack", 0.9), ("sack+per-ack+ack-every", 1.25), ("sack", 1.2), ("sack+ack-every", 1.2)]
     {
         let found = run(options(stack, 900), lossy(0.003), back());
         let m = found.report.measured.unwrap();
         let (p, rtt) = (m.p().unwrap(), m.rtt.mean().unwrap());
-        // Losses that share a window are one signal, so that p is a little below what is lost.
+        // Losses in the same window are one signal, so p is a little below the loss rate.
         assert!((p / 0.003 - 1.0).abs() < 0.1, "{stack}: p = {p}");
         let lost = 1.0 - m.answered as f64 / m.sent as f64;
         assert!((lost / 0.003 - 1.0).abs() < 0.1 && p < lost, "{stack}: lost {lost}, p = {p}");
         assert!((rtt / 0.05 - 1.0).abs() < 1e-9 && m.rtt.min() == Some(0.05), "{stack}: {rtt}");
-        // Acks that are held back belong to what the connection samples.
+        // The connection's samples include delayed acks.
         assert_eq!(m.rtt_mean().unwrap() > 0.0501, !stack.contains("ack-every"));
         let window = m.capacity().unwrap() * m.rtt_mean().unwrap() / (8.0 * 1460.0);
         assert!((window * p.sqrt() / c - 1.0).abs() < 0.1, "{stack}: C = {}", window * p.sqrt());
@@ -80,7 +80,7 @@ fn loss_and_delay_are_found_again() {
 fn periodic_losses_are_one_signal_each() {
     let found = run(
         options("sack", 200),
-        meddled(|n, _| if n % 500 == 0 { Verdict::Drop } else { Verdict::Pass }),
+        meddled(|n, _| if n % 500 == 0 { FaultVerdict::Drop } else { FaultVerdict::Pass }),
         back(),
     );
     let m = found.report.measured.unwrap();
@@ -117,14 +117,14 @@ fn a_test_over_a_long_buffer_changes_the_path() {
     assert!(found.during.sent > 1000);
 }
 
-fn answering(answers: &mut dyn FnMut(Instant) -> bool) -> ProbeReport {
-    let path = SimulatedPath { forward: LinkSpec::delay(ms(25)), backward: back(), seed: 1, answers };
+fn replying(replies: &mut dyn FnMut(Instant) -> bool) -> ProbeReport {
+    let path = SimulatedPath { forward: LinkSpec::delay(ms(25)), backward: back(), seed: 1, replies };
     simulate_probe(options("sack", 60), path).report
 }
 
 fn limited(rate: f64, burst: f64) -> ProbeReport {
     let (mut left, mut last) = (burst, Instant::ZERO);
-    answering(&mut |now| {
+    replying(&mut |now| {
         left = (left + rate * now.since(last).as_secs_f64()).min(burst);
         last = now;
         let answered = left >= 1.0;
@@ -134,17 +134,18 @@ fn limited(rate: f64, burst: f64) -> ProbeReport {
 }
 
 #[test]
-fn limits_on_replies_are_recognised() {
+fn limits_on_replies_are_detected() {
     for (rate, burst) in [(200.0, 20.0), (1000.0, 50.0), (100.0, 100.0)] {
-        let found =
-            limited(rate, burst).limit.unwrap_or_else(|| panic!("{rate} replies a second were not noticed"));
+        let found = limited(rate, burst)
+            .limit
+            .unwrap_or_else(|| panic!("a limit of {rate} replies per second was not detected"));
         assert!(matches!(found.sign, LimitSign::NoneAtHalfRate { probes } if probes > 10));
-        // TCP does not use up all that a token bucket gives.
+        // TCP does not use all tokens of the bucket.
         assert!(found.per_second < 1.05 * rate && found.per_second > 0.5 * rate, "{found:?} of {rate}");
     }
-    // A host that answers the first hundred of each second.
+    // A host that replies to the first hundred probes of each second.
     let (mut second, mut count) = (0, 0);
-    let found = answering(&mut |now| {
+    let found = replying(&mut |now| {
         if now.as_nanos() / 1_000_000_000 > second {
             (second, count) = (now.as_nanos() / 1_000_000_000, 0);
         }
@@ -153,13 +154,13 @@ fn limits_on_replies_are_recognised() {
     });
     let limit = found.limit.expect("a limit");
     assert!(limit.per_second > 50.0 && limit.per_second < 101.0, "{limit:?}");
-    // Linux's answers to packets whose time to live is over.
+    // Linux's ICMP errors for expired packets.
     let found = limited(1.0, 6.0).limit.unwrap();
     assert!(found.sign == LimitSign::EvenReplies && (found.per_second - 1.0).abs() < 0.1, "{found:?}");
 }
 
 #[test]
-fn random_loss_is_no_limit_on_replies() {
+fn random_loss_is_not_a_limit_on_replies() {
     for p in [0.001, 0.01, 0.1, 0.3] {
         let found = run(options("sack", 60), lossy(p), back());
         assert_eq!(found.report.limit, None, "{p}");
@@ -167,12 +168,12 @@ fn random_loss_is_no_limit_on_replies() {
 }
 
 #[test]
-fn never_more_than_the_largest_rate() {
+fn the_largest_rate_is_kept() {
     let times = Arc::new(Mutex::new(Vec::new()));
     let watched = Arc::clone(&times);
-    let forward = LinkSpec::delay(ms(25)).with_fault(move |p: &Passing, at: Instant, _: &mut Rng| {
+    let forward = LinkSpec::delay(ms(25)).with_fault(move |p: &PacketInfo, at: Instant, _: &mut Rng| {
         watched.lock().unwrap().push((at, u64::from(p.bytes)));
-        Verdict::Pass
+        FaultVerdict::Pass
     });
     let found = run(
         ProbeOptions { max_rate: Rate::from_bits_per_sec(5_000_000), background: 0, ..options("sack", 20) },
@@ -186,7 +187,7 @@ fn never_more_than_the_largest_rate() {
             .take_while(|(at, _)| at.since(*from) < ms(100))
             .map(|(_, bytes)| bytes * 8)
             .sum::<u64>();
-        // A burst may run 10 ms ahead, and the packet that ends it is whole.
+        // A burst may be 10 ms ahead, plus the packet that ends it.
         assert!(within <= 550_000 + 2 * 8 * 1488, "{within} bits in 100 ms from {from:?}");
     }
     let m = found.report.measured.unwrap();
@@ -200,7 +201,7 @@ fn never_more_than_the_largest_rate() {
 }
 
 #[test]
-fn never_more_than_the_window_and_each_reply_counts_once() {
+fn the_window_is_kept_and_each_reply_counts_once() {
     let mut session = Session::new(ProbeOptions { background: 0, ..options("sack+iw(4)", 10) }, 28, 1);
     let at = |n| Instant::ZERO + ms(n);
     session.start(at(0));
@@ -220,8 +221,7 @@ fn never_more_than_the_window_and_each_reply_counts_once() {
         session.reply(at(ms), number);
         std::iter::from_fn(|| session.poll_send(at(ms))).count()
     };
-    // The first one brings the window that the receiver could not announce before; then two segments bring
-    // one acknowledgment.
+    // The first reply brings the receiver's scaled window; then every second segment is acknowledged.
     assert_eq!([released(100, first[0]), released(101, first[1]), released(102, first[2])], [2, 0, 3]);
     session.stop(at(120));
     let m = session.report(at(500)).measured.unwrap();
@@ -230,11 +230,11 @@ fn never_more_than_the_window_and_each_reply_counts_once() {
 }
 
 #[test]
-fn late_and_repeated_replies_are_told() {
+fn late_and_repeated_replies_are_counted() {
     let forward = meddled(|n, _| match n {
-        400 => Verdict::Delay(ms(400)),
-        600 => Verdict::Duplicate,
-        _ => Verdict::Pass,
+        400 => FaultVerdict::Delay(ms(400)),
+        600 => FaultVerdict::Duplicate,
+        _ => FaultVerdict::Pass,
     });
     let found = run(options("sack", 10), forward, back()).report;
     assert_eq!((found.replies.late, found.replies.again, found.replies.unknown), (1, 1, 0));
@@ -243,8 +243,9 @@ fn late_and_repeated_replies_are_told() {
 }
 
 #[test]
-fn silence_ends_it_soon() {
-    let silent = || LinkSpec::delay(ms(25)).with_fault(|_: &Passing, _: Instant, _: &mut Rng| Verdict::Drop);
+fn a_run_without_replies_ends_soon() {
+    let silent =
+        || LinkSpec::delay(ms(25)).with_fault(|_: &PacketInfo, _: Instant, _: &mut Rng| FaultVerdict::Drop);
     let found = run(options("sack", 60), silent(), back());
     assert!(!found.report.answered && found.report.measured.is_none());
     assert_eq!(found.forward.offered, 200);
@@ -253,7 +254,7 @@ fn silence_ends_it_soon() {
 }
 
 #[test]
-fn the_same_twice() {
+fn a_simulated_run_is_deterministic() {
     let once = || format!("{:?}", run(options("sack", 30), lossy(0.01), back()).report);
     assert_eq!(once(), once());
 }
@@ -278,7 +279,7 @@ fn replies_in_any_order_at_any_time_break_nothing() {
             match rng.below(10) {
                 0 => session.reply(now, rng.next_u64()),
                 1 => session.not_sent(),
-                // Whichever comes next, or whatever was ever sent, once more.
+                // Another reply to any probe ever sent.
                 2 if !out.is_empty() => session.reply(now, out[rng.below(out.len() as u64) as usize]),
                 3..=8 if !out.is_empty() => {
                     session.reply(now, out[out.len() - 1 - rng.below(out.len().min(20) as u64) as usize])

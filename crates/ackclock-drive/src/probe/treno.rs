@@ -7,12 +7,12 @@ use ackclock_policy::{Pacing, Phase};
 use ackclock_units::{Bytes, Duration, Ecn, Instant, Rate, Rng, SeqNumber};
 use ackclock_wire::Segment;
 
-/// Two connections between which segments with sequence space leave the machine, and acknowledgments do not.
+/// Sender and receiver. Segments with sequence space between them pass the path; acknowledgments do not.
 ///
-/// What the sender sends comes out of [`Treno::poll_segment`]; whoever drives it lets a probe of that size
-/// pass the path, and says with [`Treno::arrive`] that it came back. The receiver's acknowledgments, delayed
-/// as its policy says, reach the sender at once. So a lost probe is a lost segment, a probe's round trip is a
-/// segment's, and every rule of recovery, window, timer and acknowledgment is the engine's own (M-U3).
+/// [`Treno::poll_segment`] returns the sender's segments. The caller sends a probe of that size over the
+/// path, and calls [`Treno::arrive`] when its reply arrives. The receiver's acknowledgments, delayed by its
+/// ack policy, reach the sender at once. So a lost probe is a lost segment, the round trip of a probe is that
+/// of a segment, and recovery, window, timers and acknowledgments are the engine's (M-U3).
 #[derive(Debug)]
 pub(super) struct Treno {
     sender: Connection,
@@ -22,7 +22,7 @@ pub(super) struct Treno {
 }
 
 impl Treno {
-    /// Both ends, closed. `headers` are those of a probe on the wire, which count towards `max_rate`.
+    /// Both ends, closed. `headers` is the size of a probe's headers, which count towards `max_rate`.
     pub fn new(config: &Config, policies: [Policies; 2], max_rate: Rate, headers: u32, seed: u64) -> Self {
         let config = Arc::new(config.clone());
         let [ours, theirs] = policies;
@@ -34,14 +34,15 @@ impl Treno {
         Self { sender, receiver, max_rate: MaxRate::new(max_rate, headers), ended: None }
     }
 
-    /// Begins: the SYN comes out first, and rides on a probe like everything else, so that the first sample
-    /// is a round trip of the path.
+    /// Opens the connection. The SYN is sent in a probe too, so that the first sample is a round trip of the
+    /// path.
     pub fn start(&mut self, now: Instant) {
         self.sender.connect(now);
-        self.settle(now);
+        self.exchange(now);
     }
 
-    /// The next segment to be carried over the path; `None` while the window or the largest rate forbids one.
+    /// The next segment to send over the path; `None` while the window or the largest rate does not allow
+    /// one.
     pub fn poll_segment(&mut self, now: Instant) -> Option<Segment> {
         if !self.max_rate.allows(now) {
             return None;
@@ -51,27 +52,27 @@ impl Treno {
                 self.max_rate.sent(now, t.segment.len);
                 return Some(t.segment);
             }
-            // What only acknowledges stays at this end.
+            // Pure acknowledgments stay at this end.
             self.receiver.handle_segment(now, &t.segment, &[], Ecn::NotEct);
-            self.settle(now);
+            self.exchange(now);
         }
         self.max_rate.had_nothing();
         None
     }
 
-    /// A segment has been over the path and back.
+    /// Handles a segment whose reply has arrived.
     pub fn arrive(&mut self, now: Instant, segment: &Segment) {
         self.receiver.handle_segment(now, segment, &[], Ecn::NotEct);
-        self.settle(now);
+        self.exchange(now);
     }
 
-    /// When something will have to be done next.
+    /// When [`Treno::handle_timeout`] must be called next.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let ends = [self.sender.poll_timeout(), self.receiver.poll_timeout(), self.max_rate.held_until()];
         ends.into_iter().flatten().min()
     }
 
-    /// Acts on the deadlines that have come.
+    /// Handles expired deadlines.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.max_rate.fired(now);
         for end in [&mut self.sender, &mut self.receiver] {
@@ -79,10 +80,10 @@ impl Treno {
                 end.handle_timeout(now);
             }
         }
-        self.settle(now);
+        self.exchange(now);
     }
 
-    /// The largest rate from now on.
+    /// Changes the largest rate.
     pub fn set_max_rate(&mut self, now: Instant, rate: Rate) {
         self.max_rate.set(now, rate);
     }
@@ -97,14 +98,13 @@ impl Treno {
         self.sender.view(now).window.cwnd
     }
 
-    /// True once the first congestion signal has ended the initial slow start, and what was lost in that is
-    /// repaired.
+    /// True once the first congestion signal has ended the initial slow start, and its losses are repaired.
     pub fn is_past_slow_start(&self, now: Instant) -> bool {
         let v = self.sender.view(now);
         v.window.ssthresh < Bytes::MAX && matches!(v.phase, Phase::Open | Phase::Disorder)
     }
 
-    /// True when the sender needs no copy of the segment any more: all of it is acknowledged.
+    /// True when all of the segment is acknowledged.
     pub fn has_acked(&self, now: Instant, segment: &Segment) -> bool {
         segment.end() <= self.sender.view(now).snd_una
     }
@@ -114,20 +114,20 @@ impl Treno {
         self.sender.estimator().rto()
     }
 
-    /// Why the connection has ended, if it has: nothing came back for too long.
+    /// Why the connection was aborted, if it was: no replies for too long.
     pub fn ended(&self) -> Option<AbortReason> {
         self.ended
     }
 
-    /// For how long the largest rate held segments back.
+    /// Time for which the largest rate delayed segments.
     pub fn held(&self) -> Duration {
         self.max_rate.held
     }
 
-    /// Hands over what stays at this end, until there is nothing.
-    fn settle(&mut self, now: Instant) {
+    /// Exchanges acknowledgments between the two connections until there are none.
+    fn exchange(&mut self, now: Instant) {
         loop {
-            // An endless transfer: there is always something to send, and somebody who reads it.
+            // An endless transfer: the send buffer is always full, and the receiver reads everything.
             self.receiver.read_counted(now, Bytes::MAX);
             self.sender.write_counted(now, self.sender.writable());
             while let Some(event) = self.sender.poll_event() {
@@ -136,23 +136,23 @@ impl Treno {
                 }
             }
             while self.receiver.poll_event().is_some() {}
-            let Some(answer) = self.receiver.poll_transmit(now) else { break };
-            self.sender.handle_segment(now, &answer.segment, &[], Ecn::NotEct);
+            let Some(ack) = self.receiver.poll_transmit(now) else { break };
+            self.sender.handle_segment(now, &ack.segment, &[], Ecn::NotEct);
         }
     }
 }
 
-/// The largest rate, kept by the engine's pacer, and for how long it held segments back.
+/// Limits the rate with the engine's pacer, and measures how long it delayed segments.
 #[derive(Debug)]
 struct MaxRate {
     pacer: Pacer,
-    /// Of a probe on the wire, bytes.
+    /// Size of a probe's headers, bytes.
     headers: u32,
     held_since: Option<Instant>,
     held: Duration,
 }
 
-/// A burst may run ahead of the largest rate by so much and no more.
+/// A burst may be this much ahead of the largest rate.
 const AHEAD: Duration = Duration::from_millis(10);
 
 impl MaxRate {
@@ -180,17 +180,17 @@ impl MaxRate {
         self.pacer.sent(now, payload + self.headers);
     }
 
-    /// There was nothing to hold back after all.
+    /// Notes that there was no segment to delay.
     fn had_nothing(&mut self) {
         self.held_since = None;
     }
 
-    /// When what is held back may leave.
+    /// When the delayed segment may be sent.
     fn held_until(&self) -> Option<Instant> {
         self.held_since.and_then(|since| self.pacer.held_until(since))
     }
 
-    /// That moment has come.
+    /// Handles that deadline.
     fn fired(&mut self, now: Instant) {
         if self.held_since.is_some() && self.pacer.held_until(now).is_none() {
             self.pacer.fired(now);

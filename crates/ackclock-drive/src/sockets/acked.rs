@@ -1,5 +1,5 @@
-//! When the kernel saw data acknowledged: the stamps of SO_TIMESTAMPING, one for each write, which come back
-//! through the socket's queue of errors.
+//! Times at which the kernel received acknowledgments: timestamps of SO_TIMESTAMPING, one for each write,
+//! from the socket's error queue.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -13,27 +13,27 @@ use nix::sys::time::TimeSpec;
 
 use crate::DriveError;
 
-/// An acknowledgment, as the kernel took note of it.
+/// An acknowledgment with the kernel's timestamp.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Acked {
-    /// Bytes of the stream acknowledged by it, all before included.
+    /// Bytes of the stream acknowledged so far.
     pub(crate) bytes: Bytes,
-    /// When, nanoseconds since 1970.
+    /// The timestamp, nanoseconds since 1970.
     pub(crate) unix_ns: u64,
 }
 
-/// The stamps of one connection.
+/// The timestamps of one connection.
 pub(crate) struct AckStamps {
     acked: Bytes,
     control: Vec<u8>,
 }
 
-/// `SCM_TSTAMP_ACK` of `linux/errqueue.h`: the stamp is of an acknowledgment.
+/// `SCM_TSTAMP_ACK` of `linux/errqueue.h`: the timestamp is of an acknowledgment.
 const SCM_TSTAMP_ACK: u32 = 2;
 
 impl AckStamps {
-    /// Asks for a stamp of each write from now on. The connection must be established, and nothing written to
-    /// it.
+    /// Enables a timestamp for each write from now on. The connection must be established, with nothing
+    /// written to it.
     pub(crate) fn of(socket: &BorrowedFd<'_>) -> Result<Self, DriveError> {
         let flags = TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE | TimestampingFlag::SOF_TIMESTAMPING_OPT_ID;
         let flags = flags
@@ -41,7 +41,7 @@ impl AckStamps {
             | TimestampingFlag::from_bits_retain(libc::SOF_TIMESTAMPING_TX_ACK);
         setsockopt(socket, sockopt::Timestamping, &flags).map_err(|e| {
             DriveError::Missing(format!(
-                "this kernel does not tell when data is acknowledged (SO_TIMESTAMPING, TX_ACK): {e}"
+                "this kernel has no timestamps of acknowledgments (SO_TIMESTAMPING, TX_ACK): {e}"
             ))
         })?;
         Ok(Self {
@@ -50,7 +50,7 @@ impl AckStamps {
         })
     }
 
-    /// The next one that tells something new; `None` when there is none for now.
+    /// The next timestamp that acknowledges new data; `None` when there is none for now.
     pub(crate) fn next(&mut self, socket: &BorrowedFd<'_>) -> io::Result<Option<Acked>> {
         loop {
             let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
@@ -80,8 +80,8 @@ impl AckStamps {
         }
     }
 
-    /// Bytes acknowledged, by the position of a write's last byte, of which the kernel tells the lower 32
-    /// bits; `None` when they were already.
+    /// Bytes acknowledged, from the lower 32 bits of the position of a write's last byte; `None` when they
+    /// were acknowledged before.
     fn advance(&mut self, last: u32) -> Option<Bytes> {
         let step = last.wrapping_add(1).wrapping_sub(self.acked as u32);
         if step == 0 || step > u32::MAX / 2 {
@@ -102,10 +102,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn positions_go_on_where_32_bits_end() {
+    fn positions_continue_past_32_bits() {
         let mut stamps = AckStamps { acked: 0, control: Vec::new() };
         assert_eq!((stamps.advance(499), stamps.advance(519)), (Some(500), Some(520)));
-        // A stamp that comes again, or late, tells nothing.
+        // A repeated or late timestamp acknowledges nothing new.
         assert_eq!((stamps.advance(519), stamps.advance(499)), (None, None));
         stamps.acked = (1 << 32) - 10;
         assert_eq!(stamps.advance(9), Some((1 << 32) + 10));

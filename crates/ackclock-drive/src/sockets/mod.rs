@@ -1,22 +1,21 @@
-//! Many sockets of a kernel at once: which of them is ready, their options, what the kernel says of a
-//! connection and when it saw its data acknowledged.
+//! Many sockets of a kernel: readiness, options, TCP_INFO and timestamps of acknowledgments.
 
 mod acked;
+mod control;
 mod ready;
-mod shared;
 mod tcp;
 
 pub(crate) use acked::AckStamps;
+pub(crate) use control::{RunControl, join, then_stop};
 pub(crate) use ready::{EDGES, Ready};
-pub(crate) use shared::{Shared, ended, joined};
 pub use tcp::{OptionSeen, TcpCounts, TcpOption};
-pub(crate) use tcp::{TcpRoom, Wanted, listener, opening, reason};
+pub(crate) use tcp::{SocketOptions, TcpRoom, listener, opening, reason};
 
-/// Each connection between two kernels takes two descriptors while it lasts.
-pub(crate) fn open_as_many_as_allowed() {
+/// Raises the limit of open descriptors, since each connection between two kernels takes two.
+pub(crate) fn raise_descriptor_limit() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // Without it a run with many connections at once fails when it opens one too many, and says so.
+    // If this fails, a run with too many connections fails with an error when it opens them.
     let _ = setrlimit(Resource::Nofile, limit);
 }

@@ -1,4 +1,4 @@
-//! Which of many sockets can be read or written.
+//! Readiness of many sockets.
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
@@ -9,14 +9,14 @@ use rustix::event::{Timespec, epoll};
 use crate::linux::wait::{Waker, wait};
 use crate::{Clock, DriveError};
 
-/// Many sockets, each under a number.
+/// A set of sockets, each with a number.
 pub(crate) struct Ready {
     epoll: OwnedFd,
 }
 
-/// Events told at once.
+/// Largest number of events per call.
 const BATCH: usize = 64;
-/// Told once, when a socket becomes readable, writable or broken.
+/// Edge-triggered events: a socket becomes readable, writable or broken.
 pub(crate) const EDGES: epoll::EventFlags = epoll::EventFlags::IN
     .union(epoll::EventFlags::OUT)
     .union(epoll::EventFlags::RDHUP)
@@ -25,7 +25,7 @@ pub(crate) const EDGES: epoll::EventFlags = epoll::EventFlags::IN
 impl Ready {
     pub(crate) fn new() -> Result<Self, DriveError> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
-            .map_err(|e| DriveError::System("make an event queue", e.into()))?;
+            .map_err(|e| DriveError::System("create an event queue", e.into()))?;
         Ok(Self { epoll })
     }
 
@@ -40,8 +40,8 @@ impl Ready {
             .map_err(|e| DriveError::System("watch a socket", e.into()))
     }
 
-    /// Waits until something is ready, the waker is woken, or `until` has come. Answers the numbers of those
-    /// that are ready.
+    /// Waits until a socket is ready, the waker is woken, or until `until`. Returns the numbers of the
+    /// sockets that are ready.
     pub(crate) fn wait(&self, clock: &Clock, waker: &Waker, until: Option<Instant>) -> Vec<usize> {
         let [woken, ready] = wait(clock, [waker.as_fd(), self.epoll.as_fd()], until);
         if woken {
@@ -53,8 +53,8 @@ impl Ready {
         let (mut events, now) =
             ([const { MaybeUninit::uninit() }; BATCH], Timespec { tv_sec: 0, tv_nsec: 0 });
         match epoll::wait(&self.epoll, &mut events, Some(&now)) {
-            Ok((told, _)) => told.iter().map(|e| e.data.u64() as usize).collect(),
-            // Interrupted: whoever is ready still is, at the next call.
+            Ok((events, _)) => events.iter().map(|e| e.data.u64() as usize).collect(),
+            // Interrupted: the next call returns the events.
             Err(_) => Vec::new(),
         }
     }

@@ -1,4 +1,4 @@
-//! Sockets of both ends, their options, and what the kernel says of a connection.
+//! TCP sockets of both ends, their options, and TCP_INFO.
 
 use std::io;
 use std::mem::offset_of;
@@ -12,14 +12,14 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, listen,
 use crate::DriveError;
 use crate::linux::sys;
 
-/// An option of TCP sockets whose value is a number.
+/// An integer option of TCP sockets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TcpOption {
     name: &'static str,
     number: libc::c_int,
 }
 
-/// Those that a run may set, with their numbers in `linux/tcp.h`.
+/// The options that a run may set, with their numbers in `linux/tcp.h`.
 const OPTIONS: &[TcpOption] = &[
     TcpOption { name: "TCP_THIN_LINEAR_TIMEOUTS", number: 16 },
     TcpOption { name: "TCP_RTO_MAX_MS", number: 44 },
@@ -31,7 +31,7 @@ impl TcpOption {
     /// The option of that name.
     ///
     /// # Errors
-    /// When it is not one that a run may set.
+    /// When a run may not set it.
     pub fn named(name: &str) -> Result<Self, DriveError> {
         let known = || OPTIONS.iter().map(|o| o.name).collect::<Vec<_>>().join(", ");
         let found = OPTIONS.iter().find(|o| o.name == name).copied();
@@ -49,33 +49,33 @@ impl TcpOption {
     }
 }
 
-/// An option that was set, and what sockets answered when they were asked for it.
+/// An option that was set, and the values read back from sockets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OptionSeen {
     /// The option.
     pub option: TcpOption,
-    /// What was set.
+    /// The value set.
     pub value: i32,
-    /// Sockets that answered the same.
+    /// Sockets that returned the same value.
     pub same: u64,
-    /// Sockets that answered anything else.
+    /// Sockets that returned another value, or an error.
     pub other: u64,
 }
 
-/// The options of one end's sockets, and how many were seen to have them.
-pub(crate) struct Wanted(pub(crate) Vec<OptionSeen>);
+/// The options of one end's sockets, with counts of sockets that have them.
+pub(crate) struct SocketOptions(pub(crate) Vec<OptionSeen>);
 
-impl Wanted {
+impl SocketOptions {
     pub(crate) fn new(options: &[(TcpOption, i32)]) -> Self {
         Self(options.iter().map(|&(option, value)| OptionSeen { option, value, same: 0, other: 0 }).collect())
     }
 
-    /// Sets them.
+    /// Sets the options of a socket.
     fn set(&self, socket: BorrowedFd<'_>) -> Result<(), DriveError> {
         for &OptionSeen { option, value, .. } in &self.0 {
             sys::set_tcp_option(socket, option.number, value).map_err(|e| {
                 DriveError::Missing(format!(
-                    "this kernel does not take the option {} = {value} of a TCP socket: {e}",
+                    "this kernel does not support the option {} = {value} of a TCP socket: {e}",
                     option.name
                 ))
             })?;
@@ -83,8 +83,8 @@ impl Wanted {
         Ok(())
     }
 
-    /// Asks a socket for them.
-    pub(crate) fn ask(&mut self, socket: BorrowedFd<'_>) {
+    /// Reads the options back from a socket.
+    pub(crate) fn check(&mut self, socket: BorrowedFd<'_>) {
         for seen in &mut self.0 {
             let same = sys::tcp_option(socket, seen.option.number).is_ok_and(|v| v == seen.value);
             seen.same += u64::from(same);
@@ -102,9 +102,9 @@ fn tcp_socket() -> io::Result<OwnedFd> {
     )?)
 }
 
-/// A socket that listens. Its options are those of the connections that it accepts.
-pub(crate) fn listener(at: SocketAddr, wanted: &Wanted) -> Result<OwnedFd, DriveError> {
-    let socket = tcp_socket().map_err(DriveError::system("make a socket"))?;
+/// A listening socket. Accepted connections inherit its options.
+pub(crate) fn listener(at: SocketAddr, wanted: &SocketOptions) -> Result<OwnedFd, DriveError> {
+    let socket = tcp_socket().map_err(DriveError::system("create a socket"))?;
     wanted.set(socket.as_fd())?;
     bind(&socket, &at)
         .and_then(|()| listen(&socket, BACKLOG))
@@ -112,12 +112,16 @@ pub(crate) fn listener(at: SocketAddr, wanted: &Wanted) -> Result<OwnedFd, Drive
     Ok(socket)
 }
 
-/// Connections that may wait to be accepted.
+/// Largest number of connections that wait to be accepted.
 const BACKLOG: i32 = 16_384;
 
-/// A socket that is on its way to open a connection.
-pub(crate) fn opening(from: SocketAddr, to: SocketAddr, wanted: &Wanted) -> Result<OwnedFd, DriveError> {
-    let socket = tcp_socket().map_err(DriveError::system("make a socket"))?;
+/// A socket that is opening a connection.
+pub(crate) fn opening(
+    from: SocketAddr,
+    to: SocketAddr,
+    wanted: &SocketOptions,
+) -> Result<OwnedFd, DriveError> {
+    let socket = tcp_socket().map_err(DriveError::system("create a socket"))?;
     wanted.set(socket.as_fd())?;
     let opened = bind(&socket, &from).and_then(|()| match connect(&socket, &to) {
         Err(Errno::INPROGRESS) => Ok(()),
@@ -127,37 +131,36 @@ pub(crate) fn opening(from: SocketAddr, to: SocketAddr, wanted: &Wanted) -> Resu
     Ok(socket)
 }
 
-/// What the kernel counted of one end of a connection.
+/// The kernel's counters of one end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TcpCounts {
     /// Segments sent, acks and retransmissions included.
     pub segments_sent: u64,
     /// Segments with payload sent, retransmissions included.
     pub data_segments_sent: u64,
-    /// Segments sent again, SYNs and SYN-ACKs among them.
+    /// Segments retransmitted, SYNs and SYN-ACKs included.
     pub retransmitted_segments: u64,
     /// Payload sent, retransmissions included.
     pub bytes_sent: Bytes,
-    /// Payload sent again.
+    /// Payload retransmitted.
     pub retransmitted_bytes: Bytes,
-    /// Payload acknowledged, and a FIN or SYN as a byte each.
+    /// Payload acknowledged; a SYN or FIN counts as a byte.
     pub bytes_acked: Bytes,
-    /// Shortest round trip that the kernel saw; `None` when it saw none.
+    /// Smallest round-trip time sample; `None` without samples.
     pub min_rtt: Option<Duration>,
-    /// Its timeout as it stands, backed off if it is.
+    /// The present retransmission timeout, with backoff.
     pub rto: Duration,
-    /// Its congestion window as it stands, which Linux counts in segments of whatever size.
+    /// The present congestion window, which Linux counts in segments of any size.
     pub cwnd_segs: u64,
-    /// Expiries of the retransmission timer (`tcpi_total_rto`); `None` with a kernel that does not tell
-    /// (before 6.7).
+    /// Retransmission timeouts (`tcpi_total_rto`); `None` with kernels before 6.7, which do not report them.
     pub timeouts: Option<u64>,
 }
 
 impl TcpCounts {
-    /// What the kernel says now; `None` when it says nothing.
+    /// Reads TCP_INFO; `None` when that fails.
     pub(crate) fn of(socket: BorrowedFd<'_>) -> Option<Self> {
         let (i, known) = sys::tcp_info(socket).ok()?;
-        let tells_timeouts = known >= offset_of!(libc::tcp_info, tcpi_total_rto_time);
+        let has_timeouts = known >= offset_of!(libc::tcp_info, tcpi_total_rto_time);
         Some(Self {
             segments_sent: i.tcpi_segs_out.into(),
             data_segments_sent: i.tcpi_data_segs_out.into(),
@@ -165,16 +168,16 @@ impl TcpCounts {
             bytes_sent: i.tcpi_bytes_sent,
             retransmitted_bytes: i.tcpi_bytes_retrans,
             bytes_acked: i.tcpi_bytes_acked,
-            // All ones stand for no sample.
+            // All ones mean no sample.
             min_rtt: (i.tcpi_min_rtt != u32::MAX).then(|| Duration::from_micros(i.tcpi_min_rtt.into())),
             rto: Duration::from_micros(i.tcpi_rto.into()),
             cwnd_segs: i.tcpi_snd_cwnd.into(),
-            timeouts: tells_timeouts.then(|| i.tcpi_total_rto.into()),
+            timeouts: has_timeouts.then(|| i.tcpi_total_rto.into()),
         })
     }
 }
 
-/// What would leave at once if it were written now.
+/// Bytes that would be sent at once if they were written now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TcpRoom {
     cwnd_segs: u64,
@@ -184,7 +187,7 @@ pub(crate) struct TcpRoom {
 }
 
 impl TcpRoom {
-    /// What the kernel says now; `None` when it says nothing.
+    /// Reads TCP_INFO; `None` when that fails.
     pub(crate) fn of(socket: BorrowedFd<'_>) -> Option<Self> {
         let (i, _) = sys::tcp_info(socket).ok()?;
         // Linux: packets_out - (sacked_out + lost_out) + retrans_out.
@@ -197,8 +200,8 @@ impl TcpRoom {
         })
     }
 
-    /// The room of the congestion window: Linux counts it in segments, of whatever size. The receiver's is
-    /// left to the kernel, which buffers for it.
+    /// The free part of the congestion window, which Linux counts in segments of any size. The receiver's
+    /// window is not considered, since the kernel buffers data beyond it.
     pub(crate) fn bytes(self) -> Bytes {
         (self.cwnd_segs.saturating_sub(self.in_flight_segs) * self.mss).saturating_sub(self.unsent)
     }

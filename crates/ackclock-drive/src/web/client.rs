@@ -1,4 +1,4 @@
-//! The end that asks: one host for each transfer.
+//! The clients: one host for each transfer.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -8,57 +8,57 @@ use ackclock_units::{Bytes, Duration, Instant};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
 
-use super::{Closes, KernelWeb, WebFlow};
+use super::plan::{Closes, KernelWeb, WebFlow};
 use crate::linux::wait::be_punctual;
-use crate::pattern::Pattern;
-use crate::sockets::{EDGES, Ready, Shared, Wanted, opening, reason};
+use crate::pattern::PayloadPattern;
+use crate::sockets::{EDGES, Ready, RunControl, SocketOptions, opening, reason};
 use crate::{DriveError, Kernels, OptionSeen, TcpCounts};
 
-/// A connection that is opening or open.
-struct Conn {
+/// A connection, opening or open.
+struct ClientConn {
     socket: OwnedFd,
-    /// Bytes of the request that the kernel has taken.
+    /// Bytes of the request written to the kernel.
     written: Bytes,
 }
 
-/// What came of something that a connection was ready for.
+/// Result of handling an event of a connection.
 enum Step {
     Waits,
     Over(Outcome, Option<&'static str>),
     WrongByte(u64),
 }
 
-/// What the clients' side of a run saw.
-pub(super) struct Asked {
+/// Results of the clients.
+pub(super) struct ClientReport {
     pub(super) flows: Vec<WebFlow>,
     pub(super) loaded: Bytes,
     pub(super) options: Vec<OptionSeen>,
 }
 
-/// Data read at once.
+/// Size of a read.
 const BLOCK: usize = 1 << 14;
 
 pub(super) struct Client<'a> {
     web: &'a KernelWeb,
-    shared: &'a Shared,
-    pattern: &'a Pattern,
+    control: &'a RunControl,
+    pattern: &'a PayloadPattern,
     server: SocketAddr,
-    /// The moment that starts count from.
+    /// The start of the run.
     zero: Instant,
     ready: Ready,
-    conns: Vec<Option<Conn>>,
+    conns: Vec<Option<ClientConn>>,
     flows: Vec<WebFlow>,
-    /// Bytes of answers read by the time from which no transfer starts any more.
+    /// Bytes of responses read by the end of `duration`.
     loaded: Bytes,
-    wanted: Wanted,
+    options: SocketOptions,
 }
 
 impl<'a> Client<'a> {
-    /// Clients of `server`, the first at `zero` at the earliest.
+    /// Clients of `server`, with starts relative to `zero`.
     pub(super) fn new(
         web: &'a KernelWeb,
-        shared: &'a Shared,
-        pattern: &'a Pattern,
+        control: &'a RunControl,
+        pattern: &'a PayloadPattern,
         server: SocketAddr,
         zero: Instant,
     ) -> Result<Self, DriveError> {
@@ -66,7 +66,7 @@ impl<'a> Client<'a> {
         let conns = web.transfers.iter().map(|_| None).collect();
         Ok(Self {
             web,
-            shared,
+            control,
             pattern,
             server,
             zero,
@@ -74,18 +74,18 @@ impl<'a> Client<'a> {
             conns,
             flows,
             loaded: 0,
-            wanted: Wanted::new(&web.options),
+            options: SocketOptions::new(&web.options),
         })
     }
 
-    /// Makes the transfers, until all are done or the time is over. To be called in their namespace.
-    pub(super) fn run(mut self) -> Result<Asked, DriveError> {
+    /// Runs the transfers until all are done or the time is over. Must be called in the clients' namespace.
+    pub(super) fn run(mut self) -> Result<ClientReport, DriveError> {
         be_punctual();
         let end = self.zero + self.web.duration + self.web.drain;
         let (mut next, mut open) = (0, 0_usize);
         loop {
-            let now = self.shared.clock.now();
-            if now >= end || self.shared.over() {
+            let now = self.control.clock.now();
+            if now >= end || self.control.is_stopped() {
                 break;
             }
             while let Some(due) = self.due(next).filter(|due| *due <= now) {
@@ -97,8 +97,8 @@ impl<'a> Client<'a> {
                 break;
             }
             for n in self.ready.wait(
-                &self.shared.clock,
-                &self.shared.client_waker,
+                &self.control.clock,
+                &self.control.client_waker,
                 Some(coming.map_or(end, |at| at.min(end))),
             ) {
                 open -= usize::from(self.step(n)?);
@@ -106,32 +106,32 @@ impl<'a> Client<'a> {
         }
         for n in 0..next {
             if self.conns[n].is_some() {
-                self.settle(n, Outcome::Unfinished, None);
+                self.finish(n, Outcome::Unfinished, None);
             }
         }
-        Ok(Asked { flows: self.flows, loaded: self.loaded, options: self.wanted.0 })
+        Ok(ClientReport { flows: self.flows, loaded: self.loaded, options: self.options.0 })
     }
 
-    /// When transfer `n` is to be opened, if there is one.
+    /// When transfer `n` starts, if there is one.
     fn due(&self, n: usize) -> Option<Instant> {
         self.web.transfers.get(n).map(|t| self.zero + t.start.since(Instant::ZERO))
     }
 
     fn open(&mut self, n: usize, due: Instant) -> Result<(), DriveError> {
-        let now = self.shared.clock.now();
+        let now = self.control.clock.now();
         let from = SocketAddr::new(Kernels::host(n as u16), 0);
-        let socket = opening(from, self.server, &self.wanted)?;
-        self.wanted.ask(socket.as_fd());
+        let socket = opening(from, self.server, &self.options)?;
+        self.options.check(socket.as_fd());
         self.ready.add(&socket, n, EDGES)?;
         (self.flows[n].opened, self.flows[n].late) = (Some(now.since(self.zero)), now.since(due));
-        self.conns[n] = Some(Conn { socket, written: 0 });
+        self.conns[n] = Some(ClientConn { socket, written: 0 });
         Ok(())
     }
 
-    /// Does what connection `n` is ready for; true when it is over.
+    /// Handles an event of connection `n`; true when it is over.
     fn step(&mut self, n: usize) -> Result<bool, DriveError> {
         let Some(conn) = &mut self.conns[n] else { return Ok(false) };
-        let now = self.shared.clock.now();
+        let now = self.control.clock.now();
         let flow = &mut self.flows[n];
         let since = now.since(self.zero + flow.opened.unwrap_or_default());
         let before = flow.received;
@@ -142,33 +142,33 @@ impl<'a> Client<'a> {
         match step {
             Step::Waits => Ok(false),
             Step::WrongByte(at) => {
-                Err(DriveError::Failed(format!("byte {at} of answer {n} is not what was sent")))
+                Err(DriveError::Failed(format!("byte {at} of response {n} differs from the byte sent")))
             }
             Step::Over(outcome, reason) => {
                 if outcome == Outcome::Finished {
                     flow.response_time = Some(since);
                 }
-                self.settle(n, outcome, reason);
+                self.finish(n, outcome, reason);
                 Ok(true)
             }
         }
     }
 
-    /// Asks the kernel what it counted of a connection, and closes it.
-    fn settle(&mut self, n: usize, outcome: Outcome, reason: Option<&'static str>) {
+    /// Reads the kernel's counters of a connection, and closes it.
+    fn finish(&mut self, n: usize, outcome: Outcome, reason: Option<&'static str>) {
         let Some(conn) = self.conns[n].take() else { return };
         let flow = &mut self.flows[n];
         (flow.outcome, flow.reason, flow.client) = (outcome, reason, TcpCounts::of(conn.socket.as_fd()));
     }
 }
 
-impl Conn {
-    /// Writes and reads what can be. `since`: the time since it was opened.
+impl ClientConn {
+    /// Writes and reads as much as possible. `since` is the time since the connection was opened.
     fn step(
         &mut self,
         flow: &mut WebFlow,
         since: Duration,
-        (pattern, n): (&Pattern, usize),
+        (pattern, n): (&PayloadPattern, usize),
         closes: Closes,
     ) -> Step {
         if flow.established.is_none() {
@@ -201,7 +201,7 @@ impl Conn {
                 Ok((0, _)) if flow.received == flow.transfer.size => {
                     return Step::Over(Outcome::Finished, None);
                 }
-                // The server has ended it early.
+                // The server closed early.
                 Ok((0, _)) => return Step::Over(Outcome::Failed, Some("reset")),
                 Ok((read, _)) => {
                     if flow.received + read as Bytes > flow.transfer.size {

@@ -1,4 +1,4 @@
-//! The end that answers.
+//! The server.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,88 +10,88 @@ use rustix::net::{
     RecvFlags, SendFlags, Shutdown, SocketFlags, acceptfrom_with, recv, send, shutdown, sockopt,
 };
 
-use super::{Closes, KernelWeb};
+use super::plan::{Closes, KernelWeb};
 use crate::linux::wait::be_punctual;
-use crate::pattern::Pattern;
-use crate::sockets::{EDGES, Ready, Shared, Wanted, listener};
+use crate::pattern::PayloadPattern;
+use crate::sockets::{EDGES, Ready, RunControl, SocketOptions, listener};
 use crate::{DriveError, Kernels, OptionSeen, TcpCounts};
 
-/// A connection that was accepted.
-struct Conn {
+/// An accepted connection.
+struct ServerConn {
     socket: OwnedFd,
-    /// Bytes of the request still to come.
+    /// Bytes of the request not read yet.
     unread: Bytes,
-    /// Bytes of the answer that the kernel has taken.
+    /// Bytes of the response written to the kernel.
     written: Bytes,
-    /// The answer is written to its end.
+    /// The response is completely written.
     answered: bool,
 }
 
-/// What the server's side of a run saw.
-pub(super) struct Served {
-    /// Of each transfer, what the kernel counted.
+/// Results of the server.
+pub(super) struct ServerReport {
+    /// The kernel's counters for each transfer.
     pub(super) counts: Vec<Option<TcpCounts>>,
     pub(super) options: Vec<OptionSeen>,
 }
 
-/// Data that may arrive at once.
+/// Size of a read.
 const BLOCK: usize = 1 << 14;
-/// The listener among the connections.
+/// Number of the listener among those of connections.
 const LISTENER: usize = usize::MAX;
-/// How long connections may take to close once the clients are done.
+/// Time limit for connections to close after the clients are done.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 pub(super) struct Server<'a> {
     web: &'a KernelWeb,
-    shared: &'a Shared,
-    pattern: &'a Pattern,
+    control: &'a RunControl,
+    pattern: &'a PayloadPattern,
     listener: OwnedFd,
     ready: Ready,
-    conns: Vec<Option<Conn>>,
+    conns: Vec<Option<ServerConn>>,
     open: usize,
-    served: Served,
-    wanted: Wanted,
+    served: ServerReport,
+    options: SocketOptions,
 }
 
 impl<'a> Server<'a> {
-    /// A server that listens. To be called in its namespace.
+    /// A listening server. Must be called in its namespace.
     pub(super) fn new(
         web: &'a KernelWeb,
-        shared: &'a Shared,
-        pattern: &'a Pattern,
+        control: &'a RunControl,
+        pattern: &'a PayloadPattern,
         at: SocketAddr,
     ) -> Result<Self, DriveError> {
-        let wanted = Wanted::new(&web.options);
-        let (listener, ready) = (listener(at, &wanted)?, Ready::new()?);
+        let options = SocketOptions::new(&web.options);
+        let (listener, ready) = (listener(at, &options)?, Ready::new()?);
         ready.add(&listener, LISTENER, epoll::EventFlags::IN)?;
         let n = web.transfers.len();
-        let served = Served { counts: vec![None; n], options: Vec::new() };
+        let served = ServerReport { counts: vec![None; n], options: Vec::new() };
         Ok(Self {
             web,
-            shared,
+            control,
             pattern,
             listener,
             ready,
             conns: (0..n).map(|_| None).collect(),
             open: 0,
             served,
-            wanted,
+            options,
         })
     }
 
     /// Serves until the clients are done.
-    pub(super) fn run(mut self) -> Result<Served, DriveError> {
+    pub(super) fn run(mut self) -> Result<ServerReport, DriveError> {
         be_punctual();
         let mut leave_at = None;
         loop {
-            let now = self.shared.clock.now();
-            if self.shared.over() {
+            let now = self.control.clock.now();
+            if self.control.is_stopped() {
                 let leave_at = *leave_at.get_or_insert(now + PATIENCE);
                 if self.open == 0 || now >= leave_at {
                     break;
                 }
             }
-            for which in self.ready.wait(&self.shared.clock, &self.shared.server_waker, leave_at) {
+            for which in self.ready.wait(&self.control.clock, &self.control.server_waker, leave_at) {
                 match which {
                     LISTENER => self.accept()?,
                     n => self.serve(n),
@@ -99,9 +99,9 @@ impl<'a> Server<'a> {
             }
         }
         for n in 0..self.conns.len() {
-            self.settle(n);
+            self.finish(n);
         }
-        Ok(Served { options: self.wanted.0, ..self.served })
+        Ok(ServerReport { options: self.options.0, ..self.served })
     }
 
     fn accept(&mut self) -> Result<(), DriveError> {
@@ -110,48 +110,52 @@ impl<'a> Server<'a> {
                 match acceptfrom_with(&self.listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
                     Ok(accepted) => accepted,
                     Err(Errno::AGAIN) => return Ok(()),
-                    // The client has given up meanwhile.
+                    // The client has aborted meanwhile.
                     Err(Errno::CONNABORTED | Errno::INTR) => continue,
                     Err(e) => return Err(DriveError::System("accept a connection in a namespace", e.into())),
                 };
-            self.wanted.ask(socket.as_fd());
-            // The end of an answer is not to wait for an ack of what comes before it (Nagle); one that rides
-            // on the close does not either.
+            self.options.check(socket.as_fd());
+            // The last segment of a response must not wait for an ack of the data before it (Nagle). With the
+            // FIN it does not wait either.
             sockopt::set_tcp_nodelay(&socket, true)
                 .map_err(|e| DriveError::System("set an option of a socket", e.into()))?;
             let peer = peer.and_then(|p| SocketAddr::try_from(p).ok());
             let number = peer.and_then(|p| Kernels::host_number(p.ip())).filter(|n| *n < self.conns.len());
             let Some(n) = number else { continue };
             self.ready.add(&socket, n, EDGES)?;
-            self.conns[n] =
-                Some(Conn { socket, unread: self.web.transfers[n].request, written: 0, answered: false });
+            self.conns[n] = Some(ServerConn {
+                socket,
+                unread: self.web.transfers[n].request,
+                written: 0,
+                answered: false,
+            });
             self.open += 1;
         }
     }
 
-    /// Does what connection `n` is ready for.
+    /// Handles an event of connection `n`.
     fn serve(&mut self, n: usize) {
         let Some(conn) = &mut self.conns[n] else { return };
         if conn.step(self.pattern, n, self.web.transfers[n].size, self.web.closes) {
-            self.settle(n);
+            self.finish(n);
         }
     }
 
-    /// Asks the kernel what it counted of a connection, and ends it.
-    fn settle(&mut self, n: usize) {
+    /// Reads the kernel's counters of a connection, and closes it.
+    fn finish(&mut self, n: usize) {
         let Some(conn) = self.conns[n].take() else { return };
         self.served.counts[n] = TcpCounts::of(conn.socket.as_fd());
         self.open -= 1;
     }
 }
 
-impl Conn {
-    /// Reads and writes what can be; true when the connection is over, in whatever way.
-    fn step(&mut self, pattern: &Pattern, n: usize, size: Bytes, closes: Closes) -> bool {
+impl ServerConn {
+    /// Reads and writes as much as possible; true when the connection is over in any way.
+    fn step(&mut self, pattern: &PayloadPattern, n: usize, size: Bytes, closes: Closes) -> bool {
         let mut block = [0; BLOCK];
         loop {
             match recv(&self.socket, &mut block, RecvFlags::empty()) {
-                // The client closes when it has read the answer to its end.
+                // The client closes when it has read the response.
                 Ok((0, _)) => return true,
                 Ok((read, _)) => self.unread = self.unread.saturating_sub(read as Bytes),
                 Err(Errno::AGAIN) => break,
@@ -162,8 +166,8 @@ impl Conn {
         if self.unread > 0 || self.answered {
             return false;
         }
-        // A server that closes says that more is to come, if only the end, which then rides on the last
-        // segment, as it does in the simulator.
+        // A server that closes first sets MSG_MORE, so that the FIN is sent with the last segment, as in the
+        // simulator.
         let flags = if closes == Closes::Server {
             SendFlags::NOSIGNAL | SendFlags::MORE
         } else {

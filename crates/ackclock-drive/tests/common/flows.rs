@@ -1,17 +1,18 @@
-//! A scenario's applications above real connections.
+//! Runs a scenario's applications on real connections.
 
 use std::ops::ControlFlow;
 
 use ackclock_drive::{
-    Capture, Carrier, Clock, DriveError, Ends, Flow, Flows, FlowsReport, KernelsOptions, TcpOption,
+    Capture, Clock, DriveError, EndKind, FlowReport, FlowTestbed, Flows, FlowsReport, KernelsOptions,
+    TcpOption,
 };
 use ackclock_sim::scenario::{LinkPlan, Resolved, Scenario};
 use ackclock_trace::Outcome;
 
-/// How a scenario is run.
+/// Options of a run.
 pub struct Run<'a> {
     pub text: &'a str,
-    pub carriers: (Carrier, Carrier),
+    pub carriers: (EndKind, EndKind),
     pub parameters: &'a [(&'a str, &'a str)],
     pub options: &'a [(&'a str, i32)],
     pub quick_acks: bool,
@@ -20,8 +21,8 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Of that text, with nothing else set.
-    pub fn of(text: &'a str, near: Carrier, far: Carrier) -> Self {
+    /// A run of a scenario's text without other settings.
+    pub fn of(text: &'a str, near: EndKind, far: EndKind) -> Self {
         Self {
             text,
             carriers: (near, far),
@@ -58,25 +59,26 @@ impl<'a> Run<'a> {
             clock: self.clock,
             capture: self.capture.clone(),
         };
-        let ends = Ends::new(self.carriers, flows.hosts()?, options)?;
+        let ends = FlowTestbed::new(self.carriers, flows.hosts()?, options)?;
         let found = flows.run(ends, go_on)?;
         self.capture.map_or(Ok(()), |c| c.finish())?;
         Ok(found)
     }
 
-    /// To its end.
+    /// Runs to the end.
     pub fn whole(self) -> FlowsReport {
         self.run(&mut || ControlFlow::Continue(())).unwrap()
     }
 }
 
 /// The flows of a workload.
-pub fn of<'a>(found: &'a FlowsReport, group: &str) -> Vec<&'a Flow> {
+pub fn of<'a>(found: &'a FlowsReport, group: &str) -> Vec<&'a FlowReport> {
     found.flows.iter().filter(|f| &*f.group == group).collect()
 }
 
-/// Every byte that either end wrote has arrived at the other once and in order, and both have closed.
-pub fn expect_whole(f: &Flow) {
+/// Checks that all bytes written at either end were read at the other in order, and that both ends have
+/// closed.
+pub fn expect_whole(f: &FlowReport) {
     assert_eq!((f.client.outcome, f.server.outcome), (Outcome::Finished, Outcome::Finished), "{f:?}");
     assert_eq!((f.server.read, f.client.read), (f.client.written, f.server.written), "{f:?}");
     assert_eq!((f.client.wrong, f.server.wrong), (None, None), "{f:?}");

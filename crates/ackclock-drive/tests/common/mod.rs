@@ -1,4 +1,4 @@
-//! What the tests in namespaces share.
+//! Shared by the tests in namespaces.
 #![allow(dead_code)]
 
 pub mod flows;
@@ -14,10 +14,10 @@ use ackclock_policy::{
     AckPolicy, Backoff, Chosen, CongestionControl, LossRecovery, Registry, RetransmissionTimer, Role,
     RttEstimator, SpuriousTimeout,
 };
-use ackclock_sim::{LinkSpec, Passing, Verdict};
+use ackclock_sim::{FaultVerdict, LinkSpec, PacketInfo};
 use ackclock_units::{Duration, Instant, Rate, Rng};
 
-/// True when the tests can run here; otherwise prints why not.
+/// True when the tests can run here; otherwise prints the reason.
 pub fn allowed() -> bool {
     match check() {
         Ok(Means::Direct) => return true,
@@ -33,7 +33,7 @@ fn choose<T: Role + ?Sized>(name: &str) -> Chosen<T> {
     Registry::builtin().choose(name).unwrap()
 }
 
-/// Policies by name, the smallest timeout 20 ms so that tests with losses end soon on paths of a millisecond.
+/// Policies by name, with a minimum timeout of 20 ms so that tests with losses over paths of 1 ms end soon.
 pub fn policies(recovery: &str, window: &str) -> PolicyFactory {
     let mut estimator = choose::<dyn RttEstimator>("rfc6298");
     estimator.set("min_rto", "20ms").unwrap();
@@ -56,7 +56,7 @@ pub fn policies(recovery: &str, window: &str) -> PolicyFactory {
     })
 }
 
-/// What can go wrong on the way, each way.
+/// Faults in both directions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Trouble {
     pub loss: f64,
@@ -65,28 +65,28 @@ pub struct Trouble {
 }
 
 impl Trouble {
-    /// Losses, and with them packets that are late and packets that come twice.
+    /// Loss, with reordering and duplication.
     pub fn of(loss: f64) -> Self {
         Self { loss, reorder: 0.02, duplicate: 0.01 }
     }
 
     fn on(self, spec: LinkSpec) -> LinkSpec {
-        spec.with_fault(move |_: &Passing, _: Instant, rng: &mut Rng| {
+        spec.with_fault(move |_: &PacketInfo, _: Instant, rng: &mut Rng| {
             let x = rng.unit();
             if x < self.loss {
-                Verdict::Drop
+                FaultVerdict::Drop
             } else if x < self.loss + self.reorder {
-                Verdict::Delay(Duration::from_micros(1 + rng.below(2000)))
+                FaultVerdict::Delay(Duration::from_micros(1 + rng.below(2000)))
             } else if x < self.loss + self.reorder + self.duplicate {
-                Verdict::Duplicate
+                FaultVerdict::Duplicate
             } else {
-                Verdict::Pass
+                FaultVerdict::Pass
             }
         })
     }
 }
 
-/// A lab with one link's numbers for both ways. Without a rate, packets are delayed only.
+/// A lab with equal links in both directions. Without a rate, packets are only delayed.
 pub struct Setup {
     pub mtu: u16,
     pub rate: Option<Rate>,
@@ -128,23 +128,24 @@ impl Setup {
     }
 }
 
-/// A socket of the kernel that listens.
+/// A listening socket of the kernel.
 pub fn kernel_listener(lab: &Lab, port: u16) -> TcpListener {
     lab.namespace.run(|| TcpListener::bind(Lab::kernel(port))).unwrap().unwrap()
 }
 
-/// A connection that the kernel opens.
+/// A connection opened by the kernel.
 pub fn kernel_connect(lab: &Lab, to: SocketAddr) -> std::io::Result<TcpStream> {
     lab.namespace.run(|| TcpStream::connect(to)).unwrap()
 }
 
-/// The byte at each position of a stream: long without repeats, so that a byte in a wrong place is noticed.
+/// The byte at a position of a stream, from a sequence with a long period, so that a misplaced byte is
+/// detected.
 fn byte(position: u64) -> u8 {
     let x = (position / 8 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((x ^ (x >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> (8 * (position % 8))) as u8
 }
 
-/// Writes `bytes` of the pattern.
+/// Writes `bytes` bytes of the pattern.
 pub fn send_pattern(mut to: impl Write, bytes: u64) {
     let mut block = vec![0; 1 << 16];
     let mut at = 0;
@@ -163,7 +164,7 @@ pub fn expect_pattern(from: impl Read, bytes: u64) {
     assert_eq!(read_pattern(from, u64::MAX), bytes);
 }
 
-/// Reads up to `most` bytes of the pattern, checking each; how many there were.
+/// Reads up to `most` bytes and checks them; returns their number.
 pub fn read_pattern(mut from: impl Read, most: u64) -> u64 {
     let mut block = vec![0; 1 << 16];
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! Talking to a host of ours by hand, packet by packet.
+//! Exchanges hand-made packets with a [`Host`].
 
 use std::net::SocketAddr;
 use std::time::{Duration as Time, Instant as Now};
@@ -9,10 +9,10 @@ use ackclock_wire::{Flags, IpPacket, Segment, Transport, emit_tcp, parse_ip};
 
 use super::{Setup, policies};
 
-/// A host of ours at the other end of a pair of ports.
+/// Address of the [`Host`].
 pub const HOST: &str = "10.0.0.1:80";
-/// Somebody who talks to it by hand.
-pub const STRANGER: &str = "10.0.0.2:1000";
+/// Address of the peer with hand-made packets.
+pub const PEER: &str = "10.0.0.2:1000";
 
 pub fn at(text: &str) -> SocketAddr {
     text.parse().unwrap()
@@ -33,8 +33,8 @@ pub fn packet(from: SocketAddr, segment: &Segment, payload: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Hands a packet to the host, making room by taking its answers when there is none.
-pub fn give(wire: &Port, bytes: &[u8]) {
+/// Sends a packet to the host; reads the host's packets when the queue is full.
+pub fn inject(wire: &Port, bytes: &[u8]) {
     let mut buffer = [0; 2000];
     for _ in 0..100_000 {
         if wire.send(bytes).is_ok() {
@@ -43,11 +43,11 @@ pub fn give(wire: &Port, bytes: &[u8]) {
         while wire.recv(&mut buffer).is_ok() {}
         std::thread::sleep(Time::from_micros(100));
     }
-    panic!("the host takes no packets any more");
+    panic!("the host reads no packets any more");
 }
 
 /// The next segment from the host that `wanted` accepts.
-pub fn answer(wire: &Port, wanted: impl Fn(SocketAddr, &Segment) -> bool) -> Segment {
+pub fn expect_segment(wire: &Port, wanted: impl Fn(SocketAddr, &Segment) -> bool) -> Segment {
     let mut buffer = [0; 2000];
     for _ in 0..10_000 {
         while let Ok(n) = wire.recv(&mut buffer) {
@@ -60,12 +60,12 @@ pub fn answer(wire: &Port, wanted: impl Fn(SocketAddr, &Segment) -> bool) -> Seg
         }
         std::thread::sleep(Time::from_millis(1));
     }
-    panic!("no such answer in 10 s");
+    panic!("no such segment in 10 s");
 }
 
-/// Opens a connection by hand; the segment that the stranger would send next.
+/// Opens a connection by hand; returns the next segment to send.
 pub fn open(wire: &Port, from: SocketAddr) -> Segment {
-    give(
+    inject(
         wire,
         &packet(
             from,
@@ -73,7 +73,7 @@ pub fn open(wire: &Port, from: SocketAddr) -> Segment {
             &[],
         ),
     );
-    let reply = answer(wire, |to, s| to == from && s.flags.has(Flags::SYN | Flags::ACK));
+    let reply = expect_segment(wire, |to, s| to == from && s.flags.has(Flags::SYN | Flags::ACK));
     assert_eq!(reply.ack, SeqNumber(100));
     let next = Segment {
         seq: SeqNumber(100),
@@ -82,11 +82,11 @@ pub fn open(wire: &Port, from: SocketAddr) -> Segment {
         flags: Flags::ACK,
         ..Segment::default()
     };
-    give(wire, &packet(from, &next, &[]));
+    inject(wire, &packet(from, &next, &[]));
     next
 }
 
-/// A host at [`HOST`] with nothing changed.
+/// Default options of a host at [`HOST`].
 pub fn options() -> HostOptions {
     HostOptions {
         addresses: vec![at(HOST).ip()],
@@ -98,7 +98,7 @@ pub fn options() -> HostOptions {
     }
 }
 
-/// The same, started, with something changed, and the other end of its wire.
+/// A running host with changed options, and the other end of its wire.
 pub fn started(change: impl FnOnce(&mut HostOptions)) -> (Host, Port) {
     let (wire, port) = Port::pair().unwrap();
     let mut options = options();
@@ -116,14 +116,14 @@ pub fn enemy(i: u32) -> SocketAddr {
     SocketAddr::new([10, 66, (i >> 8) as u8, i as u8].into(), 1000)
 }
 
-/// Waits until the host has taken in so many packets.
+/// Waits until the host has received `n` packets.
 pub fn taken(host: &Host, packets: u64) {
     while host.counters().packets_received < packets {
         std::thread::sleep(Time::from_millis(1));
     }
 }
 
-/// Waits, generously, until `done`.
+/// Waits until `done`.
 pub fn eventually(seconds: u64, what: &str, mut done: impl FnMut() -> bool) {
     let start = Now::now();
     while !done() {

@@ -1,4 +1,4 @@
-//! The path, the stack and the output that the two benchmark runs share; `bench/README.md` describes them.
+//! Path, stack and output of the two benchmark runs; `bench/README.md` describes them.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use ackclock_units::{Bytes, Duration, Instant, Rate};
 
 use crate::measure::{cpu_ns, memory_kb};
 
-/// The seven arguments that every simulator takes, and one of our own.
+/// The seven arguments common to all simulators, and one for this one.
 pub struct Arguments {
     /// Number of flows, or file of arrivals.
     pub first: String,
@@ -53,8 +53,7 @@ impl Arguments {
         }
     }
 
-    /// Delays of class `class` of `classes`: together with those of [`dumbbell`] they make its round-trip
-    /// time.
+    /// Access delays of a class of round-trip times, which add to the delays of [`dumbbell`].
     pub fn access(&self, class: u64, classes: u64) -> Access {
         let share = if classes > 1 { class as f64 / (classes - 1) as f64 } else { 0.5 };
         let rtt =
@@ -127,7 +126,7 @@ impl StackFactory for Tcp {
     }
 }
 
-/// Runs and prints the line of JSON. `began` is the CPU time when set-up began.
+/// Runs the simulation and prints the line of JSON. `began` is the CPU time when set-up began.
 pub fn measured(mut sim: Simulation, a: &Arguments, began: u64, before_kb: u64) {
     let ready = cpu_ns();
     let wall = std::time::Instant::now();
@@ -136,7 +135,7 @@ pub fn measured(mut sim: Simulation, a: &Arguments, began: u64, before_kb: u64) 
         std::process::exit(1);
     }
     let (cpu, wall) = (cpu_ns() - ready, wall.elapsed());
-    // Before the rows of the tables are made: memory of the flows at work.
+    // MeasuredSpan before the table rows are built: memory of the active flows.
     let (end_kb, anon_kb, peak_kb) = (memory_kb("VmRSS"), memory_kb("RssAnon"), memory_kb("VmHWM"));
     let progress = sim.progress();
     let outcome = match sim.finish() {

@@ -1,30 +1,30 @@
-//! What an application has done with its connection.
+//! Counters of an application's reads, writes and responses.
 
 use ackclock_engine::{AbortReason, Books, Connection, ResponseTimes};
 use ackclock_units::{Bytes, Duration, Instant};
 
 use crate::truth::Copied;
 
-/// What an application has done with its connection.
+/// What an application has read and written, and its response times.
 #[derive(Default, Debug)]
 pub(crate) struct IoState {
-    /// Of a source of datagrams: bytes sent.
+    /// Bytes written; of a source of datagrams, bytes sent.
     pub(crate) written: Bytes,
-    /// Of a source of datagrams: bytes delivered to the other end.
+    /// Bytes read; of a source of datagrams, bytes delivered to the other end.
     pub(crate) read: Bytes,
     pub(crate) rare: Option<Box<Rare>>,
 }
 
-/// What most ends do not have, or only when they are over, in one place out of line.
+/// State that most ends lack or have only once they are over; boxed to keep [`IoState`] small.
 #[derive(Default, Debug)]
 pub(crate) struct Rare {
     pub(crate) over: Option<Ending>,
     pub(crate) responses: Responses,
-    /// Few stacks send copies.
+    /// Of stacks that send copies, which few do.
     pub(crate) copied: Copied,
 }
 
-/// How one end came to its end.
+/// When and why one end of a connection was over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Ending {
     pub(crate) at: Instant,
@@ -33,15 +33,15 @@ pub(crate) struct Ending {
 }
 
 impl IoState {
-    /// How this end came to its end, if it has.
+    /// When and why this end was over; `None` while it is not.
     #[inline]
     pub(crate) fn over(&self) -> Option<Ending> {
         self.rare.as_ref()?.over
     }
 }
 
-/// Transactions of an application: when the one that runs began, how many are over and how long they took
-/// together.
+/// Response times of an application: start of the current transaction, number of completed ones and sum of
+/// their times.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Responses {
     pub(crate) started: Option<Instant>,

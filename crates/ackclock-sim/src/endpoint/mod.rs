@@ -1,4 +1,5 @@
-//! One end of a flow: its connection, the application above it, and what the world knows of it.
+//! One end of a flow: its connection, the application above it, and the ground truth about what it sent and
+//! received.
 
 mod counts;
 mod io;
@@ -16,58 +17,59 @@ use crate::error::SimError;
 use crate::flow::{DatagramSpec, StackFactory, application_stream};
 use crate::network::NodeId;
 use crate::truth::Arrived;
-pub(crate) use counts::{Before, Counts};
+pub(crate) use counts::{Baseline, Counts};
 use io::Ending;
 pub(crate) use io::{IoState, Rare};
 pub(crate) use port::{Port, WayOut};
 use sent::SentTruth;
 
-/// One end of a connection. What a packet touches lies together.
+/// One end of a connection. Fields used for every packet are adjacent.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct End {
     pub(crate) sent: SentTruth,
     pub(crate) arrived: Arrived,
-    /// The application.
+    /// The application and its counters.
     pub(crate) user: User<IoState>,
     /// The connection; the server's comes with the first SYN.
     pub(crate) connection: Option<Connection>,
     pub(crate) app_rng: Rng,
 }
 
-/// A flow's place. The connections of an ended one are gone; the place stays until its packets are.
+/// A flow in its slot. When it ends its connections are dropped; the slot is kept until its last packet has
+/// left the network.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Flow {
     pub(crate) ended: bool,
-    /// An end is over.
+    /// True once an end is over.
     pub(crate) over: bool,
     pub(crate) trace: Mask,
     pub(crate) number: u32,
     pub(crate) start: Instant,
     pub(crate) ends: [End; 2],
     pub(crate) info: FlowInfo,
-    /// From when on its counters count, where that is not from its beginning on.
+    /// When its counters start; `None` when they count from the beginning.
     pub(crate) counting: Option<Box<Counting>>,
 }
 
-/// From when on a flow's counters count.
+/// When a flow's counters start.
 #[derive(Debug)]
 pub(crate) enum Counting {
-    /// From when so many loss episodes are over.
+    /// After this many loss episodes.
     After(u32),
-    /// Its books when they began to count.
-    From(Box<Before>),
+    /// They have started; their values then.
+    From(Box<Baseline>),
 }
 
-/// What does not change in a flow's life and no packet asks for.
+/// Constant properties of a flow that are not used per packet.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowInfo {
     pub(crate) kind: Arc<FlowKind>,
     /// Bytes to transfer; [`FlowInfo::NO_LIMIT`] where there is none.
     size: Bytes,
-    /// Seed of its random streams: follows from the group and the flow's number within it, so that other
-    /// groups change nothing.
+    /// Seed of its random streams. It depends only on the group and the flow's number within it, so that
+    /// other groups do not change it.
     pub(crate) seed: u64,
 }
 
@@ -83,7 +85,7 @@ impl FlowInfo {
     }
 }
 
-/// What flows have in common that a source makes one after the other.
+/// What successive flows of one source have in common.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowKind {
     /// Number of the source of flows, or of datagrams, that it came from.
@@ -96,7 +98,7 @@ pub(crate) struct FlowKind {
 }
 
 impl FlowKind {
-    /// True when `other` is the same to the last pointer.
+    /// True when both are equal, with stacks and group compared by pointer.
     pub(crate) fn is(&self, other: &Self) -> bool {
         let same_stacks = match (&self.stacks, &other.stacks) {
             (Some(a), Some(b)) => a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(a, b)),
@@ -114,8 +116,9 @@ impl End {
         Self { sent: SentTruth::default(), arrived: Arrived::default(), user, connection: None, app_rng }
     }
 
-    /// Lets the application do what there is to do. True when it was called: then there may be more. `first`:
-    /// something has happened here since it was asked last, other than what the application itself has done.
+    /// Runs the application. Returns true when it was called, in which case another call may do more.
+    /// `first`: something other than the application's own actions has happened at this end since the last
+    /// call.
     #[inline(always)]
     pub(crate) fn run_application(&mut self, now: Instant, start: Instant, first: bool) -> bool {
         let Some(connection) = &mut self.connection else { return false };
@@ -135,21 +138,21 @@ impl End {
         called
     }
 
-    /// How it came to its end, if it has.
+    /// When and why it was over; `None` while it is not.
     #[inline]
     pub(crate) fn over(&self) -> Option<Ending> {
         self.user.books.over()
     }
 
-    /// The same once more, when only the application itself has done something since.
+    /// As [`End::run_application`], after a call since which only the application has acted.
     #[inline(never)]
     pub(crate) fn run_application_again(&mut self, now: Instant, start: Instant) -> bool {
         self.run_application(now, start, false)
     }
 
-    /// Reads what the next packet will need, so that it is near by then.
+    /// Reads the fields that the next packet will use, to bring them into the cache.
     #[inline]
-    pub(crate) fn glance(&self) {
+    pub(crate) fn prefetch(&self) {
         black_box((self.user.is_waiting(), self.user.books.read, self.sent.high));
         if let Some(c) = &self.connection {
             black_box((
@@ -163,7 +166,7 @@ impl End {
         }
     }
 
-    /// When something happens here by itself; [`Instant::FAR_FUTURE`] for never.
+    /// The earliest deadline of connection and application; [`Instant::FAR_FUTURE`] when there is none.
     #[inline]
     pub(crate) fn deadline(&self) -> Instant {
         let timer =
@@ -173,12 +176,12 @@ impl End {
 }
 
 impl Flow {
-    /// True when both ends closed in order, or one did and the other was about to.
+    /// True when both ends are over without having been aborted.
     pub(crate) fn is_orderly(&self) -> bool {
         self.ends.iter().all(|end| end.over().is_some_and(|over| over.reason.is_none()))
     }
 
-    fn broken<T>(&self, what: &str) -> Result<T, SimError> {
+    fn violated<T>(&self, what: &str) -> Result<T, SimError> {
         Err(SimError::Conservation(format!("flow {}: {what}", self.number)))
     }
 
@@ -197,37 +200,37 @@ impl Flow {
             number: 0,
             start: Instant::ZERO,
             counting: None,
-            // Nobody is above them.
+            // Without applications.
             ends: [0, 1].map(|side| End::new(User::default(), application_stream(0, side))),
             info: FlowInfo::new(Arc::new(kind), None, 0),
         }
     }
 
-    /// Packets that the books say must be in the network.
+    /// Packets in the network, by its counters.
     pub(crate) fn in_flight(&self) -> u64 {
         self.ends.iter().map(|end| u64::from(end.sent.in_flight)).sum()
     }
 
-    /// Checks each direction's bytes: what was read was delivered, what was delivered had arrived, what
-    /// arrived was sent, what was sent was written; and after an orderly close all of them are the same. What
-    /// is acknowledged was delivered, by honest receivers.
+    /// Checks that in each direction read <= delivered and acked <= delivered <= arrived <= sent <= written,
+    /// and that after an orderly close the last five are equal. Acknowledgments that a misbehaving receiver
+    /// sends early are left out.
     pub(crate) fn check_bytes(&self) -> Result<(), SimError> {
         for (from, to) in [(&self.ends[0], &self.ends[1]), (&self.ends[1], &self.ends[0])] {
             let acked = from.connection.as_ref().map_or(0, |c| c.stats().bytes_acked);
             let delivered = to.connection.as_ref().map_or(0, |c| c.stats().bytes_received);
-            // A receiver that cheats may have acknowledged so much before it arrived.
+            // A misbehaving receiver may acknowledge bytes before they arrive.
             let acked = acked
                 .saturating_sub(to.connection.as_ref().map_or(0, |c| c.acked_early()))
                 .max(acked.min(delivered));
             let chain = [acked, delivered, to.arrived.prefix, from.sent.high, from.user.books.written];
             if to.user.books.read > delivered || chain.windows(2).any(|w| w[0] > w[1]) {
-                return self.broken(&format!(
+                return self.violated(&format!(
                     "read {}, then acked, delivered, arrived, sent, written: {chain:?} is not in order",
                     to.user.books.read
                 ));
             }
             if self.is_orderly() && chain.iter().any(|n| *n != from.user.books.written) {
-                return self.broken(&format!(
+                return self.violated(&format!(
                     "closed in order, but acked, delivered, arrived, sent, written differ: {chain:?}"
                 ));
             }

@@ -1,4 +1,4 @@
-//! What the world knows of what an endpoint has sent.
+//! Ground truth about what an endpoint has sent.
 
 use ackclock_engine::Transmit;
 use ackclock_trace::SendKind;
@@ -9,28 +9,30 @@ use crate::endpoint::Rare;
 use crate::packet::Packet;
 use crate::truth::Dropped;
 
-/// What the world knows about what an endpoint has sent: one cache line.
+/// Ground truth about what an endpoint has sent, in one cache line.
 #[derive(Debug, Default)]
 pub(crate) struct SentTruth {
     /// Packets that it has sent.
     pub(crate) packets: u64,
-    /// Those of them, with the copies that the network made, that must be in the network.
+    /// Packets in the network, copies that the network made included.
     pub(crate) in_flight: u32,
     /// Sequence number of stream position 0.
     pub(crate) first_seq: SeqNumber,
     /// First stream position that was never sent.
     pub(crate) high: u64,
     pub(crate) dropped: Dropped,
-    pub(crate) unneeded: u64,
+    /// Retransmissions of bytes that were not dropped: the original had arrived or was on its way.
+    pub(crate) spurious_retransmissions: u64,
+    /// Timeouts after which the first segment sent was such a spurious retransmission.
     pub(crate) spurious_timeouts: u32,
     /// The latest SYN and the latest FIN without payload.
     syn: ControlTruth,
     fin: ControlTruth,
-    /// The retransmission timer has expired and nothing was retransmitted since.
+    /// The retransmission timer has fired and nothing was retransmitted since.
     pub(crate) timed_out: bool,
 }
 
-/// What became of a SYN or a FIN, which occupy no stream position.
+/// State of the latest SYN or FIN, which have no stream position.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum ControlTruth {
     #[default]
@@ -40,39 +42,39 @@ enum ControlTruth {
 }
 
 impl SentTruth {
-    /// A packet enters the network.
+    /// Counts a packet that enters the network.
     #[inline]
     pub(crate) fn send(&mut self) {
         self.packets += 1;
         self.in_flight += 1;
     }
 
-    /// The network has made a copy of one.
+    /// Counts a copy made by the network.
     pub(crate) fn copy(&mut self) {
         self.in_flight += 1;
     }
 
-    /// One has left the network: it was delivered, dropped or found damaged.
+    /// Counts a packet that has left the network: delivered, dropped or damaged.
     #[inline]
     pub(crate) fn leave(&mut self) {
-        // One too many shows in the books as more than there can be.
+        // An underflow wraps to a huge count, which the check at the end of the run finds.
         self.in_flight = self.in_flight.wrapping_sub(1);
     }
 
-    /// Memory that its lists take, bytes.
+    /// Memory held by its lists, bytes.
     pub(crate) fn held_bytes(&self) -> u64 {
         self.dropped.held_bytes()
     }
 
-    /// Takes note of a segment. Answers whether it repeats something, and how many links an earlier copy has
-    /// passed; `None` when its sequence number does not stand for its stream position.
+    /// Notes a sent segment. Returns whether it is a retransmission, and how many links an earlier copy has
+    /// passed; `None` when its sequence number does not match its stream position.
     #[inline(always)]
     pub(crate) fn note(&mut self, t: &Transmit, rare: &mut Option<Box<Rare>>) -> Option<(bool, u8)> {
         let s = &t.segment;
         if s.len > 0 {
-            let right = s.seq.0.wrapping_sub(self.first_seq.0) == t.offset as u32;
+            let matches = s.seq.0.wrapping_sub(self.first_seq.0) == t.offset as u32;
             let end = t.offset + u64::from(s.len);
-            if !right {
+            if !matches {
                 return None;
             }
             return Some(if t.kind == SendKind::Copy {
@@ -87,8 +89,8 @@ impl SentTruth {
         Some((false, 0))
     }
 
-    /// Takes note of a segment with payload `start..end`. Answers whether it repeats bytes, and how many
-    /// links an earlier copy of them has passed.
+    /// Notes a segment with payload `start..end`. Returns whether it repeats bytes, and how many links an
+    /// earlier copy of them has passed.
     #[inline(always)]
     fn note_data(&mut self, start: u64, end: u64, rare: &mut Option<Box<Rare>>) -> (bool, u8) {
         if mostly(start >= self.high) {
@@ -100,13 +102,13 @@ impl SentTruth {
         }
         let passed = self.dropped.take(start, end.min(self.high));
         self.high = self.high.max(end);
-        self.unneeded += u64::from(passed.is_none());
+        self.spurious_retransmissions += u64::from(passed.is_none());
         self.judge_timeout(passed.is_some());
         (true, passed.unwrap_or(u8::MAX))
     }
 
-    /// Takes note of a copy that is sent right behind the segment `start..end`: no retransmission, whatever
-    /// becomes of the segment. Answers as [`SentTruth::note_data`].
+    /// Notes a copy that is sent immediately after the segment `start..end`. It does not count as a
+    /// retransmission, whether the segment is dropped or not. Returns the same as [`SentTruth::note_data`].
     #[cold]
     fn note_copy(&mut self, start: u64, end: u64, rare: &mut Option<Box<Rare>>) -> (bool, u8) {
         let passed = self.dropped.take(start, end);
@@ -116,7 +118,7 @@ impl SentTruth {
         (true, passed.unwrap_or(u8::MAX))
     }
 
-    /// Takes note of a SYN, or of a FIN without payload. Answers whether it is a repetition.
+    /// Notes a SYN, or a FIN without payload. Returns whether it is a retransmission.
     fn note_control(&mut self, syn: bool) -> bool {
         let truth = if syn { &mut self.syn } else { &mut self.fin };
         let before = std::mem::replace(truth, ControlTruth::Sent);
@@ -126,18 +128,18 @@ impl SentTruth {
         before != ControlTruth::Unsent
     }
 
-    /// The first segment repeated after a timeout is the one that timed out: if its latest copy was not
-    /// dropped, the timeout was spurious.
+    /// Called for each retransmission. The first one after a timeout repeats the segment that timed out: if
+    /// the latest copy of that segment was not dropped, the timeout was spurious.
     fn judge_timeout(&mut self, dropped: bool) {
         if std::mem::take(&mut self.timed_out) && !dropped {
             self.spurious_timeouts += 1;
         }
     }
 
-    /// Takes note that a packet was dropped after `passed` links. True when a copy of it is under way, or has
-    /// arrived.
+    /// Notes that a packet was dropped after `passed` links. Returns true when a copy of it is in flight or
+    /// has arrived.
     pub(crate) fn note_drop(&mut self, p: &Packet, passed: u8, rare: &mut Option<Box<Rare>>) -> bool {
-        if p.len > 0 && rare.as_mut().is_some_and(|rare| rare.copied.spend(p.offset(), p.end())) {
+        if p.len > 0 && rare.as_mut().is_some_and(|rare| rare.copied.drop_one(p.offset(), p.end())) {
             return true;
         }
         if p.len > 0 {

@@ -1,19 +1,19 @@
 use ackclock_policy::{Entry, Param};
 use ackclock_units::{Duration, Instant, Rng};
 
-use super::{Fault, Of, Passing, Verdict};
+use super::{AppliesTo, Fault, FaultVerdict, PacketInfo};
 
 struct Detour {
     from: Instant,
     until: Instant,
     extra: Duration,
-    of: Of,
+    of: AppliesTo,
 }
 
 impl Fault for Detour {
-    fn verdict(&mut self, packet: &Passing, now: Instant, _: &mut Rng) -> Verdict {
+    fn verdict(&mut self, packet: &PacketInfo, now: Instant, _: &mut Rng) -> FaultVerdict {
         let longer = self.from <= now && now < self.until && self.of.includes(packet);
-        if longer { Verdict::Delay(self.extra) } else { Verdict::Pass }
+        if longer { FaultVerdict::Delay(self.extra) } else { FaultVerdict::Pass }
     }
 }
 
@@ -45,10 +45,10 @@ pub const ENTRY: Entry<dyn Fault> = Entry {
             Duration::ZERO..=DAY,
             "how much longer packets travel meanwhile",
         ),
-        Of::PARAM,
+        AppliesTo::PARAM,
     ],
     build: |p| {
         let (from, until) = (Instant::ZERO + p.duration("from"), Instant::ZERO + p.duration("until"));
-        Box::new(Detour { from, until, extra: p.duration("extra"), of: Of::named(p.choice("of")) })
+        Box::new(Detour { from, until, extra: p.duration("extra"), of: AppliesTo::named(p.choice("of")) })
     },
 };

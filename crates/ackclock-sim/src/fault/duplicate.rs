@@ -1,17 +1,21 @@
 use ackclock_policy::{Entry, Param};
 use ackclock_units::{Instant, Rng};
 
-use super::{Fault, Of, Passing, Verdict};
+use super::{AppliesTo, Fault, FaultVerdict, PacketInfo};
 
 struct DuplicateAtRandom {
     p: f64,
-    of: Of,
+    of: AppliesTo,
 }
 
 impl Fault for DuplicateAtRandom {
-    fn verdict(&mut self, packet: &Passing, _: Instant, rng: &mut Rng) -> Verdict {
+    fn verdict(&mut self, packet: &PacketInfo, _: Instant, rng: &mut Rng) -> FaultVerdict {
         // Only packets that it looks at draw, so that acks do not change which data is struck.
-        if self.of.includes(packet) && rng.chance(self.p) { Verdict::Duplicate } else { Verdict::Pass }
+        if self.of.includes(packet) && rng.chance(self.p) {
+            FaultVerdict::Duplicate
+        } else {
+            FaultVerdict::Pass
+        }
     }
 }
 
@@ -20,6 +24,6 @@ pub const ENTRY: Entry<dyn Fault> = Entry {
     name: "duplicate",
     about: "Delivers packets twice at random.",
     source: "M-A11 (superfluous acks)",
-    params: &[Param::ratio("p", 0.01, 0.0..=1.0, "probability for each packet"), Of::PARAM],
-    build: |p| Box::new(DuplicateAtRandom { p: p.ratio("p"), of: Of::named(p.choice("of")) }),
+    params: &[Param::ratio("p", 0.01, 0.0..=1.0, "probability for each packet"), AppliesTo::PARAM],
+    build: |p| Box::new(DuplicateAtRandom { p: p.ratio("p"), of: AppliesTo::named(p.choice("of")) }),
 };

@@ -1,4 +1,4 @@
-//! What can happen to a packet on a link besides queueing: loss, duplication, delay, damage.
+//! Faults on a link's wire: loss, duplication, delay, damage.
 
 mod corrupt;
 mod detour;
@@ -16,7 +16,7 @@ mod tests;
 use ackclock_policy::{Declaration, Entry, Param};
 use ackclock_units::{Duration, Instant, Rng};
 
-/// The faults that a scenario can name.
+/// The built-in faults, by name in scenarios.
 pub const ENTRIES: &[&Entry<dyn Fault>] = &[
     &loss::ENTRY,
     &periodic_loss::ENTRY,
@@ -44,9 +44,9 @@ pub fn declarations() -> Vec<Declaration> {
         .collect()
 }
 
-/// Which packets a fault looks at.
+/// Which packets a fault applies to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Of {
+enum AppliesTo {
     All,
     /// Segments with payload, and datagrams.
     Data,
@@ -56,11 +56,11 @@ enum Of {
     Syns,
 }
 
-impl Of {
+impl AppliesTo {
     const PARAM: Param =
-        Param::choice("of", "all", &["all", "data", "acks", "syns"], "which packets it looks at");
+        Param::choice("of", "all", &["all", "data", "acks", "syns"], "which packets it applies to");
 
-    /// The choice `word` of [`Of::PARAM`].
+    /// Parses a choice of [`AppliesTo::PARAM`].
     fn named(word: &str) -> Self {
         match word {
             "data" => Self::Data,
@@ -70,22 +70,22 @@ impl Of {
         }
     }
 
-    fn includes(self, p: &Passing) -> bool {
+    fn includes(self, p: &PacketInfo) -> bool {
         match self {
             Self::All => true,
-            Self::Data => matches!(p.kind, Kind::Data | Kind::Datagram),
-            Self::Acks => p.kind == Kind::Ack,
-            Self::Syns => p.kind == Kind::Syn,
+            Self::Data => matches!(p.kind, PacketKind::Data | PacketKind::Datagram),
+            Self::Acks => p.kind == PacketKind::Ack,
+            Self::Syns => p.kind == PacketKind::Syn,
         }
     }
 }
 
 /// What a packet carries.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Kind {
+pub enum PacketKind {
     /// A SYN or SYN-ACK.
     Syn,
-    /// A segment with payload (a FIN may ride on it).
+    /// A segment with payload, with or without FIN.
     Data,
     /// An acknowledgment without payload.
     Ack,
@@ -95,27 +95,27 @@ pub enum Kind {
     Reset,
     /// A packet of a datagram source.
     Datagram,
-    /// Something that the world does not look into.
+    /// A packet that was not parsed.
     Other,
 }
 
-impl Kind {
+impl PacketKind {
     /// True for what carries payload.
     pub const fn is_data(self) -> bool {
         matches!(self, Self::Data | Self::Datagram)
     }
 }
 
-/// A packet as it passes a fault.
+/// What a fault sees of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Passing {
+pub struct PacketInfo {
     /// Its size on the wire, headers included.
     pub bytes: u32,
     /// What it carries.
-    pub kind: Kind,
-    /// How many packets left this link's queue before it.
+    pub kind: PacketKind,
+    /// Number of packets that left this link's queue before it.
     pub number: u64,
-    /// Which flow it belongs to; `u32::MAX` where that is unknown (real packets).
+    /// Its flow; `u32::MAX` where that is unknown (real packets).
     pub flow: u32,
     /// Position of its first payload byte in the sender's stream; 0 without payload or where unknown.
     pub offset: u64,
@@ -125,12 +125,12 @@ pub struct Passing {
     pub retransmission: bool,
 }
 
-impl Passing {
-    /// A packet of which only the size is known.
+impl PacketInfo {
+    /// A packet that was not parsed.
     pub const fn opaque(bytes: u32) -> Self {
         Self {
             bytes,
-            kind: Kind::Other,
+            kind: PacketKind::Other,
             number: 0,
             flow: u32::MAX,
             offset: 0,
@@ -140,33 +140,30 @@ impl Passing {
     }
 }
 
-/// What a fault does with a packet.
+/// What a fault does to a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verdict {
+pub enum FaultVerdict {
     /// Nothing.
     Pass,
     /// Loses it.
     Drop,
     /// Delivers it twice.
     Duplicate,
-    /// Delivers it this much later, past others if need be.
+    /// Delays it by this much, so that others may overtake it.
     Delay(Duration),
     /// Damages it: its checksum fails where it arrives.
     Corrupt,
 }
 
-/// Decides about packets as they leave a link's queue for the wire: what is lost here has used the link's
-/// capacity.
-///
-/// A closure of the same shape is a fault too.
+/// Decides what happens to a packet as it leaves a link's queue for the wire. A packet lost here has used the
+/// link's capacity. Implemented for closures of the same signature.
 pub trait Fault: Send {
-    /// Called once for each packet, in the order in which they leave; `now` is the moment at which the packet
-    /// has left.
-    fn verdict(&mut self, p: &Passing, now: Instant, rng: &mut Rng) -> Verdict;
+    /// Called once for each packet, in the order of departure. `now` is when its last bit is on the wire.
+    fn verdict(&mut self, p: &PacketInfo, now: Instant, rng: &mut Rng) -> FaultVerdict;
 }
 
-impl<F: FnMut(&Passing, Instant, &mut Rng) -> Verdict + Send> Fault for F {
-    fn verdict(&mut self, p: &Passing, now: Instant, rng: &mut Rng) -> Verdict {
+impl<F: FnMut(&PacketInfo, Instant, &mut Rng) -> FaultVerdict + Send> Fault for F {
+    fn verdict(&mut self, p: &PacketInfo, now: Instant, rng: &mut Rng) -> FaultVerdict {
         self(p, now, rng)
     }
 }

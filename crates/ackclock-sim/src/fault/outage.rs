@@ -1,19 +1,19 @@
 use ackclock_policy::{Entry, Param};
 use ackclock_units::{Duration, Instant, Rng};
 
-use super::{Fault, Of, Passing, Verdict};
+use super::{AppliesTo, Fault, FaultVerdict, PacketInfo};
 
 struct Outage {
     from: Instant,
     until: Instant,
     p: f64,
-    of: Of,
+    of: AppliesTo,
 }
 
 impl Fault for Outage {
-    fn verdict(&mut self, packet: &Passing, now: Instant, rng: &mut Rng) -> Verdict {
+    fn verdict(&mut self, packet: &PacketInfo, now: Instant, rng: &mut Rng) -> FaultVerdict {
         let struck = self.from <= now && now < self.until && self.of.includes(packet) && rng.chance(self.p);
-        if struck { Verdict::Drop } else { Verdict::Pass }
+        if struck { FaultVerdict::Drop } else { FaultVerdict::Pass }
     }
 }
 
@@ -33,10 +33,10 @@ pub const ENTRY: Entry<dyn Fault> = Entry {
         ),
         Param::duration("until", Duration::from_secs(1), Duration::ZERO..=LONGEST, "when it is over"),
         Param::ratio("p", 1.0, 0.0..=1.0, "probability of loss for each packet meanwhile"),
-        Of::PARAM,
+        AppliesTo::PARAM,
     ],
     build: |p| {
         let (from, until) = (Instant::ZERO + p.duration("from"), Instant::ZERO + p.duration("until"));
-        Box::new(Outage { from, until, p: p.ratio("p"), of: Of::named(p.choice("of")) })
+        Box::new(Outage { from, until, p: p.ratio("p"), of: AppliesTo::named(p.choice("of")) })
     },
 };

@@ -1,26 +1,26 @@
 use ackclock_policy::{Entry, Param};
 use ackclock_units::{Instant, Rng};
 
-use super::{Fault, Of, Passing, Verdict};
+use super::{AppliesTo, Fault, FaultVerdict, PacketInfo};
 
 struct PeriodicLoss {
     every: u64,
-    /// Packets to pass before the next loss.
+    /// Packets before the next loss.
     left: u64,
-    of: Of,
+    of: AppliesTo,
 }
 
 impl Fault for PeriodicLoss {
-    fn verdict(&mut self, packet: &Passing, _: Instant, _: &mut Rng) -> Verdict {
+    fn verdict(&mut self, packet: &PacketInfo, _: Instant, _: &mut Rng) -> FaultVerdict {
         if !self.of.includes(packet) {
-            return Verdict::Pass;
+            return FaultVerdict::Pass;
         }
         if self.left > 0 {
             self.left -= 1;
-            return Verdict::Pass;
+            return FaultVerdict::Pass;
         }
         self.left = self.every - 1;
-        Verdict::Drop
+        FaultVerdict::Drop
     }
 }
 
@@ -37,11 +37,11 @@ pub const ENTRY: Entry<dyn Fault> = Entry {
             0..=1 << 50,
             "number of the first packet lost, counted from 1; 0 for that of `every`",
         ),
-        Of::PARAM,
+        AppliesTo::PARAM,
     ],
     build: |p| {
         let (every, first) = (p.count("every"), p.count("first"));
         let left = if first == 0 { every - 1 } else { first - 1 };
-        Box::new(PeriodicLoss { every, left, of: Of::named(p.choice("of")) })
+        Box::new(PeriodicLoss { every, left, of: AppliesTo::named(p.choice("of")) })
     },
 };

@@ -1,28 +1,28 @@
 use ackclock_policy::{Entry, Param};
 use ackclock_units::{Duration, Instant, Rate, Rng};
 
-use super::{Fault, Of, Passing, Verdict};
+use super::{AppliesTo, Fault, FaultVerdict, PacketInfo};
 
 struct Reorder {
     p: f64,
     delay: Duration,
     distance: u64,
     link_rate: Rate,
-    of: Of,
+    of: AppliesTo,
 }
 
 impl Fault for Reorder {
-    fn verdict(&mut self, packet: &Passing, _: Instant, rng: &mut Rng) -> Verdict {
+    fn verdict(&mut self, packet: &PacketInfo, _: Instant, rng: &mut Rng) -> FaultVerdict {
         if !self.of.includes(packet) || !rng.chance(self.p) {
-            return Verdict::Pass;
+            return FaultVerdict::Pass;
         }
-        // Half a packet time more than `distance` packets of its size: it lands between two that follow back
-        // to back.
+        // The transmission time of `distance` packets of its size and a half, so that it arrives between two
+        // that follow back to back.
         let steps = match self.distance {
             0 => Duration::ZERO,
             n => self.link_rate.time_to_send(packet.bytes.into()).mul_f64(n as f64 + 0.5),
         };
-        Verdict::Delay(self.delay + steps)
+        FaultVerdict::Delay(self.delay + steps)
     }
 }
 
@@ -47,7 +47,7 @@ pub const ENTRY: Entry<dyn Fault> = Entry {
             Rate::from_bits_per_sec(1)..=Rate::from_bits_per_sec(1_000_000_000_000_000),
             "rate of the link, for `distance`; a scenario fills it in",
         ),
-        Of::PARAM,
+        AppliesTo::PARAM,
     ],
     build: |p| {
         Box::new(Reorder {
@@ -55,7 +55,7 @@ pub const ENTRY: Entry<dyn Fault> = Entry {
             delay: p.duration("delay"),
             distance: p.count("distance"),
             link_rate: p.rate("link_rate"),
-            of: Of::named(p.choice("of")),
+            of: AppliesTo::named(p.choice("of")),
         })
     },
 };

@@ -1,7 +1,7 @@
 use ackclock_policy::{Entry, Param};
 use ackclock_units::{Bytes, Instant, Rng};
 
-use super::{Fault, Kind, Passing, Verdict};
+use super::{Fault, FaultVerdict, PacketInfo, PacketKind};
 
 struct SegmentLoss {
     offset: Bytes,
@@ -10,23 +10,23 @@ struct SegmentLoss {
 }
 
 impl Fault for SegmentLoss {
-    fn verdict(&mut self, p: &Passing, _: Instant, _: &mut Rng) -> Verdict {
-        let holds = p.kind == Kind::Data
+    fn verdict(&mut self, p: &PacketInfo, _: Instant, _: &mut Rng) -> FaultVerdict {
+        let holds = p.kind == PacketKind::Data
             && p.flow == self.flow
             && (p.offset..p.offset + Bytes::from(p.payload)).contains(&self.offset);
         if !holds || self.left == 0 {
-            return Verdict::Pass;
+            return FaultVerdict::Pass;
         }
         self.left -= 1;
-        Verdict::Drop
+        FaultVerdict::Drop
     }
 }
 
 /// One segment by what it carries.
 pub const ENTRY: Entry<dyn Fault> = Entry {
     name: "segment-loss",
-    about: "Loses the segment that carries a given byte of a flow's stream, and if asked its retransmissions \
-            too.",
+    about: "Loses the segment that carries a given byte of a flow's stream, and optionally its \
+            retransmissions.",
     source: "scripted loss of tests (I-A4, M-A10: lost retransmissions)",
     params: &[
         Param::bytes("offset", 0, 0..=1 << 50, "position of the byte in the stream, from 0"),

@@ -1,18 +1,18 @@
 use ackclock_policy::{Entry, Param};
 use ackclock_units::{Duration, Instant, Rng};
 
-use super::{Fault, Of, Passing, Verdict};
+use super::{AppliesTo, Fault, FaultVerdict, PacketInfo};
 
 struct Stall {
     from: Instant,
     until: Instant,
-    of: Of,
+    of: AppliesTo,
 }
 
 impl Fault for Stall {
-    fn verdict(&mut self, packet: &Passing, now: Instant, _: &mut Rng) -> Verdict {
+    fn verdict(&mut self, packet: &PacketInfo, now: Instant, _: &mut Rng) -> FaultVerdict {
         let held = self.from <= now && now < self.until && self.of.includes(packet);
-        if held { Verdict::Delay(self.until.since(now)) } else { Verdict::Pass }
+        if held { FaultVerdict::Delay(self.until.since(now)) } else { FaultVerdict::Pass }
     }
 }
 
@@ -32,13 +32,13 @@ pub const ENTRY: Entry<dyn Fault> = Entry {
             "when it begins, in time since the run began",
         ),
         Param::duration("until", Duration::from_secs(1), Duration::ZERO..=LONGEST, "when it is over"),
-        Of::PARAM,
+        AppliesTo::PARAM,
     ],
     build: |p| {
         Box::new(Stall {
             from: Instant::ZERO + p.duration("from"),
             until: Instant::ZERO + p.duration("until"),
-            of: Of::named(p.choice("of")),
+            of: AppliesTo::named(p.choice("of")),
         })
     },
 };

@@ -12,28 +12,30 @@ fn fault(name: &str, settings: &[(&str, &str)]) -> Box<dyn Fault> {
     chosen.build()
 }
 
-fn packet(kind: Kind, flow: u32) -> Passing {
-    Passing { kind, flow, payload: 1000 * u32::from(kind == Kind::Data), ..Passing::opaque(1040) }
+fn packet(kind: PacketKind, flow: u32) -> PacketInfo {
+    PacketInfo { kind, flow, payload: 1000 * u32::from(kind == PacketKind::Data), ..PacketInfo::opaque(1040) }
 }
 
-/// What `n` packets of a kind meet.
-fn verdicts(f: &mut dyn Fault, kind: Kind, n: usize) -> Vec<Verdict> {
+/// The verdicts on `n` packets of a kind.
+fn verdicts(f: &mut dyn Fault, kind: PacketKind, n: usize) -> Vec<FaultVerdict> {
     let mut rng = Rng::stream(1, "fault", 0);
     (0..n).map(|_| f.verdict(&packet(kind, 0), Instant::ZERO, &mut rng)).collect()
 }
 
-fn numbers_lost(verdicts: &[Verdict]) -> Vec<usize> {
-    (1..).zip(verdicts).filter(|(_, v)| **v == Verdict::Drop).map(|(n, _)| n).collect()
+fn numbers_lost(verdicts: &[FaultVerdict]) -> Vec<usize> {
+    (1..).zip(verdicts).filter(|(_, v)| **v == FaultVerdict::Drop).map(|(n, _)| n).collect()
 }
 
 #[test]
 fn random_faults_strike_at_their_rate() {
-    for (name, verdict) in
-        [("loss", Verdict::Drop), ("duplicate", Verdict::Duplicate), ("corrupt", Verdict::Corrupt)]
-    {
+    for (name, verdict) in [
+        ("loss", FaultVerdict::Drop),
+        ("duplicate", FaultVerdict::Duplicate),
+        ("corrupt", FaultVerdict::Corrupt),
+    ] {
         for p in [0.0, 0.01, 0.3, 1.0] {
             let n = 100_000;
-            let struck = verdicts(&mut *fault(name, &[("p", &p.to_string())]), Kind::Data, n)
+            let struck = verdicts(&mut *fault(name, &[("p", &p.to_string())]), PacketKind::Data, n)
                 .iter()
                 .filter(|v| **v == verdict)
                 .count() as f64;
@@ -45,8 +47,9 @@ fn random_faults_strike_at_their_rate() {
 
 #[test]
 fn random_losses_are_independent() {
-    let v = verdicts(&mut *fault("loss", &[("p", "0.2")]), Kind::Data, 200_000);
-    let both = v.windows(2).filter(|w| w[0] == Verdict::Drop && w[1] == Verdict::Drop).count() as f64
+    let v = verdicts(&mut *fault("loss", &[("p", "0.2")]), PacketKind::Data, 200_000);
+    let both = v.windows(2).filter(|w| w[0] == FaultVerdict::Drop && w[1] == FaultVerdict::Drop).count()
+        as f64
         / v.len() as f64;
     assert!((both - 0.04).abs() < 0.002, "pairs {both}");
 }
@@ -54,32 +57,32 @@ fn random_losses_are_independent() {
 #[test]
 fn a_fault_for_data_leaves_acks_and_syns_alone_and_its_draws_too() {
     let settings = [("p", "0.5"), ("of", "data")];
-    let alone = verdicts(&mut *fault("loss", &settings), Kind::Data, 100);
+    let alone = verdicts(&mut *fault("loss", &settings), PacketKind::Data, 100);
     let (mut f, mut rng) = (fault("loss", &settings), Rng::stream(1, "fault", 0));
     let mut mixed = Vec::new();
     for _ in 0..100 {
-        for kind in [Kind::Ack, Kind::Syn] {
-            assert_eq!(f.verdict(&packet(kind, 0), Instant::ZERO, &mut rng), Verdict::Pass);
+        for kind in [PacketKind::Ack, PacketKind::Syn] {
+            assert_eq!(f.verdict(&packet(kind, 0), Instant::ZERO, &mut rng), FaultVerdict::Pass);
         }
-        mixed.push(f.verdict(&packet(Kind::Data, 0), Instant::ZERO, &mut rng));
+        mixed.push(f.verdict(&packet(PacketKind::Data, 0), Instant::ZERO, &mut rng));
     }
     assert_eq!(alone, mixed);
     assert!(
-        verdicts(&mut *fault("loss", &[("p", "1"), ("of", "syns")]), Kind::Syn, 5)
+        verdicts(&mut *fault("loss", &[("p", "1"), ("of", "syns")]), PacketKind::Syn, 5)
             .iter()
-            .all(|v| *v == Verdict::Drop)
+            .all(|v| *v == FaultVerdict::Drop)
     );
     assert!(
-        verdicts(&mut *fault("loss", &[("p", "1"), ("of", "acks")]), Kind::Data, 5)
+        verdicts(&mut *fault("loss", &[("p", "1"), ("of", "acks")]), PacketKind::Data, 5)
             .iter()
-            .all(|v| *v == Verdict::Pass)
+            .all(|v| *v == FaultVerdict::Pass)
     );
 }
 
 #[test]
 fn periodic_loss_takes_every_kth() {
     let lost = |settings: &[(&str, &str)]| {
-        numbers_lost(&verdicts(&mut *fault("periodic-loss", settings), Kind::Data, 12))
+        numbers_lost(&verdicts(&mut *fault("periodic-loss", settings), PacketKind::Data, 12))
     };
     assert_eq!(lost(&[("every", "4")]), [4, 8, 12]);
     assert_eq!(lost(&[("every", "4"), ("first", "1")]), [1, 5, 9]);
@@ -88,10 +91,14 @@ fn periodic_loss_takes_every_kth() {
 
 #[test]
 fn nth_loss_takes_one_and_can_count_a_flow_by_itself() {
-    assert_eq!(numbers_lost(&verdicts(&mut *fault("nth-loss", &[("number", "3")]), Kind::Data, 10)), [3]);
+    assert_eq!(
+        numbers_lost(&verdicts(&mut *fault("nth-loss", &[("number", "3")]), PacketKind::Data, 10)),
+        [3]
+    );
     let (mut f, mut rng) = (fault("nth-loss", &[("number", "2"), ("flow", "7")]), Rng::stream(1, "fault", 0));
-    let met: Vec<_> =
-        [1, 7, 1, 7, 7].map(|flow| f.verdict(&packet(Kind::Data, flow), Instant::ZERO, &mut rng)).to_vec();
+    let met: Vec<_> = [1, 7, 1, 7, 7]
+        .map(|flow| f.verdict(&packet(PacketKind::Data, flow), Instant::ZERO, &mut rng))
+        .to_vec();
     assert_eq!(numbers_lost(&met), [4]);
 }
 
@@ -100,7 +107,9 @@ fn segment_loss_follows_the_byte_through_its_retransmissions() {
     let (mut f, mut rng) =
         (fault("segment-loss", &[("offset", "1500B"), ("times", "2")]), Rng::stream(1, "fault", 0));
     let met: Vec<_> = [0, 1000, 2000, 1000, 1000]
-        .map(|offset| f.verdict(&Passing { offset, ..packet(Kind::Data, 0) }, Instant::ZERO, &mut rng))
+        .map(|offset| {
+            f.verdict(&PacketInfo { offset, ..packet(PacketKind::Data, 0) }, Instant::ZERO, &mut rng)
+        })
         .to_vec();
     assert_eq!(numbers_lost(&met), [2, 4]);
 }
@@ -109,7 +118,7 @@ fn segment_loss_follows_the_byte_through_its_retransmissions() {
 fn an_outage_begins_and_ends() {
     let (mut f, mut rng) = (fault("outage", &[("from", "1s"), ("until", "2s")]), Rng::stream(1, "fault", 0));
     let met: Vec<_> = [999, 1000, 1999, 2000]
-        .map(|ms| f.verdict(&packet(Kind::Ack, 0), Instant::ZERO + Duration::from_millis(ms), &mut rng))
+        .map(|ms| f.verdict(&packet(PacketKind::Ack, 0), Instant::ZERO + Duration::from_millis(ms), &mut rng))
         .to_vec();
     assert_eq!(numbers_lost(&met), [2, 3]);
 }
@@ -119,16 +128,16 @@ fn a_reordered_packet_is_late_by_its_delay_or_its_distance() {
     // 1040 bytes at 8.32 Mbit/s take 1 ms.
     let settings = [("p", "1"), ("delay", "10ms"), ("distance", "3"), ("link_rate", "8320kbit/s")];
     assert_eq!(
-        verdicts(&mut *fault("reorder", &settings), Kind::Data, 1),
-        [Verdict::Delay(Duration::from_micros(13_500))]
+        verdicts(&mut *fault("reorder", &settings), PacketKind::Data, 1),
+        [FaultVerdict::Delay(Duration::from_micros(13_500))]
     );
     let settings = [("p", "1"), ("delay", "10ms"), ("distance", "0")];
     assert_eq!(
-        verdicts(&mut *fault("reorder", &settings), Kind::Data, 1),
-        [Verdict::Delay(Duration::from_millis(10))]
+        verdicts(&mut *fault("reorder", &settings), PacketKind::Data, 1),
+        [FaultVerdict::Delay(Duration::from_millis(10))]
     );
-    let v = verdicts(&mut *fault("reorder", &[("p", "0.1")]), Kind::Data, 100_000);
-    let share = v.iter().filter(|v| matches!(v, Verdict::Delay(_))).count() as f64 / v.len() as f64;
+    let v = verdicts(&mut *fault("reorder", &[("p", "0.1")]), PacketKind::Data, 100_000);
+    let share = v.iter().filter(|v| matches!(v, FaultVerdict::Delay(_))).count() as f64 / v.len() as f64;
     assert!((share - 0.1).abs() < 0.004, "share {share}");
 }
 
@@ -138,11 +147,11 @@ fn a_stall_lets_everything_go_when_it_is_over() {
         (fault("stall", &[("from", "2s"), ("until", "3s"), ("of", "data")]), Rng::stream(1, "fault", 0));
     let at = |ms| Instant::ZERO + Duration::from_millis(ms);
     let mut met = |kind, ms| f.verdict(&packet(kind, 0), at(ms), &mut rng);
-    assert_eq!(met(Kind::Data, 1999), Verdict::Pass);
-    assert_eq!(met(Kind::Data, 2000), Verdict::Delay(Duration::from_secs(1)));
-    assert_eq!(met(Kind::Ack, 2500), Verdict::Pass);
-    assert_eq!(met(Kind::Data, 2999), Verdict::Delay(Duration::from_millis(1)));
-    assert_eq!(met(Kind::Data, 3000), Verdict::Pass);
+    assert_eq!(met(PacketKind::Data, 1999), FaultVerdict::Pass);
+    assert_eq!(met(PacketKind::Data, 2000), FaultVerdict::Delay(Duration::from_secs(1)));
+    assert_eq!(met(PacketKind::Ack, 2500), FaultVerdict::Pass);
+    assert_eq!(met(PacketKind::Data, 2999), FaultVerdict::Delay(Duration::from_millis(1)));
+    assert_eq!(met(PacketKind::Data, 3000), FaultVerdict::Pass);
 }
 
 #[test]
@@ -151,16 +160,19 @@ fn a_detour_is_longer_by_the_same_for_every_packet_that_takes_it() {
     let (mut f, mut rng) = (fault("detour", &settings), Rng::stream(1, "fault", 0));
     let at = |ms| Instant::ZERO + Duration::from_millis(ms);
     let mut met = |kind, ms| f.verdict(&packet(kind, 0), at(ms), &mut rng);
-    let longer = Verdict::Delay(Duration::from_millis(700));
-    assert_eq!(met(Kind::Data, 1999), Verdict::Pass);
-    assert_eq!([met(Kind::Data, 2000), met(Kind::Data, 2999)], [longer, longer]);
-    assert_eq!(met(Kind::Ack, 2500), Verdict::Pass);
-    assert_eq!(met(Kind::Data, 3000), Verdict::Pass);
+    let longer = FaultVerdict::Delay(Duration::from_millis(700));
+    assert_eq!(met(PacketKind::Data, 1999), FaultVerdict::Pass);
+    assert_eq!([met(PacketKind::Data, 2000), met(PacketKind::Data, 2999)], [longer, longer]);
+    assert_eq!(met(PacketKind::Ack, 2500), FaultVerdict::Pass);
+    assert_eq!(met(PacketKind::Data, 3000), FaultVerdict::Pass);
 }
 
 #[test]
 fn a_detour_does_not_end_by_itself() {
     let (mut f, mut rng) = (fault("detour", &[("from", "1s")]), Rng::stream(1, "fault", 0));
     let late = Instant::ZERO + Duration::from_secs(999_999_999);
-    assert_eq!(f.verdict(&packet(Kind::Ack, 0), late, &mut rng), Verdict::Delay(Duration::from_secs(1)));
+    assert_eq!(
+        f.verdict(&packet(PacketKind::Ack, 0), late, &mut rng),
+        FaultVerdict::Delay(Duration::from_secs(1))
+    );
 }

@@ -1,35 +1,33 @@
-//! Packets over a link: offered, polled for, dropped, copied.
+//! Takes packets over a link: offers, polls, drops, duplicates them.
 
 use ackclock_policy::{PacketId, Queued};
 use ackclock_units::Instant;
 
-use super::{Delivery, Link, Offer};
-use crate::fault::Passing;
+use super::delivery::{Delivery, Offer};
+use super::state::Link;
+use crate::fault::PacketInfo;
 
-/// Takes packets over a [`Link`].
-///
-/// Whoever keeps the packets says what happens to one of them in each case; the order of calls to the link is
-/// the same for all. A packet ends at its link by [`Carrier::lost`], or it goes [on the
-/// wire](Carrier::on_wire) and [arrives](Carrier::arrives).
+/// Takes packets over a [`Link`]. The implementor stores the packets and handles each outcome; the provided
+/// methods make the calls to the link in the one order that it allows. Each packet is either
+/// [lost](Carrier::lost), or goes [on the wire](Carrier::on_wire) and [arrives](Carrier::arrives).
 pub trait Carrier {
     /// The link.
     fn link(&mut self) -> &mut Link;
 
-    /// What the link's faults may know of a packet.
-    fn passing(&self, id: PacketId) -> Passing;
+    /// What the link's faults see of a packet.
+    fn packet_info(&self, id: PacketId) -> PacketInfo;
 
-    /// A packet waits in a queue that must be polled: [`Carrier::serve`] at [`Link::next_departure`]. Nothing
-    /// by default.
+    /// A packet waits in a queue that must be polled: call [`Carrier::serve`] at [`Link::next_departure`].
+    /// Does nothing by default.
     fn waits(&mut self, _id: PacketId) {}
 
     /// The queue sets Congestion Experienced on a packet, which waits or is about to go on the wire.
     fn mark(&mut self, id: PacketId);
 
-    /// A packet is on the wire, which damages it if `corrupt`. It arrives nevertheless.
+    /// A packet is on the wire, which damages it if `corrupt`. A damaged packet still arrives.
     fn on_wire(&mut self, id: PacketId, corrupt: bool);
 
-    /// The wire duplicates a packet that is on it. Returns the number under which the second one arrives,
-    /// which may be the same.
+    /// The wire duplicates a packet. Returns the id under which the copy arrives, which may be the same.
     fn copy(&mut self, id: PacketId) -> PacketId;
 
     /// A packet on the wire arrives at the far end of the link at `at`.
@@ -38,9 +36,9 @@ pub trait Carrier {
     /// A packet is gone: the queue refused it, pushed it out or dropped it later, or the wire lost it.
     fn lost(&mut self, id: PacketId);
 
-    /// Offers a packet to the link at `packet.at`, which must not lie before any call before.
+    /// Offers a packet to the link at `packet.at`, which must not be earlier than in any previous call.
     fn carry(&mut self, packet: Queued) {
-        let about = self.passing(packet.id);
+        let about = self.packet_info(packet.id);
         match self.link().offer(packet, &about) {
             Offer::Sent(delivery) => leave(self, &delivery),
             Offer::Waits { marked } => {
@@ -54,10 +52,11 @@ pub trait Carrier {
         drop_queued(self);
     }
 
-    /// Lets the link send what it has sent by `until`. Nothing happens where departures are told at once.
+    /// Handles the packets that the link has served by `until`. Does nothing for a link that is never polled
+    /// ([`Link::is_fifo`]).
     fn serve(&mut self, until: Instant) {
         while let Some(id) = self.link().served_by(until) {
-            let about = self.passing(id);
+            let about = self.packet_info(id);
             let Some(delivery) = self.link().poll(until, |_| about) else { break };
             leave(self, &delivery);
             drop_queued(self);
@@ -65,7 +64,7 @@ pub trait Carrier {
     }
 }
 
-/// What has left the queue is lost on the wire, or arrives once or twice.
+/// Handles a packet that has left the queue: it is lost on the wire, or arrives once or twice.
 #[inline]
 fn leave<C: Carrier + ?Sized>(carrier: &mut C, delivery: &Delivery) {
     let id = delivery.id;
@@ -76,7 +75,7 @@ fn leave<C: Carrier + ?Sized>(carrier: &mut C, delivery: &Delivery) {
         carrier.mark(id);
     }
     carrier.on_wire(id, delivery.corrupt);
-    // Both are the packet as it went on the wire.
+    // The copy has the marks and the damage of the original.
     let second = delivery.copy_at.map(|at| (carrier.copy(id), at));
     carrier.arrives(id, delivery.at);
     if let Some((copy, at)) = second {
@@ -84,7 +83,7 @@ fn leave<C: Carrier + ?Sized>(carrier: &mut C, delivery: &Delivery) {
     }
 }
 
-/// Drops what the queue has dropped after it had taken it.
+/// Handles packets that the queue admitted and dropped later.
 #[inline]
 fn drop_queued<C: Carrier + ?Sized>(carrier: &mut C) {
     while let Some(id) = carrier.link().next_dropped() {

@@ -1,20 +1,17 @@
-//! What a link has seen.
+//! Counters of a link.
 
-use ackclock_policy::{Backlog, PacketId, Queued};
-use ackclock_units::{Bytes, Duration, Instant};
+use ackclock_units::{Bytes, Duration};
 
-use super::Link;
-
-/// What a link has seen so far.
+/// Counters of a link since it was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LinkCounters {
     /// Packets offered.
     pub offered: u64,
     /// Their bytes.
     pub offered_bytes: Bytes,
-    /// Packets that the queue refused, pushed out or shed.
+    /// Packets dropped by the queue: refused, pushed out, or dropped after admission.
     pub queue_drops: u64,
-    /// Those of them that the queue refused although there was room.
+    /// Those of them that the queue refused although there was room (early drops).
     pub early_drops: u64,
     /// The bytes of all of them.
     pub queue_drop_bytes: Bytes,
@@ -34,109 +31,18 @@ pub struct LinkCounters {
     pub served_bytes: Bytes,
     /// Segments with payload and datagrams among them.
     pub served_data: u64,
-    /// Time that the wire was busy with them.
+    /// Time for which the wire was busy with them.
     pub busy: Duration,
     /// Largest backlog seen by an arriving packet, itself included, bytes; the packet in service is not part
     /// of it.
     pub max_backlog: Bytes,
     /// The same in packets.
     pub max_backlog_packets: u32,
-    /// Packets in the queue of which it is settled that the wire will lose them.
+    /// Packets in the queue that the wire will lose: the faults of a first-in first-out link decide as a
+    /// packet is offered.
     pub doomed: u64,
     /// The backlog in bytes, summed over time in nanoseconds.
     pub byte_ns: u128,
     /// The backlog in packets, summed over time in nanoseconds.
     pub packet_ns: u128,
-}
-
-impl Link {
-    /// What waits at `now`, the packet in service not included.
-    pub fn backlog(&mut self, now: Instant) -> Backlog {
-        self.settle(now);
-        match &self.queue {
-            Some(queue) => queue.backlog(),
-            None => Backlog { packets: self.ahead.packets.len() as u32, bytes: self.ahead.bytes },
-        }
-    }
-
-    /// What is in the queue or in service at `now`.
-    pub fn queued(&mut self, now: Instant) -> Backlog {
-        let waiting = self.backlog(now);
-        let served = match self.in_service {
-            Some((p, _)) => Some(p.bytes),
-            None => (self.fifo && self.free_at > now).then_some(self.ahead.serving.bytes()),
-        };
-        Backlog {
-            packets: waiting.packets + u32::from(served.is_some()),
-            bytes: waiting.bytes + u64::from(served.unwrap_or(0)),
-        }
-    }
-
-    /// What it has seen by `now`.
-    pub fn counters(&mut self, now: Instant) -> LinkCounters {
-        self.settle(now);
-        self.integrate(now);
-        let (mut c, ahead) = (self.counters, &self.ahead);
-        // Those in the queue were counted as if they had left, and so was the one in service.
-        let serving = (self.fifo && self.free_at > now).then_some(&ahead.serving);
-        for p in ahead.packets.iter().chain(serving) {
-            c.served -= 1;
-            c.served_bytes -= u64::from(p.bytes());
-            c.served_data -= u64::from(p.is_data());
-            c.fault_drops -= u64::from(p.is_lost());
-            c.doomed += u64::from(p.is_lost());
-        }
-        let mut start = ahead.next_start;
-        for p in &ahead.packets {
-            let to_come = u128::from(start.since(now).as_nanos());
-            c.packet_ns -= to_come;
-            c.byte_ns -= to_come * u128::from(p.bytes());
-            start += self.rate.map_or(Duration::ZERO, |r| r.time_to_send(u64::from(p.bytes())));
-        }
-        let busy_until = self.in_service.map_or(self.free_at, |(_, departs)| departs);
-        c.busy = c.busy - busy_until.since(now);
-        c
-    }
-
-    /// The longest queue is that of what arrives from now on.
-    pub fn forget_longest_queue(&mut self, now: Instant) {
-        let waiting = self.backlog(now);
-        (self.counters.max_backlog, self.counters.max_backlog_packets) = (waiting.bytes, waiting.packets);
-    }
-
-    /// Packets offered to it so far.
-    pub fn offered(&self) -> u64 {
-        self.counters.offered
-    }
-
-    /// Memory that what waits in its queue takes, bytes, without the packets themselves.
-    pub fn held_bytes(&self) -> u64 {
-        let waiting = match &self.queue {
-            Some(queue) if !self.fifo => 2 * u64::from(queue.backlog().packets) * size_of::<Queued>() as u64,
-            _ => self.ahead.held_bytes(),
-        };
-        waiting + (self.dropped.capacity() * size_of::<PacketId>()) as u64
-    }
-
-    /// Segments with payload and datagrams that it has admitted, without those its queue dropped.
-    pub fn served_data(&self) -> u64 {
-        self.counters.served_data
-    }
-
-    /// Adds the backlog of a queue that is not first-in first-out up to `now`.
-    pub(super) fn integrate(&mut self, now: Instant) {
-        let Some(queue) = self.queue.as_ref().filter(|_| !self.fifo) else { return };
-        let (span, backlog) = (u128::from(now.since(self.changed_at).as_nanos()), queue.backlog());
-        self.counters.packet_ns += span * u128::from(backlog.packets);
-        self.counters.byte_ns += span * u128::from(backlog.bytes);
-        self.changed_at = self.changed_at.max(now);
-    }
-
-    #[inline]
-    pub(super) fn count_served(&mut self, bytes: u32, data: bool, marked: bool) {
-        self.counters.served += 1;
-        self.counters.served_bytes += u64::from(bytes);
-        self.counters.served_data += u64::from(data);
-        self.counters.marked += u64::from(marked);
-    }
 }

@@ -1,13 +1,14 @@
-//! A link whose queue chooses what goes next: it is polled when the packet in service has left.
+//! A link whose queue has a scheduler: it is polled when the packet in service has left.
 
 use ackclock_policy::{Admit, PacketId, Queued};
 use ackclock_units::Instant;
 
-use super::{Delivery, Link, Offer};
-use crate::fault::Passing;
+use super::delivery::{Delivery, Offer};
+use super::state::Link;
+use crate::fault::PacketInfo;
 
 impl Link {
-    pub(super) fn offer_other(&mut self, packet: Queued) -> Offer {
+    pub(super) fn offer_scheduled(&mut self, packet: Queued) -> Offer {
         let now = packet.at;
         self.integrate(now);
         let Some(queue) = &mut self.queue else { return self.refuse(packet.bytes) };
@@ -38,16 +39,16 @@ impl Link {
         Offer::Waits { marked }
     }
 
-    /// Puts the next packet of a queue that is not first-in first-out into service.
+    /// Takes the next packet from the scheduler and puts it into service.
     fn serve(&mut self, now: Instant) {
         self.integrate(now);
         let Some(queue) = &mut self.queue else { return };
-        let (before, sheds) = (queue.backlog(), self.dropped.len());
+        let (before, dropped_before) = (queue.backlog(), self.dropped.len());
         let next = queue.scheduler().and_then(|s| s.dequeue(now, &mut self.dropped));
-        let shed = (self.dropped.len() - sheds) as u64;
-        if shed > 0 {
+        let dropped = (self.dropped.len() - dropped_before) as u64;
+        if dropped > 0 {
             let served = next.map_or(0, |d| u64::from(d.packet.bytes));
-            self.counters.queue_drops += shed;
+            self.counters.queue_drops += dropped;
             self.counters.queue_drop_bytes += before.bytes.saturating_sub(queue.backlog().bytes + served);
         }
         self.marked = next.is_some_and(|d| d.marked);
@@ -57,8 +58,8 @@ impl Link {
         }
     }
 
-    /// When the packet in service will have left; `None` when there is none, or when departures are told at
-    /// once.
+    /// When the packet in service will have left. `None` when there is none, and for a link that is never
+    /// polled ([`Link::is_fifo`]).
     pub fn next_departure(&self) -> Option<Instant> {
         self.in_service.map(|(_, departs)| departs)
     }
@@ -68,10 +69,10 @@ impl Link {
         self.in_service.filter(|(_, departs)| *departs <= now).map(|(packet, _)| packet.id)
     }
 
-    /// The next packet that has left by `now`, if any; the one after it goes into service at that moment.
-    /// `about` looks a packet up. Call until `None`. Packets that a queue dropped meanwhile are told by
-    /// [`Link::next_dropped`].
-    pub fn poll(&mut self, now: Instant, about: impl FnOnce(PacketId) -> Passing) -> Option<Delivery> {
+    /// Returns the next packet that has left by `now`, if any; the packet after it goes into service at the
+    /// moment of that departure. `about` looks a packet up. Call until it returns `None`.
+    /// [`Link::next_dropped`] returns the packets that the queue dropped meanwhile.
+    pub fn poll(&mut self, now: Instant, about: impl FnOnce(PacketId) -> PacketInfo) -> Option<Delivery> {
         let (packet, departs) = self.in_service.filter(|(_, departs)| *departs <= now)?;
         let marked = self.marked;
         self.free_at = departs;
@@ -79,7 +80,7 @@ impl Link {
         Some(self.leave(packet, &about(packet.id), departs, marked))
     }
 
-    /// A packet that was admitted before and has been pushed out or shed since. Call until `None` after
+    /// Returns a packet that was admitted and has been dropped since. Call until it returns `None`, after
     /// [`Link::offer`] and [`Link::poll`].
     pub fn next_dropped(&mut self) -> Option<PacketId> {
         self.dropped.pop()

@@ -1,9 +1,9 @@
-//! The flags of a packet.
+//! The TCP flags of a packet in one byte.
 
 use ackclock_units::seldom;
 use ackclock_wire::Flags;
 
-/// Flags in a byte: no endpoint here sends URG (RFC 6093), so AE has its place.
+/// TCP flags in one byte. AE is stored in the bit of URG, which no endpoint here sends (RFC 6093).
 #[derive(Clone, Copy)]
 pub(crate) struct KeptFlags(u8);
 

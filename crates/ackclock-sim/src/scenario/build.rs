@@ -1,4 +1,4 @@
-//! From a resolved scenario to a network and its sources.
+//! Builds the network and the sources of a resolved scenario.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use ackclock_policy::{Registry, Value};
 use ackclock_units::{Duration, Instant, Rng};
 
 use super::error::{Result, ScenarioError};
+use super::pair_paths::PairPaths;
 use super::resolved::{Job, Resolved};
-use super::ways::Ways;
 use super::workload::{Body, WorkloadPlan};
 use crate::flow::{DatagramSource, DatagramSpec, FlowSource, Sources, StackFactory};
 use crate::link::LinkSpec;
@@ -16,12 +16,12 @@ use crate::network::{Network, NetworkBuilder, NodeId};
 use crate::workload::Arrivals;
 use crate::workload::source::{Group, Places, RateControlled, Shares, Udp, Web, peer};
 
-/// The nodes by name, as the network numbers them.
+/// Numbers of the network's nodes by name.
 pub(super) fn node_ids(r: &Resolved) -> BTreeMap<&str, NodeId> {
     (0..).zip(&r.path.nodes).map(|(i, name)| (name.as_str(), NodeId(i))).collect()
 }
 
-/// The network; `bare` leaves queues and faults out, for looking up ways alone.
+/// The network; `bare` leaves out queues and faults, for looking up paths only.
 pub(super) fn network(r: &Resolved, bare: bool) -> Result<Network> {
     let wrong = |e: crate::SimError| ScenarioError::new(format!("`path`: {e}"));
     let mut builder = NetworkBuilder::new();
@@ -36,7 +36,7 @@ pub(super) fn network(r: &Resolved, bare: bool) -> Result<Network> {
     Ok(builder.build())
 }
 
-/// All that runs over the network in one job.
+/// The sources of flows and datagrams of one job.
 pub(super) fn sources(r: &Resolved, job: Job, network: &Network) -> Result<Sources> {
     let nodes = node_ids(r);
     let factories: Vec<Arc<dyn StackFactory>> =
@@ -45,12 +45,12 @@ pub(super) fn sources(r: &Resolved, job: Job, network: &Network) -> Result<Sourc
         r.runs[job.run].shares.iter().map(|(i, share)| (*share, Arc::clone(&factories[*i]))).collect();
     let mut sources = Sources::default();
     for w in &r.workloads {
-        let ways = Ways::of(w, r, network, &nodes)?;
+        let paths = PairPaths::of(w, r, network, &nodes)?;
         match &w.body {
-            Body::Udp { .. } => datagrams(&mut sources, w, r, job, &nodes, &ways),
+            Body::Udp { .. } => datagrams(&mut sources, w, r, job, &nodes, &paths),
             _ => {
                 let own = w.stack.map(|i| vec![(1.0, Arc::clone(&factories[i]))]);
-                sources.flows.push(flows(w, r, job, &nodes, ways, own.as_ref().unwrap_or(&shares)));
+                sources.flows.push(flows(w, r, job, &nodes, paths, own.as_ref().unwrap_or(&shares)));
             }
         }
     }
@@ -66,12 +66,12 @@ fn flows(
     r: &Resolved,
     job: Job,
     nodes: &BTreeMap<&str, NodeId>,
-    ways: Ways,
+    paths: PairPaths,
     shares: &Shares,
 ) -> Box<dyn FlowSource> {
     let rtt = w.rtt.clone();
     let access = move |n: u64, client: NodeId, server: NodeId, rng: &mut Rng| {
-        let links = ways.get(client, server).map_or(Duration::ZERO, |way| way.round_trip);
+        let links = paths.get(client, server).map_or(Duration::ZERO, |path| path.round_trip);
         rtt.draw(n, rng).map_or(Duration::ZERO, |all| all.saturating_sub(links))
     };
     let ends = (ids(&w.clients, nodes), ids(&w.servers, nodes));
@@ -126,7 +126,7 @@ fn datagrams(
     r: &Resolved,
     job: Job,
     nodes: &BTreeMap<&str, NodeId>,
-    ways: &Ways,
+    paths: &PairPaths,
 ) {
     let Body::Udp { params: p, on_off, control } = &w.body else { return };
     let stream = |what: &str| Rng::stream(job.seed, &format!("{}.{what}", w.name), 0);
@@ -136,9 +136,9 @@ fn datagrams(
     let period = (Instant::ZERO + p.duration("start"), Instant::ZERO + p.duration("stop").min(r.duration()));
     for n in 0..p.count("flows") {
         let from = clients[node_rng.below(clients.len() as u64) as usize];
-        // Checked when the scenario was read: every client has a server elsewhere.
+        // Checked when the scenario was read: every client has a server at another node.
         let Some(to) = peer(&servers, node_rng.below(servers.len() as u64) as usize, from) else { continue };
-        let links = ways.get(from, to).map_or(Duration::ZERO, |way| way.round_trip);
+        let links = paths.get(from, to).map_or(Duration::ZERO, |path| path.round_trip);
         let extra = w.rtt.draw(n, &mut rtt_rng).map_or(Duration::ZERO, |all| all.saturating_sub(links));
         let bytes = p.bytes("bytes") as u32;
         let source: Box<dyn DatagramSource> = match control {

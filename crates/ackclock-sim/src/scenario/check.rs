@@ -1,55 +1,57 @@
-//! What can be judged only when all of a scenario is known, and what follows from all of it.
+//! Checks that need the whole scenario, and values derived from the whole of it.
 
 use ackclock_policy::Value;
 use ackclock_units::{Bytes, Duration, Rate};
 
 use super::build;
 use super::error::{Result, ScenarioError};
+use super::pair_paths::{HEADERS, MOST_PAIRS, PairPaths};
 use super::resolved::{Expected, Resolved};
 use super::stack::StackPlan;
-use super::ways::{HEADERS, MOST_PAIRS, Ways};
 use super::workload::{Body, WorkloadPlan};
 
-/// Flows that one run may be expected to start.
+/// Largest expected number of flows of one run.
 const MOST_FLOWS: f64 = 1e9;
-/// Flows that may be open together: each takes a few thousand bytes of memory.
+/// Largest number of flows without random arrivals, which may all be open at once: each takes a few thousand
+/// bytes of memory.
 const MOST_AT_ONCE: f64 = 2e6;
-/// Checks all of `r`, and fills in what follows from all of it.
+
+/// Checks `r` as a whole, and fills in derived values: arrival rates and [`Expected`].
 pub(super) fn complete(r: &mut Resolved) -> Result<()> {
     queues(r)?;
     let network = build::network(r, true)?;
     let nodes = build::node_ids(r);
-    let (mut rates, mut first_ways, mut pairs) = (Vec::new(), Vec::new(), 0);
+    let (mut rates, mut first_paths, mut pairs) = (Vec::new(), Vec::new(), 0);
     for w in &r.workloads {
         pairs += w.clients.len().saturating_mul(w.servers.len());
         if pairs > MOST_PAIRS {
             return Err(ScenarioError::new(format!(
-                "the workloads have {pairs} pairs of client and server; at most {MOST_PAIRS} would do"
+                "the workloads have {pairs} pairs of client and server; at most {MOST_PAIRS} are allowed"
             )));
         }
-        let ways = Ways::of(w, r, &network, &nodes)?;
-        let longest = ways.values().map(|way| way.round_trip).max().unwrap_or_default();
+        let paths = PairPaths::of(w, r, &network, &nodes)?;
+        let longest = paths.values().map(|path| path.round_trip).max().unwrap_or_default();
         if let Some(least) = w.rtt.least().filter(|least| *least < longest) {
             let message = format!(
-                "workload `{}` has a round-trip time of `{least}`, but the links on its way alone take \
-                 `{longest}`: give at least that",
+                "workload `{}` has a round-trip time of `{least}`, but its links alone take `{longest}`: \
+                 give at least that",
                 w.name
             );
             return Err(ScenarioError::new(message));
         }
-        // A way without rate and without time would let a flow send for ever in one instant.
+        // On a path without rate or delay, a flow would send forever at one simulated time.
         let instant =
-            ways.values().any(|way| way.up.is_none() && way.down.is_none() && way.round_trip.is_zero());
+            paths.values().any(|path| path.up.is_none() && path.down.is_none() && path.round_trip.is_zero());
         if instant && w.rtt.least().is_none_or(Duration::is_zero) {
             let message = format!(
-                "workload `{}` has a way without any `rate`, `delay` or `rtt`: give it at least one of them",
+                "workload `{}` has a path without any `rate`, `delay` or `rtt`: give it at least one of them",
                 w.name
             );
             return Err(ScenarioError::new(message));
         }
-        let way = ways.values().next().copied();
-        rates.push(way.and_then(|way| way.down).or(r.path.slowest()));
-        first_ways.push(way);
+        let path = paths.values().next().copied();
+        rates.push(path.and_then(|path| path.down).or(r.path.slowest()));
+        first_paths.push(path);
     }
     let mss = r.stacks.iter().map(|s| s.mss()).max().unwrap_or(1460);
     for (w, rate) in r.workloads.iter_mut().zip(rates) {
@@ -63,17 +65,17 @@ pub(super) fn complete(r: &mut Resolved) -> Result<()> {
         .sum();
     if at_once > MOST_AT_ONCE {
         return Err(ScenarioError::new(format!(
-            "the workloads have {at_once:.0} flows that last; at most {MOST_AT_ONCE:.0} would do"
+            "the workloads have {at_once:.0} flows open at once; at most {MOST_AT_ONCE:.0} are allowed"
         )));
     }
     let flows: f64 = r.workloads.iter().map(|w| w.expected_flows(r.duration())).sum();
     if flows > MOST_FLOWS {
         return Err(ScenarioError::new(format!(
-            "the workloads would start about {flows:.0} flows; at most {MOST_FLOWS:.0} would do"
+            "the workloads would start about {flows:.0} flows; at most {MOST_FLOWS:.0} are allowed"
         )));
     }
     let mut expected = Expected::default();
-    r.workloads.iter().zip(first_ways).for_each(|(w, way)| expected.add(Expected::of(w, r, way, mss)));
+    r.workloads.iter().zip(first_paths).for_each(|(w, path)| expected.add(Expected::of(w, r, path, mss)));
     r.expected = expected;
     Ok(())
 }
@@ -111,13 +113,13 @@ fn queues(r: &Resolved) -> Result<()> {
     Ok(())
 }
 
-/// From a load to a rate of arrivals.
+/// Derives the arrival rate of a `web` workload from its load.
 fn derive_arrivals(w: &mut WorkloadPlan, rate: Option<Rate>, mss: Bytes) -> Result<()> {
     let Body::Web(web) = &mut w.body else { return Ok(()) };
     let Some(load) = web.load else { return Ok(()) };
     let rate = rate.ok_or_else(|| {
         ScenarioError::new(format!(
-            "workload `{}` has a `load`, but no link on its way has a rate: give an `arrival_rate` in flows \
+            "workload `{}` has a `load`, but no link on its path has a rate: give an `arrival_rate` in flows \
              per second",
             w.name
         ))

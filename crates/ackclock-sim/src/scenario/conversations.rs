@@ -1,4 +1,4 @@
-//! The flows with an application at each end that a scenario asks for, for a world that is not the simulator.
+//! A scenario's flows with an application at each end, for real-time runs instead of the simulator.
 
 use std::sync::Arc;
 
@@ -14,42 +14,42 @@ use crate::flow::{Access, FlowSeeds, StackFactory, application_stream};
 /// One connection with an application at each end.
 #[derive(Debug)]
 pub struct Conversation {
-    /// When the client opens it.
+    /// When the client opens the connection.
     pub start: Instant,
     /// The workload that it belongs to.
     pub group: Arc<str>,
     /// Delays between its ends and their nodes.
     pub access: Access,
-    /// The client's application, and the stream of random numbers that it draws from.
+    /// The client's application and its random stream.
     pub client: (Box<dyn Application>, Rng),
-    /// The server's.
+    /// The server's application and its random stream.
     pub server: (Box<dyn Application>, Rng),
-    /// The client's stack and the server's, for a world in which they are the engine's.
+    /// The client's stack and the server's, for runs in which the engine is both.
     pub stacks: [Arc<dyn StackFactory>; 2],
 }
 
 impl Resolved {
-    /// The flows of one job, in the order of their starts: those of the simulator, with the same streams of
-    /// random numbers. What an application draws is the same in both worlds.
+    /// The flows of one job in the order of their starts, the same as in the simulator. Their applications
+    /// draw from the same random streams as there.
     ///
     /// # Errors
     /// When a workload is of kind `web` or sends datagrams, or the path has more than one link each way.
     pub fn conversations(&self, job: Job) -> Result<Vec<Conversation>> {
         if let Some(other) = self.workloads.iter().find(|w| !matches!(w.body, Body::Flows { .. })) {
             let message = format!(
-                "`workload.kind` is `{}`; an application, such as `telnet` and `sink`, would do here",
+                "`workload.kind` is `{}`; only an application such as `telnet` or `bulk` is supported here",
                 other.kind
             );
             return Err(ScenarioError::new(message));
         }
         if self.path.edges.len() != 1 {
             return Err(ScenarioError::new(format!(
-                "`path` has {} links; one and its way back would do here",
+                "`path` has {} links; only one link and its way back are supported here",
                 self.path.edges.len()
             )));
         }
         let mut sources = build::sources(self, job, &build::network(self, true)?)?;
-        // Starts, nodes and round-trip times have streams of their own; this one is not drawn from.
+        // Unused: starts, nodes and round-trip times have streams of their own.
         let (mut rng, mut seeds) = (Rng::stream(job.seed, "conversations", 0), FlowSeeds::new(job.seed));
         let mut conversations = Vec::new();
         for source in &mut sources.flows {

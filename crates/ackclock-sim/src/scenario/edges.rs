@@ -5,27 +5,27 @@ use super::link::{DELAY, LinkContext, LinkPlan, MOST_LINKS, RATE};
 use super::reader::Reader;
 use super::tree::{Item, Node};
 
-/// A link of a graph, with the way back unless it leads one way only.
+/// A link of a graph, with the link back unless it is one-way.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Edge {
-    /// Name of the link; the way back is `NAME.back`.
+    /// Name of the link; the link back is `NAME.back`.
     pub name: String,
-    /// Where it begins.
+    /// Node at its start.
     pub from: String,
-    /// Where it ends.
+    /// Node at its end.
     pub to: String,
-    /// The way there.
+    /// The link from `from` to `to`.
     pub link: LinkPlan,
-    /// The way back.
+    /// The link from `to` to `from`.
     pub back: Option<LinkPlan>,
 }
 
-/// Edges given as tables.
+/// Reads edges given as tables.
 pub(super) fn from_list(items: &[Item], ctx: &LinkContext<'_>) -> Result<Vec<Edge>> {
     if let Some(item) = items.get(MOST_LINKS) {
         return Err(ScenarioError::at(
             &item.place,
-            format!("`path` has {} edges; 1 to {MOST_LINKS} would do", items.len()),
+            format!("`path` has {} edges; 1 to {MOST_LINKS} are allowed", items.len()),
         ));
     }
     items.iter().map(|item| one(item, ctx)).collect()
@@ -57,10 +57,10 @@ fn one(item: &Item, ctx: &LinkContext<'_>) -> Result<Edge> {
 }
 
 const WRONG: &str =
-    "this is no edge: give two nodes, and perhaps a rate and a delay, such as `a b 10Mbit/s 5ms`";
+    "this is not an edge: give two nodes and optionally a rate and a delay, such as `a b 10Mbit/s 5ms`";
 
-/// Edges given as lines `from to [rate] [delay]`, separated by blanks or commas; `#` begins a comment. What a
-/// line leaves out comes from `like`.
+/// Reads edges given as lines `from to [rate] [delay]`, separated by blanks or commas; `#` begins a comment.
+/// `like` has the defaults of rate, delay, queue and faults.
 pub(super) fn from_text(text: &str, file: &str, like: &LinkPlan, ctx: &LinkContext<'_>) -> Result<Vec<Edge>> {
     let mut edges = Vec::new();
     for (n, line) in (1..).zip(text.lines()) {
@@ -77,7 +77,7 @@ pub(super) fn from_text(text: &str, file: &str, like: &LinkPlan, ctx: &LinkConte
         };
         let mut table = Vec::new();
         for (field, param) in rest.iter().zip([&RATE, &DELAY]) {
-            // Errors show no contents of the file: a scenario from a stranger chose it.
+            // Errors must not quote the file: an untrusted scenario may name any file it can reach.
             param.parse(field).map_err(|_| {
                 let column = field.as_ptr() as usize - line.as_ptr() as usize + 1;
                 ScenarioError::at(
@@ -99,12 +99,12 @@ pub(super) fn from_text(text: &str, file: &str, like: &LinkPlan, ctx: &LinkConte
         let link = ctx
             .link(&item, "path.edges", Some(like), false)
             .map_err(|_| ScenarioError::at(&place, WRONG).in_file(file))?;
-        ctx.spend_faults(like.faults.len(), &Place::Line(n)).map_err(|e| e.in_file(file))?;
+        ctx.count_faults(like.faults.len(), &Place::Line(n)).map_err(|e| e.in_file(file))?;
         let link = LinkPlan { faults: like.faults.clone(), ..link };
         if edges.len() == MOST_LINKS {
             return Err(ScenarioError::at(
                 &place,
-                format!("there are more than {MOST_LINKS} edges; at most so many would do"),
+                format!("there are more than {MOST_LINKS} edges, which is the limit"),
             )
             .in_file(file));
         }

@@ -1,18 +1,18 @@
 use std::fmt;
 
-/// Where in a scenario something stands.
+/// A place in a scenario.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) enum Place {
     /// A line of the file, counted from 1.
     Line(usize),
     /// An override, by its key.
     Set(String),
-    /// Nowhere: it is missing, or comes from a default.
+    /// No place: the value is missing or a default.
     #[default]
     Nowhere,
 }
 
-/// Why a scenario was refused: one sentence with the place, the value met and the values that would do.
+/// Why a scenario was refused: one sentence with the place, the value found and the values allowed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScenarioError {
     file: Option<String>,
@@ -30,17 +30,17 @@ impl ScenarioError {
         Self::at(&Place::Nowhere, message)
     }
 
-    /// A scenario that would take more memory than it may.
+    /// A scenario that would exceed the memory limit.
     pub(super) fn too_large(message: impl Into<String>) -> Self {
         Self { size: true, ..Self::new(message) }
     }
 
-    /// True when the scenario is sound but takes more memory, or room for its trace, than it may.
+    /// True when the scenario is valid but exceeds the limits of memory or trace.
     pub fn is_size(&self) -> bool {
         self.size
     }
 
-    /// The same, naming the file that the scenario came from, unless it is about one that the scenario names.
+    /// Adds the name of the scenario's file, unless the error is about a file that the scenario names.
     pub fn in_file(self, name: &str) -> Self {
         Self { file: self.file.or_else(|| Some(name.to_owned())), ..self }
     }

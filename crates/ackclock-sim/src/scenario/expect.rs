@@ -1,34 +1,34 @@
-//! What a workload is expected to come to, before it runs.
+//! Estimates of flows and packets of a workload before it runs.
 
 use ackclock_units::{Bytes, Duration, Rate};
 
+use super::pair_paths::{HEADERS, PairPath};
 use super::resolved::{Expected, Resolved};
-use super::ways::{HEADERS, Way};
 use super::workload::{Body, WorkloadPlan};
 
-/// How long a flow is taken to stay that finds no room on its way: a SYN that is not answered is given up
-/// after two minutes by default.
-const STAY: f64 = 120.0;
-/// Round trips that a short transfer takes.
+/// Estimated lifetime, in seconds, of a flow that gets no capacity: by default an unacknowledged SYN is given
+/// up after two minutes.
+const STARVED_LIFETIME: f64 = 120.0;
+/// Estimated duration of a short transfer, in round trips.
 const ROUND_TRIPS: f64 = 8.0;
 
 impl Expected {
-    /// Of one workload, whose flows take `way`, or one like it.
-    pub(super) fn of(w: &WorkloadPlan, r: &Resolved, way: Option<Way>, mss: Bytes) -> Self {
+    /// The estimate for one workload, of whose paths `path` is one.
+    pub(super) fn of(w: &WorkloadPlan, r: &Resolved, path: Option<PairPath>, mss: Bytes) -> Self {
         let flows = w.expected_flows(r.duration());
         let seconds = (r.duration() + r.drain()).as_secs_f64();
         let rate =
             |rate: Option<Rate>| rate.map(|rate| rate.bits_per_sec() as f64 / 8.0 / (mss + HEADERS) as f64);
         let round_trip =
-            w.rtt.mean().into_iter().chain(way.map(|way| way.round_trip)).max().unwrap_or_default();
+            w.rtt.mean().into_iter().chain(path.map(|path| path.round_trip)).max().unwrap_or_default();
         match &w.body {
             Body::Web(web) => {
                 let per_second = web.params.ratio("arrival_rate");
                 let arrive = flows / per_second.max(f64::MIN_POSITIVE);
                 let segments = web.sizes.mean_segments(mss);
-                let carried = rate(way.and_then(|way| way.down)).unwrap_or(f64::INFINITY) / segments;
-                // What comes faster than the link carries stays.
-                let waiting = (per_second - carried).max(0.0) * arrive.min(STAY);
+                let carried = rate(path.and_then(|path| path.down)).unwrap_or(f64::INFINITY) / segments;
+                // Flows that arrive in excess of the link's capacity accumulate.
+                let waiting = (per_second - carried).max(0.0) * arrive.min(STARVED_LIFETIME);
                 let served = per_second.min(carried) * (ROUND_TRIPS * round_trip.as_secs_f64()).min(arrive);
                 Self {
                     flows,
@@ -40,7 +40,7 @@ impl Expected {
                 let widest = r.stacks.iter().map(|s| s.snd_buf()).max().unwrap_or_default();
                 let windows =
                     flows * (widest / mss) as f64 / round_trip.max(Duration::from_micros(1)).as_secs_f64();
-                let up = way.and_then(|way| [way.up, way.down].into_iter().flatten().max());
+                let up = path.and_then(|path| [path.up, path.down].into_iter().flatten().max());
                 Self { flows, at_once: flows, packets: rate(up).unwrap_or(windows).min(windows) * seconds }
             }
             Body::Udp { params, control, .. } => {

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 /// The largest file that a scenario may name.
 const LARGEST: u64 = 64 << 20;
 
-/// Where the files that a scenario names are looked for: beside it.
+/// Which files a scenario may name.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
     folder: Option<PathBuf>,
@@ -13,13 +13,12 @@ pub struct Files {
 }
 
 impl Files {
-    /// Files in this folder and those below it, symbolic links followed: a scenario from a stranger names no
-    /// others.
+    /// Files in this folder and below it, after following symbolic links. For untrusted scenarios.
     pub fn in_folder(folder: &Path) -> Self {
         Self { folder: Some(folder.to_owned()), anywhere: false }
     }
 
-    /// Files anywhere, those with relative names from this folder on.
+    /// Any file; relative names start from this folder.
     pub fn anywhere(folder: &Path) -> Self {
         Self { folder: Some(folder.to_owned()), anywhere: true }
     }
@@ -29,7 +28,7 @@ impl Files {
         Self { folder: None, anywhere: false }
     }
 
-    /// The text of a file, or the end of a sentence that begins with its name and "which".
+    /// The text of a file. The error is the end of a sentence that begins with its name and "which".
     pub(super) fn read(&self, name: &str) -> Result<String, String> {
         let folder =
             self.folder.as_ref().ok_or("cannot be read here: the scenario did not come from a file")?;
@@ -43,14 +42,15 @@ impl Files {
         let read = File::open(&path).and_then(|f| f.take(LARGEST + 1).read_to_end(&mut bytes));
         read.map_err(|e| format!("cannot be read ({e})"))?;
         if bytes.len() as u64 > LARGEST {
-            return Err(format!("is more than {LARGEST} bytes long; at most these are read"));
+            return Err(format!("is more than {LARGEST} bytes long, which is the limit"));
         }
         String::from_utf8(bytes)
             .map_err(|e| format!("is not UTF-8 text at byte {}", e.utf8_error().valid_up_to()))
     }
 }
 
-/// The path of a file in a folder or below it. What lies elsewhere is refused, whether it is there or not.
+/// The path of a file in a folder or below it. Other files are refused, with the same error whether they
+/// exist or not.
 fn within(folder: &Path, name: &str) -> Result<PathBuf, String> {
     let outside =
         || "lies outside the scenario's folder; put it there, or allow it with `--allow-files`".to_owned();

@@ -1,4 +1,4 @@
-//! How large a scenario's runs may be, and what takes the trace that memory has no room for.
+//! Limits of memory and trace for a scenario's runs, and the sink of traces that exceed them.
 
 use ackclock_trace::{LinkRow, TracedRows};
 
@@ -7,14 +7,13 @@ use super::resolved::Resolved;
 use crate::error::Size;
 use crate::sim::held;
 
-/// What the runs of a scenario may hold. Whoever runs them chooses it, not the scenario.
+/// Limits for the runs of a scenario, set by the caller and not by the scenario.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Memory, bytes: what a run may hold. Runs side by side share it, and the tables of all runs may take
-    /// half of it.
+    /// Memory, bytes, of all concurrent runs together. The tables of all runs may take half of it.
     pub memory: u64,
-    /// Traced events that all runs together keep in memory; each has an equal share, and a run that traces
-    /// more hands its trace on as it goes.
+    /// Traced events that all runs together keep in memory. Each run has an equal share; one that traces more
+    /// streams its trace to the sink.
     pub traced_events: u64,
 }
 
@@ -27,58 +26,58 @@ impl Default for Limits {
 /// A part of the trace of a run, in order of time.
 #[derive(Debug)]
 pub struct TracePart<'a> {
-    /// The number of the run.
+    /// Number of the run.
     pub job: usize,
-    /// How often it was begun before: what an earlier attempt gave counts no more.
+    /// Number of earlier attempts at this run, whose parts are void.
     pub attempt: u32,
     /// Its label in the tables.
     pub label: &'a str,
-    /// Rows of its tables, but for episodes.
+    /// Rows of its tables except episodes.
     pub rows: &'a TracedRows,
 }
 
-/// Takes the parts of traces as they are made, from several threads.
+/// Takes the parts of traces as they are produced, from several threads.
 pub trait TraceSink: Sync {
-    /// Takes a part; those of one attempt come in order of time.
+    /// Takes a part. The parts of one attempt come in order of time.
     ///
     /// # Errors
-    /// When it has no room: the run then ends with this sentence.
+    /// When the part cannot be stored. The run then ends with this message.
     fn take(&self, part: &TracePart<'_>) -> std::result::Result<(), String>;
 }
 
-/// Rows of the flows' table and of the links' in memory.
+/// Size of a row of the table of flows and of links in memory.
 const FLOW_ROW: u64 = size_of::<ackclock_trace::FlowRow>() as u64;
 const LINK_ROW: u64 = size_of::<LinkRow>() as u64;
 
 impl Resolved {
-    /// Bytes that the tables of all runs are expected to take in memory.
+    /// Estimated memory of the tables of all runs, bytes.
     fn expected_tables(&self) -> f64 {
         let links = self.path.links().count() as f64 * 3.0 * LINK_ROW as f64;
-        self.jobs_asked() as f64 * (self.expected.flows * FLOW_ROW as f64 + links)
+        self.job_count() as f64 * (self.expected.flows * FLOW_ROW as f64 + links)
     }
 
-    /// Events that all runs are expected to trace, about: a few for each segment and its acknowledgment.
+    /// Estimated number of traced events of all runs: a few for each segment and its acknowledgment.
     pub fn expected_events(&self) -> f64 {
         use ackclock_trace::Mask;
         let each = |mask, events| if self.trace.any(mask) { events } else { 0.0 };
         let events = each(Mask::PACKETS, EVENTS_OF_PACKETS)
             + each(Mask::SAMPLES, EVENTS_OF_SAMPLES)
             + each(Mask::EPISODES, EVENTS_OF_EPISODES);
-        self.jobs_asked() as f64 * self.expected.packets * events
+        self.job_count() as f64 * self.expected.packets * events
     }
 
-    /// Refuses runs that are expected to hold more than `limits` allow.
+    /// Refuses runs whose estimated memory exceeds `limits`.
     ///
     /// # Errors
     /// One sentence with the estimate, the limit and the keys that would change it.
     pub fn check_size(&self, limits: &Limits) -> Result<()> {
         let (tables, at_once) = (self.expected_tables(), self.expected.at_once * held::FLOW as f64);
-        let (runs, flows) = (self.jobs_asked(), self.expected.flows);
+        let (runs, flows) = (self.job_count(), self.expected.flows);
         if tables > limits.memory as f64 / 2.0 {
             let message = format!(
                 "the tables of {runs} runs with about {flows:.0} flows and {} links each would take about \
-                 {}; at most {} would do: lower the load, `flows`, `duration` or the number of runs, or \
-                 allow more memory (`--memory`)",
+                 {}; the limit is {}: lower the load, `flows`, `duration` or the number of runs, or allow \
+                 more memory (`--memory`)",
                 self.path.links().count(),
                 Size(tables as u64),
                 Size(limits.memory / 2),
@@ -87,8 +86,8 @@ impl Resolved {
         }
         if at_once > limits.memory as f64 {
             let message = format!(
-                "about {:.0} flows would be under way together and take about {}; at most {} would do: lower \
-                 the load, `flows` or `duration`, or allow more memory (`--memory`)",
+                "about {:.0} flows would be active at once and take about {}; the limit is {}: lower the \
+                 load, `flows` or `duration`, or allow more memory (`--memory`)",
                 self.expected.at_once,
                 Size(at_once as u64),
                 Size(limits.memory),
@@ -99,8 +98,8 @@ impl Resolved {
     }
 }
 
-/// Events for each segment with payload: it and its acknowledgment are sent and received; a sample and
-/// windows come with the acknowledgment.
+/// Traced events for each segment with payload: it and its acknowledgment are sent and received, and the
+/// acknowledgment brings a sample and windows.
 const EVENTS_OF_PACKETS: f64 = 3.5;
 const EVENTS_OF_SAMPLES: f64 = 2.0;
 const EVENTS_OF_EPISODES: f64 = 0.1;

@@ -11,7 +11,7 @@ use super::tree::{Item, Node};
 use crate::fault::{self, Fault};
 use crate::link::LinkSpec;
 
-/// Faults that all links of a scenario may have together.
+/// Largest number of faults of all links of a scenario together.
 pub(super) const MOST_FAULTS: usize = 100_000;
 pub(super) const MOST_LINKS: usize = 200_000;
 const LOWEST: Rate = Rate::from_bits_per_sec(1);
@@ -35,12 +35,12 @@ pub struct LinkPlan {
     pub delay: Duration,
     /// Its queue; `None` for a pure delay.
     pub queue: Option<Chosen<dyn QueueDiscipline>>,
-    /// What can happen on it.
+    /// Its faults.
     pub faults: Vec<Chosen<dyn Fault>>,
 }
 
 impl LinkPlan {
-    /// The link itself, to be built.
+    /// Builds the queue and the faults.
     pub fn spec(&self) -> LinkSpec {
         LinkSpec {
             rate: self.rate,
@@ -55,7 +55,7 @@ impl LinkPlan {
         Self { rate: None, delay, queue: None, faults: Vec::new() }
     }
 
-    /// The limit of its queue in bytes; `None` when that counts packets or there is none.
+    /// The limit of its queue in bytes; `None` when the limit is in packets or there is no queue.
     pub(super) fn limit_bytes(&self) -> Option<Bytes> {
         let queue = self.queue.as_ref()?;
         queue.params().iter().find_map(|(name, value)| match value {
@@ -65,18 +65,18 @@ impl LinkPlan {
     }
 }
 
-/// What a link is read with.
+/// Context for reading links.
 pub(super) struct LinkContext<'a> {
-    /// Faults that may still be read, of all links together.
+    /// Number of faults that may still be read, for all links together.
     pub(super) faults_left: &'a Cell<usize>,
     pub(super) registry: &'a Registry,
-    /// The round trip that `bdp` stands for; `None` where flows have different paths.
+    /// The round-trip time used for `bdp`; `None` where flows have different paths.
     pub(super) rtt: Option<Duration>,
 }
 
 impl LinkContext<'_> {
-    /// Reads the table at `key`. What is missing comes from `like`, faults excepted; without that a rate is
-    /// required if `needs_rate`.
+    /// Reads the table at `key`. Missing values except faults come from `like`; a rate missing there too is
+    /// an error if `needs_rate`.
     pub(super) fn link(
         &self,
         item: &Item,
@@ -132,12 +132,12 @@ impl LinkContext<'_> {
             faults.extend(one_fault(item, &reader.key("faults"), rate)?);
             self.check_faults(faults.len(), &item.place)?;
         }
-        self.spend_faults(faults.len(), reader.place())?;
+        self.count_faults(faults.len(), reader.place())?;
         Ok(LinkPlan { rate, delay, queue, faults })
     }
 
-    /// Counts `n` faults more.
-    pub(super) fn spend_faults(&self, n: usize, place: &Place) -> Result<()> {
+    /// Counts `n` more faults.
+    pub(super) fn count_faults(&self, n: usize, place: &Place) -> Result<()> {
         self.check_faults(n, place)?;
         self.faults_left.set(self.faults_left.get() - n);
         Ok(())
@@ -149,10 +149,7 @@ impl LinkContext<'_> {
         }
         Err(ScenarioError::at(
             place,
-            format!(
-                "the links have more than {MOST_FAULTS} `faults`; at most so many would do, of all links \
-                 together"
-            ),
+            format!("all links together have more than {MOST_FAULTS} `faults`, which is the limit"),
         ))
     }
 
@@ -187,7 +184,7 @@ impl LinkContext<'_> {
         Ok(queue)
     }
 
-    /// A length of a queue given as bandwidth-delay products (`2bdp`) or as a time (`50ms`), in bytes.
+    /// Converts a queue length given in bandwidth-delay products (`2bdp`) or as a time (`50ms`) to bytes.
     fn relative(&self, item: &Item, key: &str, rate: Rate) -> Result<Option<String>> {
         let Node::Text(text) = &item.node else { return Ok(None) };
         let bytes = match Relative::read(text) {
@@ -201,7 +198,7 @@ impl LinkContext<'_> {
             Some(Ok(Relative::Time(time))) => rate.bytes_in(time) as f64,
             Some(Ok(Relative::Products(n))) => {
                 let rtt = self.rtt.filter(|rtt| !rtt.is_zero()).ok_or_else(|| {
-                    let why = "there is no single round-trip time that `bdp` could stand for here";
+                    let why = "flows have no common round-trip time here for `bdp`";
                     ScenarioError::at(
                         &item.place,
                         format!(
@@ -216,16 +213,16 @@ impl LinkContext<'_> {
     }
 }
 
-/// A length of a queue that depends on its link.
+/// A queue length relative to its link.
 enum Relative {
     /// Bandwidth-delay products.
     Products(f64),
-    /// What the link sends in that time.
+    /// The bytes that the link sends in this time.
     Time(Duration),
 }
 
 impl Relative {
-    /// Reads `2bdp` or `50ms`, `None` for what is neither; the error is what would do.
+    /// Reads `2bdp` or `50ms`; `None` for text of neither form. The error is what is wanted instead.
     fn read(text: &str) -> Option<std::result::Result<Self, &'static str>> {
         if let Some(n) = text.trim().strip_suffix("bdp") {
             let n = parse_ratio(n).ok().filter(|n| *n > 0.0 && *n <= 1e6);
@@ -235,23 +232,23 @@ impl Relative {
     }
 }
 
-/// What is known of a value without the rest of the scenario: whether `param` could take it, lengths of a
-/// queue that depend on its link among them.
+/// Checks a value as far as possible without the rest of the scenario: `param` accepts it, or it is a queue
+/// length relative to the link.
 ///
 /// # Errors
-/// For what no scenario takes.
+/// For a value that no scenario accepts.
 pub fn check_value(param: &Param, text: &str) -> std::result::Result<(), ParamError> {
     match Relative::read(text).filter(|_| param.kind == ParamKind::Queue) {
         Some(Ok(_)) => Ok(()),
         Some(Err(wanted)) => {
             Err(ParamError { param: param.name.to_owned(), met: text.to_owned(), wanted: wanted.to_owned() })
         }
-        // The value as it was given, which may have another unit than the bounds.
+        // The error quotes the value as given, which may have another unit than the bounds.
         None => param.parse(text).map(|_| ()).map_err(|e| ParamError { met: text.to_owned(), ..e }),
     }
 }
 
-/// Tells a queue the rate of its link, where it wants to know.
+/// Sets the `link_rate` of a queue that has this parameter.
 fn fill_rate(queue: &mut Chosen<dyn QueueDiscipline>, rate: Rate) {
     if queue.entry().params.iter().any(|p| p.name == "link_rate" && p.kind == ParamKind::Rate) {
         // The range of links lies within that of the parameter.
@@ -259,7 +256,7 @@ fn fill_rate(queue: &mut Chosen<dyn QueueDiscipline>, rate: Rate) {
     }
 }
 
-/// Reads one fault; a list given for a parameter makes one fault of each of its values.
+/// Reads one fault. A list given for a parameter makes one fault for each of its values.
 fn one_fault(item: &Item, key: &str, rate: Option<Rate>) -> Result<Vec<Chosen<dyn Fault>>> {
     let (reader, word) = Reader::or_kind(item, key)?;
     let known: Vec<&str> = fault::ENTRIES.iter().map(|e| e.name).collect();

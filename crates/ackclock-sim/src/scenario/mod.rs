@@ -1,5 +1,5 @@
-//! Scenarios: a file describes path, queues, workloads and stacks; resolving it makes every choice explicit;
-//! running it gives tables.
+//! Scenarios: a file describes path, queues, workloads and stacks; resolving it makes every default explicit;
+//! running it returns tables.
 //!
 //! ```text
 //! seed = 1
@@ -27,21 +27,21 @@ mod files;
 mod job;
 mod limits;
 mod link;
+mod pair_paths;
 mod path;
 mod reader;
 mod resolve;
 mod resolved;
 mod results;
+mod rtt;
 mod run;
 mod shared;
 mod stack;
 mod summary;
-#[cfg(test)]
-mod tests;
 mod text;
 mod transfers;
 mod tree;
-mod ways;
+mod web;
 mod workload;
 mod write;
 
@@ -51,13 +51,15 @@ pub use error::ScenarioError;
 pub use files::Files;
 pub use limits::{Limits, TracePart, TraceSink};
 pub use link::{LINK, LinkPlan, check_value};
-pub use path::{PathPlan, RttPlan};
+pub use path::PathPlan;
 pub use resolve::Scenario;
 pub use resolved::{Expected, Job, Resolved, RunPlan};
-pub use results::{HandedOn, Results, RunInfo};
+pub use results::{Results, RunInfo, StreamedTrace};
+pub use rtt::RttPlan;
 pub use run::{run, run_within};
-pub use shared::Progress;
+pub use shared::ScenarioProgress;
 pub use stack::StackPlan;
 pub use summary::Summary;
 pub use transfers::Transfer;
-pub use workload::{Body, WebPlan, WorkloadPlan};
+pub use web::WebPlan;
+pub use workload::{Body, WorkloadPlan};

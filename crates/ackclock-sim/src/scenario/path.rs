@@ -1,125 +1,21 @@
 //! Paths of a scenario: single link, dumbbell, chain, graph.
 
 use ackclock_policy::{Param, Value, nearest};
-use ackclock_units::{Duration, Rate, Rng};
+use ackclock_units::{Duration, Rate};
 
 use super::edges::{self, Edge};
 use super::error::{Place, Result, ScenarioError};
 use super::files::Files;
 use super::link::{DELAY, LinkContext, LinkPlan, MOST_LINKS};
 use super::reader::{Reader, check_name, hint};
+use super::rtt::RttPlan;
 use super::tree::{Item, Node};
 
-/// Nodes and links that a scenario may have.
+/// Largest number of nodes of a scenario.
 const MOST_NODES: usize = 100_000;
 const KINDS: &[&str] = &["single", "dumbbell", "chain", "graph"];
-const HOPS: Param = Param::count("hops", 3, 1..=1000, "links one after the other, each behind a gateway");
-const RTT: Param = Param::duration(
-    "rtt",
-    Duration::from_millis(100),
-    Duration::ZERO..=Duration::from_secs(86_400),
-    "round trip of a flow, queues left out",
-);
-
-/// Round-trip times of flows, without queues and without the time to send.
-#[derive(Clone, PartialEq, Debug)]
-pub enum RttPlan {
-    /// What the links on the way take, and nothing more.
-    Links,
-    /// The same for all.
-    Constant(Duration),
-    /// Uniform between two times, drawn for each flow.
-    Uniform(Duration, Duration),
-    /// One after the other, from the beginning again when all are used.
-    List(Vec<Duration>),
-}
-
-impl RttPlan {
-    /// Their mean; `None` where the links alone say it.
-    pub fn mean(&self) -> Option<Duration> {
-        match self {
-            Self::Links => None,
-            Self::Constant(d) => Some(*d),
-            Self::Uniform(a, b) => Some((*a + *b) / 2),
-            Self::List(all) => {
-                Some(all.iter().fold(Duration::ZERO, |sum, d| sum + *d) / all.len().max(1) as u64)
-            }
-        }
-    }
-
-    /// The shortest.
-    pub fn least(&self) -> Option<Duration> {
-        match self {
-            Self::Links => None,
-            Self::Constant(d) | Self::Uniform(d, _) => Some(*d),
-            Self::List(all) => all.iter().min().copied(),
-        }
-    }
-
-    /// That of flow number `n`; `None` for what the links take.
-    pub fn draw(&self, n: u64, rng: &mut Rng) -> Option<Duration> {
-        match self {
-            Self::Links => None,
-            Self::Constant(d) => Some(*d),
-            Self::Uniform(a, b) => Some(*a + b.saturating_sub(*a).mul_f64(rng.unit())),
-            Self::List(all) => all.get((n % all.len().max(1) as u64) as usize).copied(),
-        }
-    }
-
-    /// Reads the key `rtt`, if given.
-    pub(super) fn read(reader: &Reader<'_>) -> Result<Option<Self>> {
-        let Some(item) = reader.get("rtt") else { return Ok(None) };
-        let time = |item: &Item| match reader.parse(&RTT, item)? {
-            Value::Duration(d) => Ok(d),
-            _ => unreachable!("declared as a time"),
-        };
-        let all = |items: &[Item]| items.iter().map(time).collect::<Result<Vec<_>>>();
-        let empty = || {
-            ScenarioError::at(
-                &item.place,
-                format!("`{}` is an empty list: give at least one time such as `100ms`", reader.key("rtt")),
-            )
-        };
-        Ok(Some(match &item.node {
-            Node::Text(text) if text == "links" => Self::Links,
-            Node::List(items) if items.is_empty() => return Err(empty()),
-            Node::List(items) => Self::List(all(items)?),
-            Node::Table(_) => {
-                let inner = Reader::new(item, &reader.key("rtt"))?;
-                let plan = match (inner.get("uniform"), inner.get("list")) {
-                    (Some(Item { node: Node::List(items), place }), None) => match all(items)?.as_slice() {
-                        [a, b] if a <= b => Self::Uniform(*a, *b),
-                        _ => {
-                            let message =
-                                "is not a list of a lower and an upper time such as `[\"10ms\", \"200ms\"]`";
-                            return Err(ScenarioError::at(
-                                place,
-                                format!("`{}` {message}", inner.key("uniform")),
-                            ));
-                        }
-                    },
-                    (None, Some(Item { node: Node::List(items), .. })) if !items.is_empty() => {
-                        Self::List(all(items)?)
-                    }
-                    _ => {
-                        inner.finish()?;
-                        let such =
-                            "`{ uniform = [\"10ms\", \"200ms\"] }` or `{ list = [\"10ms\", \"50ms\"] }`";
-                        return Err(ScenarioError::at(
-                            &item.place,
-                            format!("`{}` is a table, but not one such as {such}", reader.key("rtt")),
-                        ));
-                    }
-                };
-                inner.finish()?;
-                plan
-            }
-            _ => Self::Constant(time(item)?),
-        }))
-    }
-}
-
-/// A path with every choice made.
+const HOPS: Param = Param::count("hops", 3, 1..=1000, "number of links in a row, each behind a gateway");
+/// A path with all defaults filled in.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PathPlan {
     /// `single`, `dumbbell`, `chain` or `graph`.
@@ -128,11 +24,11 @@ pub struct PathPlan {
     pub edges: Vec<Edge>,
     /// Nodes in the order in which they are numbered.
     pub nodes: Vec<String>,
-    /// Round-trip times of flows whose workload says nothing else.
+    /// Round-trip times of flows whose workload has none.
     pub rtt: RttPlan,
-    /// Node of data senders whose workload says nothing else.
+    /// Default node of data senders.
     pub sender: String,
-    /// Node of data receivers whose workload says nothing else.
+    /// Default node of data receivers.
     pub receiver: String,
 }
 
@@ -159,7 +55,7 @@ impl PathPlan {
         Ok(plan)
     }
 
-    /// A link and its way back, with pools of hosts behind access links if wanted.
+    /// A link and its way back, optionally with pools of hosts behind access links.
     fn pair(
         reader: &Reader<'_>,
         ctx: &LinkContext<'_>,
@@ -169,7 +65,7 @@ impl PathPlan {
     ) -> Result<Self> {
         let item = reader.require(word, "a table such as `{ rate = \"10Mbit/s\" }`")?;
         let (left, right) = if kind == "single" { ("sender", "receiver") } else { ("left", "right") };
-        // The delays come first: a queue may be given in bandwidth-delay products.
+        // The delays are read first, since a queue may be given in bandwidth-delay products.
         let delay = peek_delay(item, &reader.key(word))?;
         let back_delay =
             reader.get("back").map(|i| peek_delay(i, "path.back")).transpose()?.flatten().or(delay);
@@ -213,7 +109,7 @@ impl PathPlan {
         Ok(Self::of(kind, edges, rtt, sender, receiver))
     }
 
-    /// Gateways in a row.
+    /// A row of gateways.
     fn chain(reader: &Reader<'_>, ctx: &LinkContext<'_>, rtt: Option<RttPlan>) -> Result<Self> {
         let items = match reader.get("links") {
             Some(Item { node: Node::List(items), .. }) if !items.is_empty() && items.len() <= 1000 => {
@@ -263,7 +159,7 @@ impl PathPlan {
         Ok(Self::of("chain", edges, rtt, "g0", &last))
     }
 
-    /// Any nodes and edges.
+    /// Arbitrary nodes and edges.
     fn graph(
         reader: &Reader<'_>,
         ctx: &LinkContext<'_>,
@@ -298,7 +194,8 @@ impl PathPlan {
             (None, None) => {
                 reader.require(
                     "edges",
-                    "a list of tables such as `{ from = \"a\", to = \"b\", rate = \"10Mbit/s\", delay = \"5ms\" }`, or `edges_file`",
+                    "a list of tables such as `{ from = \"a\", to = \"b\", rate = \"10Mbit/s\", delay = \
+                     \"5ms\" }`, or `edges_file`",
                 )?;
                 Vec::new()
             }
@@ -306,7 +203,7 @@ impl PathPlan {
         if edges.is_empty() || edges.len() > MOST_LINKS {
             return Err(ScenarioError::at(
                 reader.place(),
-                format!("`path` has {} edges; 1 to {MOST_LINKS} would do", edges.len()),
+                format!("`path` has {} edges; 1 to {MOST_LINKS} are allowed", edges.len()),
             ));
         }
         for (n, edge) in (1..).zip(&mut edges) {
@@ -328,7 +225,7 @@ impl PathPlan {
                     Some((n, [&e.from, &e.to].into_iter().find(|end| !names.contains(end))?))
                 });
             if let Some((n, name)) = unlinked {
-                // A stranger may have named the file: errors show no names out of it.
+                // Errors must not quote the file: an untrusted scenario may have named it.
                 let message = if reader.get("edges").is_none() {
                     format!("edge {n} of `path.edges_file` names a node that is not one of `path.nodes`")
                 } else {
@@ -344,7 +241,7 @@ impl PathPlan {
         if plan.nodes.len() > MOST_NODES {
             return Err(ScenarioError::at(
                 reader.place(),
-                format!("`path` has {} nodes; at most {MOST_NODES} would do", plan.nodes.len()),
+                format!("`path` has {} nodes; at most {MOST_NODES} are allowed", plan.nodes.len()),
             ));
         }
         (plan.sender, plan.receiver) = (plan.nodes[0].clone(), plan.nodes[plan.nodes.len() - 1].clone());
@@ -362,7 +259,7 @@ impl PathPlan {
         Self { kind, edges, nodes, rtt, sender: sender.to_owned(), receiver: receiver.to_owned() }
     }
 
-    /// Refuses a node that it does not have.
+    /// Fails for a node that the path does not have.
     pub(super) fn check_node(&self, name: &str, key: &str, place: &Place) -> Result<()> {
         if self.nodes.iter().any(|n| n == name) {
             return Ok(());
@@ -379,7 +276,7 @@ impl PathPlan {
         ))
     }
 
-    /// Every one-way link with its name and its ends, in the order in which the network numbers them.
+    /// Every one-way link with its name and its ends, in the order of the network's numbering.
     pub fn links(&self) -> impl Iterator<Item = (String, &str, &str, &LinkPlan)> {
         self.edges.iter().flat_map(|e| {
             let there = Some((e.name.clone(), e.from.as_str(), e.to.as_str(), &e.link));
@@ -389,14 +286,14 @@ impl PathPlan {
         })
     }
 
-    /// The rate that offered load is measured against when a workload's own path does not say: that of the
-    /// slowest link.
+    /// The rate of the slowest link: the reference of an offered load when the workload's own path has no
+    /// rate.
     pub fn slowest(&self) -> Option<Rate> {
         self.links().filter_map(|(_, _, _, l)| l.rate).min()
     }
 }
 
-/// The delay that a link's table gives, before the rest of it can be read.
+/// Reads only the delay of a link's table.
 fn peek_delay(item: &Item, key: &str) -> Result<Option<Duration>> {
     let reader = Reader::new(item, key)?;
     Ok(match reader.param(&DELAY)? {

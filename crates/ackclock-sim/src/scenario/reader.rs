@@ -1,4 +1,4 @@
-//! Reading a table of a scenario: typed values, defaults, and a refusal of keys that nobody asked for.
+//! Reads a table of a scenario: typed values, defaults, an error for unknown keys.
 
 use std::cell::RefCell;
 
@@ -14,12 +14,12 @@ pub(super) struct Reader<'a> {
     key: String,
     place: Place,
     entries: &'a [(String, Item)],
-    /// Keys asked for so far.
+    /// Keys read so far.
     known: RefCell<Vec<String>>,
 }
 
 impl<'a> Reader<'a> {
-    /// Reads `item`, which stands at `key`, as a table.
+    /// Reads `item`, the value of `key`, as a table.
     pub(super) fn new(item: &'a Item, key: &str) -> Result<Self> {
         let Node::Table(entries) = &item.node else {
             return Err(ScenarioError::at(
@@ -30,7 +30,7 @@ impl<'a> Reader<'a> {
         Ok(Self { key: key.to_owned(), place: item.place.clone(), entries, known: RefCell::default() })
     }
 
-    /// Reads `item` as a table, or as the word that stands for a table with that `kind` alone.
+    /// Reads `item` as a table, or as a word, which is short for a table with only that `kind`.
     pub(super) fn or_kind(item: &'a Item, key: &str) -> Result<(Self, Option<&'a str>)> {
         if let Node::Text(kind) = &item.node {
             let empty = Self {
@@ -59,27 +59,27 @@ impl<'a> Reader<'a> {
         self.entries.iter().find(|(k, _)| k == name).map(|(_, item)| item)
     }
 
-    /// The value of `name`, without which the scenario says too little.
-    pub(super) fn require(&self, name: &str, would_do: &str) -> Result<&'a Item> {
+    /// The value of `name`; an error when it is missing.
+    pub(super) fn require(&self, name: &str, example: &str) -> Result<&'a Item> {
         if let Some(item) = self.get(name) {
             return Ok(item);
         }
-        // A slip of the pen says more than a gap.
+        // A misspelt key is a better error than a missing one.
         let known = self.known.borrow();
-        let slip =
+        let misspelt =
             self.entries.iter().find(|(key, _)| !known.contains(key) && nearest(key, [name]).is_some());
-        Err(match slip {
+        Err(match misspelt {
             Some((key, item)) => ScenarioError::at(
                 &item.place,
                 format!("`{}` is not a known key (did you mean `{name}`?)", self.key(key)),
             ),
             None => {
-                ScenarioError::at(&self.place, format!("`{}` is missing: give {would_do}", self.key(name)))
+                ScenarioError::at(&self.place, format!("`{}` is missing: give {example}", self.key(name)))
             }
         })
     }
 
-    /// All entries, whatever their keys; for tables whose keys are the author's own names.
+    /// All entries; for tables whose keys are names chosen by the author.
     pub(super) fn entries(&self) -> &'a [(String, Item)] {
         self.entries
     }
@@ -105,20 +105,20 @@ impl<'a> Reader<'a> {
         self.parse_text(param, item, item.scalar().as_deref())
     }
 
-    /// The same from a text that stands in place of the item's own; `None` where a list or a table was met.
+    /// As [`Reader::parse`], with `text` instead of the item's own text; `None` for a list or a table.
     pub(super) fn parse_text(&self, param: &Param, item: &Item, text: Option<&str>) -> Result<Value> {
         let key = self.key(param.name);
         let Some(text) = text else {
             let such = format!("such as `{}`", param.default);
             return Err(ScenarioError::at(
                 &item.place,
-                format!("`{key}` is {}, where a single value belongs {such}", item.describe()),
+                format!("`{key}` is {}, but it must be a single value {such}", item.describe()),
             ));
         };
         param.parse(text).map_err(|e| refused(&key, &item.place, &e))
     }
 
-    /// A word.
+    /// The text of `name`, if given.
     pub(super) fn text(&self, name: &str) -> Result<Option<(&'a str, &'a Item)>> {
         let Some(item) = self.get(name) else { return Ok(None) };
         match &item.node {
@@ -130,7 +130,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// One item or a list of them.
+    /// The items of `name`, if given: a list or a single item.
     pub(super) fn list(&self, name: &str) -> Option<&'a [Item]> {
         self.get(name).map(|item| match &item.node {
             Node::List(items) => items.as_slice(),
@@ -138,7 +138,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Refuses keys that were not asked for.
+    /// Fails for keys that were not read.
     pub(super) fn finish(&self) -> Result<()> {
         let known = self.known.borrow();
         let Some((key, item)) = self.entries.iter().find(|(k, _)| !known.contains(k)) else { return Ok(()) };
@@ -149,28 +149,28 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The longest name, bytes: tables repeat it in each row.
+/// The longest name, bytes. It is limited because tables repeat it in each row.
 const LONGEST_NAME: usize = 200;
 
-/// Refuses a name that is too long; errors call it `key`.
+/// Fails for a name that is too long. `key` is its key in errors.
 pub(super) fn check_name(key: &str, name: &str, place: &Place) -> Result<()> {
     if name.len() <= LONGEST_NAME {
         return Ok(());
     }
     let begin: String = name.chars().take(20).collect();
     let message = format!(
-        "`{key}` has a name of {} bytes that begins with `{begin}`; at most {LONGEST_NAME} would do",
+        "`{key}` has a name of {} bytes that begins with `{begin}`; at most {LONGEST_NAME} bytes are allowed",
         name.len()
     );
     Err(ScenarioError::at(place, message))
 }
 
-/// A parameter's refusal with its full key.
+/// The error of a parameter with its full key.
 pub(super) fn refused(key: &str, place: &Place, e: &ParamError) -> ScenarioError {
     ScenarioError::at(place, format!("`{key}` is `{}`, which is not {}", e.met, e.wanted))
 }
 
-/// " (did you mean `x`?); known are ..."
+/// The end of an error message: " (did you mean `x`?); known are ...".
 pub(super) fn hint<S: AsRef<str>>(met: &str, known: &[S]) -> String {
     let mut names: Vec<&str> = Vec::new();
     for name in known {

@@ -16,9 +16,9 @@ use super::text;
 use super::tree::{self, Item, Node};
 use super::workload::{Body, WorkloadContext, WorkloadPlan};
 
-/// Seeds that one scenario may ask for.
+/// Largest number of seeds of a scenario.
 const MOST_SEEDS: u64 = 100_000;
-/// Runs that one scenario may ask for, counted by their stacks: each has a line in the summary.
+/// Largest number of runs of a scenario, counted once for each stack, since each has a line in the summary.
 const MOST_RUNS: usize = 200_000;
 const LONGEST: Duration = Duration::from_secs(10_000_000);
 
@@ -34,32 +34,32 @@ const RUN: &[Param] = &[
         "warmup",
         Duration::ZERO,
         Duration::ZERO..=LONGEST,
-        "what happens before this counts in no number of the tables and summaries",
+        "what happens before this is left out of all numbers of the tables and summaries",
     ),
     Param::duration(
         "measure_from",
         Duration::ZERO,
         Duration::ZERO..=LONGEST,
-        "the same as `warmup`: the later of the two counts (M-U1)",
+        "the same as `warmup`; the later of the two applies (M-U1)",
     ),
     Param::count(
         "measure_after",
         0,
         0..=1_000_000,
-        "the counters of a flow count from the end of its so many-th loss episode on: 1 leaves out its first \
-         slow start (M-U1); the numbers of links, which have no such moment, are then missing from summaries",
+        "number of loss episodes of a flow after which its counters start: 1 leaves out its first slow start \
+         (M-U1); the numbers of links are then missing from summaries",
     ),
     Param::duration(
         "drain",
         Duration::ZERO,
         Duration::ZERO..=LONGEST,
-        "time after `duration` in which no flow starts and those under way may finish",
+        "time after `duration` in which no flow starts and active flows may finish",
     ),
 ];
 const SEED: Param = Param::count("seed", 1, 0..=i64::MAX as u64, "seed of all random streams");
 const REPEAT: Param = Param::count("repeat", 1, 1..=MOST_SEEDS, "runs with seed, seed + 1 and so on");
 
-/// A scenario as it was written, overrides applied.
+/// A scenario as written, with overrides applied.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     root: Item,
@@ -74,7 +74,7 @@ impl Scenario {
         Self::parse_with(text, &[])
     }
 
-    /// The same with overrides, such as `("path.rtt", "50ms")`, made one after the other.
+    /// Reads a scenario and applies overrides such as `("path.rtt", "50ms")` in order.
     ///
     /// # Errors
     /// When the text is not TOML, or a key leads nowhere.
@@ -86,16 +86,16 @@ impl Scenario {
         Ok(Self { root })
     }
 
-    /// Makes every choice explicit, with the built-in policies and no files.
+    /// Makes every default explicit, with the built-in policies and no files.
     ///
     /// # Errors
-    /// When something is unknown, missing or impossible: one sentence with the place, the value met and the
-    /// values that would do.
+    /// When something is unknown, missing or impossible: one sentence with the place, the value found and the
+    /// values allowed.
     pub fn resolve(&self) -> Result<Resolved> {
         self.resolve_with(&Registry::builtin(), &Files::none())
     }
 
-    /// The same with the policies of `registry`, and the files that the scenario names from `files`.
+    /// As [`Scenario::resolve`], with the policies of `registry` and the files that `files` permits.
     ///
     /// # Errors
     /// As [`Scenario::resolve`].
@@ -117,7 +117,7 @@ impl Scenario {
             if !params.duration(moment).is_zero() && params.count("measure_after") > 0 {
                 return Err(ScenarioError::at(
                     reader.place(),
-                    format!("`{moment}` and `measure_after` are both given: give either"),
+                    format!("`{moment}` and `measure_after` are both given: give one of them"),
                 ));
             }
         }
@@ -150,11 +150,11 @@ impl Scenario {
             runs.iter().map(|run| run.shares.len() + run.named.len()).sum::<usize>().max(runs.len());
         if stacks_of_all.saturating_mul(seeds.len()) > MOST_RUNS {
             let message = format!(
-                "{} seeds for {stacks_of_all} stacks ask for {} runs",
+                "{} seeds for {stacks_of_all} stacks make {} runs",
                 seeds.len(),
                 stacks_of_all.saturating_mul(seeds.len())
             );
-            return Err(ScenarioError::new(format!("{message}; at most {MOST_RUNS} would do")));
+            return Err(ScenarioError::new(format!("{message}; at most {MOST_RUNS} are allowed")));
         }
         let mut resolved = Resolved {
             title,
@@ -185,13 +185,13 @@ fn seeds(reader: &Reader<'_>) -> Result<Vec<u64>> {
     if seed.is_some() || repeat.is_some() {
         return Err(ScenarioError::at(
             reader.place(),
-            "`seeds` is given together with `seed` or `repeat`: give either",
+            "`seeds` is given together with `seed` or `repeat`: give either `seeds` or the other two",
         ));
     }
     if items.is_empty() || items.len() as u64 > MOST_SEEDS {
         return Err(ScenarioError::at(
             reader.place(),
-            format!("`seeds` is a list of {}; 1 to {MOST_SEEDS} would do", items.len()),
+            format!("`seeds` is a list of {}; 1 to {MOST_SEEDS} are allowed", items.len()),
         ));
     }
     let mut seeds = Vec::with_capacity(items.len());
@@ -229,8 +229,8 @@ fn trace(reader: &Reader<'_>) -> Result<Mask> {
     Ok(mask)
 }
 
-/// One run for each stack that no workload names, or one for all with `mix` or when every workload names its
-/// own.
+/// One run for each stack that no workload names; a single run with `mix`, or when every workload names its
+/// stack.
 fn runs(reader: &Reader<'_>, stacks: &[StackPlan], workloads: &[WorkloadPlan]) -> Result<Vec<RunPlan>> {
     let named = |i: usize| workloads.iter().any(|w| w.stack == Some(i));
     let (named, compared): (Vec<usize>, Vec<usize>) = (0..stacks.len()).partition(|i| named(*i));
@@ -239,8 +239,8 @@ fn runs(reader: &Reader<'_>, stacks: &[StackPlan], workloads: &[WorkloadPlan]) -
         return match (without, compared.first()) {
             (Some(w), None) => {
                 let message = format!(
-                    "`[stacks]` has none for workload `{}`: give it a `stack`, or add one that no workload \
-                     names",
+                    "no stack is left for workload `{}`: give it a `stack`, or add one to `[stacks]` that no \
+                     workload names",
                     w.name
                 );
                 Err(ScenarioError::at(reader.place(), message))

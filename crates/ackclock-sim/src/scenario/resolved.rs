@@ -1,4 +1,4 @@
-//! A scenario with every choice made explicit.
+//! A scenario with every default made explicit.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use super::stack::StackPlan;
 use super::text;
 use super::workload::WorkloadPlan;
 use super::write;
-use crate::sim::Measured;
+use crate::sim::MeasuredSpan;
 
 /// Names of the groups of events that can be traced.
 pub(super) const TRACES: &[(&str, Mask)] = &[
@@ -23,26 +23,26 @@ pub(super) const TRACES: &[(&str, Mask)] = &[
     ("none", Mask::NONE),
 ];
 
-/// A scenario with every choice made.
+/// A scenario with all defaults filled in.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Resolved {
-    /// What it is called in reports.
+    /// Title in reports.
     pub title: String,
     /// `duration`, `warmup`, `measure_from`, `measure_after`, `drain`.
     pub params: Params,
-    /// Each run is made once with each of these.
+    /// Each run is simulated once with each of these.
     pub seeds: Vec<u64>,
-    /// What is traced.
+    /// Groups of traced events.
     pub trace: Mask,
     /// Nodes and links.
     pub path: PathPlan,
-    /// What runs over them.
+    /// Flows and datagrams that run over them.
     pub workloads: Vec<WorkloadPlan>,
     /// The stacks under comparison.
     pub stacks: Vec<StackPlan>,
     /// Which stacks run together.
     pub runs: Vec<RunPlan>,
-    /// What each run is expected to come to.
+    /// Estimates for each run.
     pub expected: Expected,
 }
 
@@ -57,7 +57,7 @@ pub struct RunPlan {
     pub named: Vec<usize>,
 }
 
-/// One simulation to be made.
+/// One simulation of a scenario.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Job {
     /// Position in [`Resolved::runs`].
@@ -67,7 +67,7 @@ pub struct Job {
 }
 
 impl Resolved {
-    /// A run's label in the tables; with several seeds each has its own.
+    /// A run's label in the tables, with the seed when there are several.
     pub(super) fn label(&self, job: Job) -> String {
         let label = &self.runs[job.run].label;
         if self.seeds.len() > 1 { format!("{label} #{}", job.seed) } else { label.clone() }
@@ -78,38 +78,37 @@ impl Resolved {
         self.params.duration("duration")
     }
 
-    /// Where the window begins that every number of the tables and summaries covers: `warmup`, or
-    /// `measure_from` where that is later.
+    /// Start of the window covered by tables and summaries: the later of `warmup` and `measure_from`.
     pub fn warmup(&self) -> Duration {
         self.params.duration("warmup").max(self.params.duration("measure_from"))
     }
 
-    /// From when on flows and links are counted.
-    pub fn measured(&self) -> Measured {
+    /// Which part of a run is counted.
+    pub fn measured(&self) -> MeasuredSpan {
         match (self.warmup(), self.params.count("measure_after")) {
-            (Duration::ZERO, 0) => Measured::Whole,
-            (Duration::ZERO, n) => Measured::AfterEpisodes(n as u32),
-            (from, _) => Measured::From(Instant::ZERO + from),
+            (Duration::ZERO, 0) => MeasuredSpan::Whole,
+            (Duration::ZERO, n) => MeasuredSpan::AfterEpisodes(n as u32),
+            (from, _) => MeasuredSpan::From(Instant::ZERO + from),
         }
     }
 
-    /// Time after [`Resolved::duration`] in which flows under way may finish.
+    /// Time after [`Resolved::duration`] in which active flows may finish.
     pub fn drain(&self) -> Duration {
         self.params.duration("drain")
     }
 
-    /// How many simulations it asks for.
-    pub fn jobs_asked(&self) -> usize {
+    /// Number of simulations.
+    pub fn job_count(&self) -> usize {
         self.runs.len() * self.seeds.len()
     }
 
-    /// The simulations that it asks for, in the order of their results.
+    /// All simulations, in the order of their results.
     pub fn jobs(&self) -> Vec<Job> {
         let seeds = |run| self.seeds.iter().map(move |seed| Job { run, seed: *seed });
         (0..self.runs.len()).flat_map(seeds).collect()
     }
 
-    /// As TOML text that reads back the same.
+    /// As TOML text, which resolves to an equal scenario.
     pub fn to_toml(&self) -> String {
         let mut out = String::new();
         if !self.title.is_empty() {
@@ -120,8 +119,8 @@ impl Resolved {
         for (name, v) in self.params.iter() {
             let _ = writeln!(out, "{name} = {}", text::value(v));
         }
-        let names =
-            TRACES[..3].iter().filter(|(_, mask)| self.trace.any(*mask)).map(|(name, _)| text::quoted(name));
+        let groups = TRACES.iter().filter(|(_, mask)| mask.0.is_power_of_two() && self.trace.any(*mask));
+        let names = groups.map(|(name, _)| text::quoted(name));
         let _ = writeln!(out, "trace = [{}]", names.collect::<Vec<_>>().join(", "));
         for run in self.runs.iter().filter(|r| r.label == "mix") {
             let shares = run
@@ -138,18 +137,18 @@ impl Resolved {
     }
 }
 
-/// What a scenario is expected to come to: about, and of each run.
+/// Rough estimates for one run of a scenario.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Expected {
     /// Flows that start.
     pub flows: f64,
-    /// Flows under way together, when most are.
+    /// Largest number of flows active at once.
     pub at_once: f64,
     /// Segments with payload and datagrams sent.
     pub packets: f64,
 }
 
-/// It follows from the rest of a scenario.
+/// Always equal: the estimates are derived from the rest of a scenario.
 impl PartialEq for Expected {
     fn eq(&self, _: &Self) -> bool {
         true

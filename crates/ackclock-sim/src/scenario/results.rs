@@ -1,12 +1,12 @@
 use ackclock_trace::{EpisodeRow, Event, FlowRow, LinkRow};
 use ackclock_units::Duration;
 
-/// What one simulation was.
+/// One simulation of a scenario.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunInfo {
     /// Its label in the tables.
     pub label: String,
-    /// Which run of the scenario.
+    /// Label of the scenario's run.
     pub run: String,
     /// Its seed.
     pub seed: u64,
@@ -14,13 +14,13 @@ pub struct RunInfo {
     pub simulated: Duration,
     /// Events processed.
     pub events: u64,
-    /// Links as they stood when the warm-up was over.
+    /// The table of links at the end of the warm-up.
     pub links_warm: Vec<LinkRow>,
-    /// Links as they stood at the end of `duration`.
+    /// The table of links at the end of `duration`.
     pub links_end: Vec<LinkRow>,
 }
 
-/// The results of a scenario: the tables of all its runs, one after the other, and what they come to.
+/// The results of a scenario: the tables of all its runs, concatenated.
 #[derive(Debug, Default)]
 pub struct Results {
     /// Its simulations, in the order of their rows.
@@ -29,20 +29,20 @@ pub struct Results {
     pub flows: Vec<FlowRow>,
     /// One row for each link.
     pub links: Vec<LinkRow>,
-    /// Events of each simulation, where the trace asked for them and there was room.
+    /// Traced events of each simulation; empty where the trace was streamed.
     pub events: Vec<Vec<Event>>,
-    /// What became of each trace that was handed on as it was made.
-    pub handed_on: Vec<Option<HandedOn>>,
+    /// For each simulation, what remains of a streamed trace.
+    pub streamed: Vec<Option<StreamedTrace>>,
 }
 
-/// A trace of which a [`super::TraceSink`] has the samples and the segments.
+/// A trace whose samples and segments were passed to a [`super::TraceSink`].
 #[derive(Clone, PartialEq, Debug)]
-pub struct HandedOn {
-    /// The attempt that counts.
+pub struct StreamedTrace {
+    /// The valid attempt; parts of earlier ones are void.
     pub attempt: u32,
     /// Its episodes.
     pub episodes: Vec<EpisodeRow>,
-    /// The connection by which the tables call the first source of datagrams, which is
-    /// [`crate::FIRST_DATAGRAM`] in the parts.
+    /// Number of the first datagram source's connection in the tables; in the parts it is
+    /// [`crate::FIRST_DATAGRAM`].
     pub first_datagram: u32,
 }

@@ -1,4 +1,4 @@
-//! Running a resolved scenario.
+//! Runs a resolved scenario.
 
 use std::ops::ControlFlow;
 use std::sync::PoisonError;
@@ -7,48 +7,48 @@ use std::thread;
 use std::time;
 
 use super::error::Result;
-use super::job::{Course, End};
+use super::job::{ActiveRun, RunEnd};
 use super::limits::{Limits, TraceSink};
 use super::resolved::{Job, Resolved};
 use super::results::{Results, RunInfo};
-use super::shared::{Done, Progress, Shared, Slot};
+use super::shared::{Done, JobSlot, ScenarioProgress, SharedRuns};
 
-/// How often progress is told.
-const TELL_EVERY: time::Duration = time::Duration::from_millis(50);
-/// How often a run that found no room asks whether it is its turn.
+/// Interval between calls of `progress`.
+const PROGRESS_INTERVAL: time::Duration = time::Duration::from_millis(50);
+/// Interval at which a run that ran out of memory checks whether it may start again.
 const WAIT: time::Duration = time::Duration::from_millis(20);
 
-/// Runs all that `scenario` asks for on `workers` threads (0 and 1: one). The results do not depend on how
-/// many there are.
+/// Runs all jobs of `scenario` on `workers` threads (0 counts as 1). The results do not depend on the number
+/// of threads.
 ///
-/// `progress` is called from the calling thread a few times a second, and stops the runs by answering
-/// `Break`; the answer is then `None`.
+/// `progress` is called on the calling thread several times a second. It stops the runs by returning `Break`,
+/// in which case the result is `None`.
 ///
 /// # Errors
-/// When a run cannot be set up, or the simulator finds its books out of balance.
+/// When a run cannot be set up, or violates conservation.
 pub fn run(
     scenario: &Resolved,
-    progress: impl FnMut(&Progress) -> ControlFlow<()>,
+    progress: impl FnMut(&ScenarioProgress) -> ControlFlow<()>,
     workers: usize,
 ) -> Result<Option<Results>> {
     run_within(scenario, progress, workers, &Limits::default(), None)
 }
 
-/// The same within other limits. Traces that have no room in memory go to `sink`; without one they count as
-/// memory.
+/// As [`run`], with other limits. Traces that exceed [`Limits::traced_events`] are streamed to `sink`;
+/// without a sink they stay in memory.
 ///
 /// # Errors
-/// As [`run`], and when the runs are expected to hold more than they may, or do.
+/// As [`run`], and when the runs exceed the limits, by estimate or in fact.
 pub fn run_within(
     scenario: &Resolved,
-    mut progress: impl FnMut(&Progress) -> ControlFlow<()>,
+    mut progress: impl FnMut(&ScenarioProgress) -> ControlFlow<()>,
     workers: usize,
     limits: &Limits,
     sink: Option<&dyn TraceSink>,
 ) -> Result<Option<Results>> {
     scenario.check_size(limits)?;
     let jobs = scenario.jobs();
-    let shared = Shared {
+    let shared = SharedRuns {
         next: AtomicUsize::new(0),
         stop: AtomicBool::new(false),
         done: AtomicUsize::new(0),
@@ -57,7 +57,7 @@ pub fn run_within(
         sink,
         held: AtomicU64::new(0),
         kept: AtomicU64::new(0),
-        slots: jobs.iter().map(|_| Slot::default()).collect(),
+        slots: jobs.iter().map(|_| JobSlot::default()).collect(),
     };
     thread::scope(|scope| {
         for _ in 0..workers.clamp(1, jobs.len()) {
@@ -67,18 +67,18 @@ pub fn run_within(
             if progress(&shared.progress(&jobs)).is_break() {
                 shared.stop.store(true, Ordering::Release);
             }
-            thread::park_timeout(TELL_EVERY);
+            thread::park_timeout(PROGRESS_INTERVAL);
         }
     });
     let _ = progress(&shared.progress(&jobs));
     collect(scenario, &jobs, shared)
 }
 
-/// Stops everything when its thread panics, so that nobody waits for a result that will not come; the panic
-/// then reaches the caller.
-struct Alarm<'a, 'b>(&'a Shared<'b>);
+/// Stops all runs when its thread panics, so that no thread waits for a missing result. The panic then
+/// reaches the caller.
+struct StopOnPanic<'a, 'b>(&'a SharedRuns<'b>);
 
-impl Drop for Alarm<'_, '_> {
+impl Drop for StopOnPanic<'_, '_> {
     fn drop(&mut self) {
         if thread::panicking() {
             self.0.stop.store(true, Ordering::Release);
@@ -87,8 +87,8 @@ impl Drop for Alarm<'_, '_> {
     }
 }
 
-fn work(scenario: &Resolved, jobs: &[Job], shared: &Shared<'_>) {
-    let _alarm = Alarm(shared);
+fn work(scenario: &Resolved, jobs: &[Job], shared: &SharedRuns<'_>) {
+    let _guard = StopOnPanic(shared);
     loop {
         let n = shared.next.fetch_add(1, Ordering::Relaxed);
         let (Some(job), false) = (jobs.get(n), shared.stop.load(Ordering::Acquire)) else { return };
@@ -97,7 +97,7 @@ fn work(scenario: &Resolved, jobs: &[Job], shared: &Shared<'_>) {
             done.as_ref().map_or(Ok(()), |done| shared.keep(done))?;
             Ok(done)
         });
-        shared.holds(slot, 0);
+        shared.set_held(slot, 0);
         if result.is_err() {
             shared.stop.store(true, Ordering::Release);
         }
@@ -108,17 +108,17 @@ fn work(scenario: &Resolved, jobs: &[Job], shared: &Shared<'_>) {
     }
 }
 
-/// One simulation; `None` when it was stopped. One that has to give way begins anew when it is the first of
-/// those under way.
-fn simulate(scenario: &Resolved, job: Job, n: usize, shared: &Shared<'_>) -> Result<Option<Done>> {
+/// Runs one simulation; `None` when it was stopped. One that runs out of memory starts again when no earlier
+/// one is active.
+fn simulate(scenario: &Resolved, job: Job, n: usize, shared: &SharedRuns<'_>) -> Result<Option<Done>> {
     let slot = &shared.slots[n];
     for attempt in 0.. {
-        // Nobody before it is to take it for one that is not under way.
-        shared.holds(slot, 1);
-        match Course::begin(scenario, job, (n, attempt), shared, slot)?.run()? {
-            End::Done(done) => return Ok(Some(*done)),
-            End::Stopped => return Ok(None),
-            End::GaveWay => shared.holds(slot, 0),
+        // A non-zero value shows it as active to [`SharedRuns::has_earlier`] from the start.
+        shared.set_held(slot, 1);
+        match ActiveRun::begin(scenario, job, (n, attempt), shared, slot)?.run()? {
+            RunEnd::Done(done) => return Ok(Some(*done)),
+            RunEnd::Stopped => return Ok(None),
+            RunEnd::OutOfMemory => shared.set_held(slot, 0),
         }
         while shared.has_earlier(n) {
             if shared.stop.load(Ordering::Acquire) {
@@ -130,13 +130,13 @@ fn simulate(scenario: &Resolved, job: Job, n: usize, shared: &Shared<'_>) -> Res
     Ok(None)
 }
 
-fn collect(scenario: &Resolved, jobs: &[Job], shared: Shared<'_>) -> Result<Option<Results>> {
+fn collect(scenario: &Resolved, jobs: &[Job], shared: SharedRuns<'_>) -> Result<Option<Results>> {
     let mut results = Results::default();
     let mut complete = true;
     for (job, slot) in jobs.iter().zip(shared.slots) {
         match slot.result.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(Err(e)) => return Err(e),
-            Some(Ok(Done { outcome, simulated, links_warm, links_end, handed_on })) => {
+            Some(Ok(Done { outcome, simulated, links_warm, links_end, streamed })) => {
                 let run = scenario.runs[job.run].label.clone();
                 let label = scenario.label(*job);
                 results.runs.push(RunInfo {
@@ -151,7 +151,7 @@ fn collect(scenario: &Resolved, jobs: &[Job], shared: Shared<'_>) -> Result<Opti
                 results.flows.extend(outcome.flows);
                 results.links.extend(outcome.links);
                 results.events.push(outcome.events);
-                results.handed_on.push(handed_on);
+                results.streamed.push(streamed);
             }
             None => complete = false,
         }

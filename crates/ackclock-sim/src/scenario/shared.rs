@@ -1,4 +1,4 @@
-//! What the threads that run a scenario share.
+//! State shared by the threads that run a scenario.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -10,14 +10,14 @@ use ackclock_units::Duration;
 use super::error::{Result, ScenarioError};
 use super::limits::{Limits, TraceSink};
 use super::resolved::Job;
-use super::results::HandedOn;
+use super::results::StreamedTrace;
 use crate::error::Size;
-use crate::sim::Outcome;
+use crate::sim::RunOutcome;
 
-/// How far a scenario has come.
+/// Progress of a scenario's runs.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Progress {
-    /// Share of the simulated time, of all runs together, from 0 to 1.
+pub struct ScenarioProgress {
+    /// Share of the simulated time of all runs that has passed, from 0 to 1.
     pub share: f64,
     /// Runs finished.
     pub runs_done: usize,
@@ -29,45 +29,46 @@ pub struct Progress {
     pub flows_ended: u64,
 }
 
-/// What the threads share. Results are kept by the number of their job, so that it does not matter who makes
-/// them.
-pub(super) struct Shared<'a> {
+/// State shared by the threads. Results are stored by number of their job, so that they do not depend on
+/// which thread ran it.
+pub(super) struct SharedRuns<'a> {
     pub(super) next: AtomicUsize,
     pub(super) stop: AtomicBool,
     pub(super) done: AtomicUsize,
-    /// Waits for the others, and is woken when one has done its job.
+    /// The thread that waits for the workers, unparked after each job.
     pub(super) caller: thread::Thread,
     pub(super) limits: Limits,
     pub(super) sink: Option<&'a dyn TraceSink>,
-    /// What the runs under way hold together.
+    /// Memory held by all active runs, bytes.
     pub(super) held: AtomicU64,
-    /// What the results of finished runs take.
+    /// Memory of the results of finished runs, bytes.
     pub(super) kept: AtomicU64,
-    pub(super) slots: Vec<Slot>,
+    pub(super) slots: Vec<JobSlot>,
 }
 
 #[derive(Default)]
-pub(super) struct Slot {
-    /// Simulated time in parts of a million.
+pub(super) struct JobSlot {
+    /// Simulated time that has passed, in millionths of the run.
     pub(super) millionths: AtomicU64,
     pub(super) started: AtomicU64,
     pub(super) ended: AtomicU64,
-    /// Memory that the run holds while it is under way, bytes; 0 when it is not.
+    /// Memory held by the run, bytes; 0 when it is not active.
     pub(super) held: AtomicU64,
     pub(super) result: Mutex<Option<Result<Done>>>,
 }
 
-impl Shared<'_> {
-    /// True when the runs under way hold more than they may together, and a run of a lower number than `n` is
-    /// among them: `n` gives way. So the first one always goes on, and results do not depend on it.
-    pub(super) fn must_give_way(&self, n: usize) -> bool {
+impl SharedRuns<'_> {
+    /// True when the active runs together exceed the memory limit and a run with a lower number than `n` is
+    /// active. Run `n` is then aborted and started again later. So the first active run is never aborted, and
+    /// the results do not depend on timing.
+    pub(super) fn must_yield(&self, n: usize) -> bool {
         self.held.load(Ordering::Relaxed) + self.kept.load(Ordering::Relaxed) > self.limits.memory
             && self.has_earlier(n)
     }
 
-    /// The run of `slot` holds so many bytes now.
-    pub(super) fn holds(&self, slot: &Slot, bytes: u64) {
-        // In this order the sum never falls below what is there.
+    /// Sets the memory held by the run of `slot`.
+    pub(super) fn set_held(&self, slot: &JobSlot, bytes: u64) {
+        // In this order the sum is never too low.
         self.held.fetch_add(bytes, Ordering::Relaxed);
         self.held.fetch_sub(slot.held.swap(bytes, Ordering::Relaxed), Ordering::Relaxed);
     }
@@ -76,7 +77,7 @@ impl Shared<'_> {
         self.slots[..n].iter().any(|s| s.held.load(Ordering::Relaxed) > 0)
     }
 
-    /// Adds what the results of a finished run take. They have half of the memory.
+    /// Adds the memory of a finished run's results, which together may take half of the limit.
     pub(super) fn keep(&self, done: &Done) -> Result<()> {
         let links = done.outcome.links.len() + done.links_warm.len() + done.links_end.len();
         let bytes = (done.outcome.flows.len() * size_of::<FlowRow>() + links * size_of::<LinkRow>()) as u64;
@@ -85,18 +86,18 @@ impl Shared<'_> {
             return Ok(());
         }
         let message =
-            "lower the load, make `duration` shorter, ask for fewer runs, or allow more memory (`--memory`)";
+            "lower the load, make `duration` shorter, use fewer runs, or allow more memory (`--memory`)";
         Err(ScenarioError::too_large(format!(
             "the tables of all runs would take more than {}: {message}",
             Size(most)
         )))
     }
 
-    pub(super) fn progress(&self, jobs: &[Job]) -> Progress {
-        let sum = |count: fn(&Slot) -> &AtomicU64| {
+    pub(super) fn progress(&self, jobs: &[Job]) -> ScenarioProgress {
+        let sum = |count: fn(&JobSlot) -> &AtomicU64| {
             self.slots.iter().map(|s| count(s).load(Ordering::Relaxed)).sum::<u64>()
         };
-        Progress {
+        ScenarioProgress {
             share: sum(|s| &s.millionths) as f64 / (jobs.len() as f64 * 1e6),
             runs_done: self.done.load(Ordering::Acquire),
             runs: jobs.len(),
@@ -108,9 +109,9 @@ impl Shared<'_> {
 
 /// A finished simulation.
 pub(super) struct Done {
-    pub(super) outcome: Outcome,
+    pub(super) outcome: RunOutcome,
     pub(super) simulated: Duration,
     pub(super) links_warm: Vec<LinkRow>,
     pub(super) links_end: Vec<LinkRow>,
-    pub(super) handed_on: Option<HandedOn>,
+    pub(super) streamed: Option<StreamedTrace>,
 }

@@ -13,12 +13,12 @@ use super::text;
 use super::tree::{Item, Node};
 use crate::flow::StackFactory;
 
-/// Stacks that one scenario may compare.
+/// Largest number of stacks of a scenario.
 const MOST_STACKS: usize = 1000;
-/// What a table without a `preset` starts from.
+/// Preset of a table without `preset`.
 const DEFAULT: &str = "sack";
 
-/// A stack with every choice made.
+/// A stack with all defaults filled in.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StackPlan {
     /// Its label in results.
@@ -27,8 +27,8 @@ pub struct StackPlan {
     pub stack: Stack,
 }
 
-/// Reads `[stacks]`: each entry is a preset's name, or a table of a `preset` and what differs from it.
-/// `syn_retries` holds for all of them.
+/// Reads `[stacks]`. Each entry is the name of a preset, or a table with a `preset` and overrides.
+/// `syn_retries` applies to all of them.
 pub(super) fn read_all(
     item: &Item,
     syn_retries: Option<&Item>,
@@ -38,8 +38,8 @@ pub(super) fn read_all(
     let n = reader.entries().len();
     if n == 0 || n > MOST_STACKS {
         let message = format!(
-            "`stacks` has {n} entries; 1 to {MOST_STACKS} would do, each a name for a preset such as `tcp = \
-             \"sack\"`"
+            "`stacks` has {n} entries; 1 to {MOST_STACKS} are allowed, each a name for a preset such as \
+             `tcp = \"sack\"`"
         );
         return Err(ScenarioError::at(reader.place(), message));
     }
@@ -66,8 +66,8 @@ fn read(label: &str, item: &Item, syn_retries: Option<&Item>, registry: &Registr
         },
         _ => {
             let message = format!(
-                "`{key}` is {}, which is neither a preset such as `\"sack+star(3)\"` nor a table of one and \
-                 what differs",
+                "`{key}` is {}, which is neither a preset such as `\"sack+star(3)\"` nor a table with a \
+                 `preset` and overrides",
                 item.describe()
             );
             return Err(ScenarioError::at(&item.place, message));
@@ -86,7 +86,7 @@ fn read(label: &str, item: &Item, syn_retries: Option<&Item>, registry: &Registr
     Ok(StackPlan { label: label.to_owned(), stack })
 }
 
-/// A policy given as a table, which may leave its `kind` as the preset has it.
+/// Sets a policy from a table. Without `kind`, the policy of the preset is kept.
 fn policy(stack: &mut Stack, name: &str, key: &str, entries: &[(String, Item)]) -> Result<()> {
     if let Some((_, item)) = entries.iter().find(|(k, _)| k == "kind") {
         set(stack, name, key, item)?;
@@ -102,7 +102,7 @@ fn set(stack: &mut Stack, name: &str, key: &str, item: &Item) -> Result<()> {
     let Some(text) = item.scalar() else {
         return Err(ScenarioError::at(
             &item.place,
-            format!("`{full}` is {}, where a single value belongs", item.describe()),
+            format!("`{full}` is {}, but it must be a single value", item.describe()),
         ));
     };
     stack.set(name, &text).map_err(|e| match e {
@@ -132,7 +132,7 @@ impl StackPlan {
         self.stack.config().mss.into()
     }
 
-    /// What makes its endpoints.
+    /// The factory of its endpoints.
     pub fn factory(&self) -> Arc<dyn StackFactory> {
         Arc::new(Factory {
             label: self.label.as_str().into(),
@@ -141,7 +141,7 @@ impl StackPlan {
         })
     }
 
-    /// One table of `[stacks]`, every policy with all of its parameters.
+    /// Writes one table of `[stacks]`, every policy with all of its parameters.
     pub(super) fn write(&self, out: &mut String) {
         let _ = writeln!(out, "\n[stacks.{}]", text::key(&self.label));
         let entries = self.stack.entries();
@@ -160,7 +160,7 @@ impl StackPlan {
     }
 }
 
-/// True for the name of a kind of policy that makes a stack.
+/// True for the name of a kind of policy in a stack.
 fn is_kind(name: &str) -> bool {
     Stack::kinds().any(|kind| kind == name)
 }

@@ -8,18 +8,18 @@ use super::resolved::Resolved;
 use super::results::{Results, RunInfo};
 use super::workload::Body;
 use crate::network::{LinkId, Network, NodeId};
-use crate::sim::Measured;
+use crate::sim::MeasuredSpan;
 
-/// What one stack came to in one run. Every number covers the same window, from [`Resolved::warmup`] to the
-/// end of `duration`.
+/// Summary of one stack in one run. Every number covers the same window, from [`Resolved::warmup`] to the end
+/// of `duration`.
 ///
-/// Counters (timeouts, segments, packets, bytes) count what happened in it, in flows that began earlier too.
-/// Flows, response times and sizes are those of the flows that began in it, which are followed to their end
-/// through `drain`, and of those without a limit to their size, which count whenever they began: their
-/// responses are those that ended in the window. Response times are those of flows that finished, or the
-/// means over the responses of a flow that does not end (telnet).
+/// Counters (timeouts, segments, packets, bytes) count what happened in the window, also in flows that
+/// started earlier. Flows, response times and sizes are those of flows that started in the window, followed
+/// to their end through `drain`, and of flows without a size limit, whenever they started: their responses
+/// are those that ended in the window. Response times are those of flows that finished, or the means over the
+/// responses of a flow that does not end (telnet).
 ///
-/// With `measure_after` each flow has a window of its own, so that links and flows have none in common: the
+/// With `measure_after` each flow has a window of its own, so that links and flows have no common window. The
 /// numbers of links are missing then.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Summary {
@@ -35,7 +35,7 @@ pub struct Summary {
     pub flows_finished: u64,
     /// Flows that failed.
     pub flows_failed: u64,
-    /// Flows still under way when the run ended.
+    /// Flows still active when the run ended.
     pub flows_unfinished: u64,
     /// Mean response time.
     pub response_mean: Option<Duration>,
@@ -47,36 +47,36 @@ pub struct Summary {
     pub response_p99: Option<Duration>,
     /// Longest response time.
     pub response_max: Option<Duration>,
-    /// The link that the next figures are of.
+    /// The link to which the next four fields refer.
     pub bottleneck: String,
     /// Packets dropped there over packets offered.
     pub loss: Option<f64>,
-    /// Unique payload through it per time (B-U2); in a mix the payload delivered to this stack's receivers
-    /// instead, through `drain` too.
+    /// Unique payload through it per time (B-U2). In a mix, the payload delivered to this stack's receivers
+    /// instead, including `drain`.
     pub goodput: Option<Rate>,
     /// Share of the time in which it was sending.
     pub utilisation: Option<f64>,
-    /// Expiries of the data sender's retransmission timer, SYN-ACKs included.
+    /// Timeouts of the data sender, SYN-ACKs included.
     pub timeouts: u64,
-    /// The same by backoff round.
+    /// Timeouts by backoff round.
     pub timeouts_by_round: [u64; 8],
-    /// Timeouts whose original segment had arrived.
+    /// Spurious timeouts: the latest copy of the segment was not dropped.
     pub spurious_timeouts: u64,
     /// Segments with payload retransmitted.
     pub retransmitted_segments: u64,
-    /// Those whose original had arrived or was still to arrive (B-A4).
+    /// Spurious retransmissions: the original had arrived or was on its way (B-A4).
     pub unneeded_retransmissions: u64,
     /// Segments with payload sent.
     pub data_segments_sent: u64,
     /// Mean of the sizes drawn; missing without flows of a limited size.
     pub mean_size: Option<f64>,
-    /// The sum of those sent through the bottleneck, over time and its rate: the load as it was realised
-    /// (payload alone).
+    /// The realised load (payload only): sizes of the flows sent through the bottleneck, over time and its
+    /// rate.
     pub load: Option<f64>,
 }
 
 impl Results {
-    /// One line for each run and stack: see [`Summary`].
+    /// One summary for each run and stack.
     pub fn summaries(&self, scenario: &Resolved) -> Vec<Summary> {
         Summary::of(self, scenario)
     }
@@ -151,7 +151,7 @@ impl Summary {
             .collect();
         let sum = |sizes: &[(&FlowRow, f64)]| sizes.iter().map(|(_, size)| size).sum::<f64>();
         self.mean_size = (!sizes.is_empty()).then(|| sum(&sizes) / sizes.len() as f64);
-        if matches!(scenario.measured(), Measured::AfterEpisodes(_)) {
+        if matches!(scenario.measured(), MeasuredSpan::AfterEpisodes(_)) {
             return;
         }
         let offered = after.packets_offered - before.packets_offered;
@@ -171,10 +171,10 @@ impl Summary {
     }
 }
 
-/// Which flows send their data through one link.
+/// Looks up whether flows send their data through a link.
 struct Users<'a> {
     link: LinkId,
-    /// Without a network every flow counts: it could be built before, when the scenario ran.
+    /// `None` counts every flow; cannot happen, since building it succeeded when the scenario ran.
     network: Option<Network>,
     nodes: BTreeMap<&'a str, NodeId>,
     known: BTreeMap<(Label, Label), bool>,
@@ -206,15 +206,15 @@ impl<'a> Users<'a> {
     }
 }
 
-/// The bottleneck between warm-up and the end of `duration`: the link that the path calls so, or the busiest
-/// one.
+/// The bottleneck at the end of the warm-up and of `duration`: the first link of a single path or dumbbell,
+/// otherwise the busiest link.
 fn bottleneck<'a>(scenario: &Resolved, info: &'a RunInfo) -> Option<(&'a LinkRow, &'a LinkRow)> {
     let mut pairs = info.links_warm.iter().zip(&info.links_end);
     if matches!(scenario.path.kind, "single" | "dumbbell") {
         return pairs.next();
     }
     let load = |(before, after): &(&LinkRow, &LinkRow)| busy(before, after).unwrap_or(-1.0);
-    // The first of the busiest.
+    // Of equally busy links, the first.
     pairs.reduce(|best, next| if load(&next) > load(&best) { next } else { best })
 }
 

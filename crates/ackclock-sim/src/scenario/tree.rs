@@ -1,14 +1,14 @@
-//! A scenario's text as a tree that knows its lines, and the overrides made to it.
+//! Parses a scenario into a tree of values with their lines, and applies overrides.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::error::{Place, Result, ScenarioError};
 
-/// The longest scenario text: what keeps memory bounded.
+/// The longest scenario text, which bounds the memory.
 const LONGEST_TEXT: usize = 64 << 20;
 
-/// Parts that the key of an override may have.
+/// Largest number of parts in the key of an override.
 const DEEPEST: usize = 32;
 
 /// A value.
@@ -23,7 +23,7 @@ pub(super) enum Node {
     Table(Vec<(String, Item)>),
 }
 
-/// A value and where it stands.
+/// A value and its place.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Item {
     pub(super) node: Node,
@@ -31,7 +31,7 @@ pub(super) struct Item {
 }
 
 impl Item {
-    /// The value as a parameter reads it; `None` for lists and tables.
+    /// The value as text, for a parameter to parse; `None` for lists and tables.
     pub(super) fn scalar(&self) -> Option<String> {
         match &self.node {
             Node::Text(text) => Some(text.clone()),
@@ -42,7 +42,7 @@ impl Item {
         }
     }
 
-    /// The value for a message.
+    /// The value for an error message.
     pub(super) fn describe(&self) -> String {
         match &self.node {
             Node::List(_) => "a list".to_owned(),
@@ -52,11 +52,11 @@ impl Item {
     }
 }
 
-/// Reads a text.
+/// Parses the text of a scenario.
 pub(super) fn parse(text: &str) -> Result<Item> {
     if text.len() > LONGEST_TEXT {
         return Err(ScenarioError::new(format!(
-            "the scenario is {} bytes long; at most {LONGEST_TEXT} are read",
+            "the scenario is {} bytes long; at most {LONGEST_TEXT} are allowed",
             text.len()
         )));
     }
@@ -74,7 +74,7 @@ fn table(entries: &DeTable<'_>, place: Place, line: &dyn Fn(usize) -> Place) -> 
     sorted.sort_by_key(|(key, _)| key.span().start);
     let mut out = Vec::with_capacity(sorted.len());
     for (key, value) in sorted {
-        // A table of its own stands where its header does, not where its first key does.
+        // The place of a `[table]` is its header, not its first key.
         out.push((key.get_ref().to_string(), item(value, line(key.span().start), line)?));
     }
     Ok(Item { node: Node::Table(out), place })
@@ -90,7 +90,7 @@ fn item(value: &Spanned<DeValue<'_>>, place: Place, line: &dyn Fn(usize) -> Plac
         DeValue::Float(x) => Node::Float(x.as_str().parse().map_err(|_| number(x.as_str()))?),
         DeValue::Boolean(b) => Node::Flag(*b),
         DeValue::Datetime(d) => {
-            return Err(ScenarioError::at(&place, format!("`{d}` is a date, which no key takes")));
+            return Err(ScenarioError::at(&place, format!("`{d}` is a date, which no key accepts")));
         }
         DeValue::Array(items) => {
             Node::List(items.iter().map(|i| item(i, line(i.span().start), line)).collect::<Result<_>>()?)
@@ -100,8 +100,8 @@ fn item(value: &Spanned<DeValue<'_>>, place: Place, line: &dyn Fn(usize) -> Plac
     Ok(Item { node, place })
 }
 
-/// Overrides one value: `path.rtt` and `50ms`. A value that is TOML is read as such (`0.1`, `true`,
-/// `["a", "b"]`), anything else is text.
+/// Overrides one value: `path.rtt` and `50ms`. A value in TOML syntax is read as such (`0.1`, `true`, `["a",
+/// "b"]`); anything else is text.
 pub(super) fn set(root: &mut Item, key: &str, text: &str) -> Result<()> {
     let place = Place::Set(format!("{key}={text}"));
     let value = DeValue::parse(text).ok().and_then(|v| item(&v, place.clone(), &|_| place.clone()).ok());
@@ -112,7 +112,7 @@ pub(super) fn set(root: &mut Item, key: &str, text: &str) -> Result<()> {
         .ok_or_else(|| ScenarioError::at(&place, format!("`{key}` is not a key such as `path.rtt`")))?;
     for part in &parts {
         let of = if walked.is_empty() { "the scenario".to_owned() } else { format!("`{walked}`") };
-        // A shorthand such as `queue = "red"` becomes the table that it stands for.
+        // A shorthand such as `queue = "red"` is expanded to a table.
         if let Node::Text(kind) = &mut at.node {
             let word = if parts[0] == "stacks" { "preset" } else { "kind" };
             let kind = Item { node: Node::Text(std::mem::take(kind)), place: at.place.clone() };
@@ -134,7 +134,8 @@ pub(super) fn set(root: &mut Item, key: &str, text: &str) -> Result<()> {
                     ScenarioError::at(
                         &place,
                         format!(
-                            "{of} is a list of {n}, and `{part}` is not the number of one of them, from 0"
+                            "{of} is a list of {n}, and `{part}` is not the index of one of them, counted \
+                             from 0"
                         ),
                     )
                 };
@@ -148,7 +149,7 @@ pub(super) fn set(root: &mut Item, key: &str, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// The parts of a dotted key; a part may stand in quotes.
+/// The parts of a dotted key; a part may be in quotes.
 fn split(key: &str) -> Option<Vec<String>> {
     let (mut parts, mut rest) = (Vec::new(), key);
     loop {

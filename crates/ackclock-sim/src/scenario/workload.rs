@@ -1,80 +1,61 @@
 //! Workloads of a scenario.
 
-use ackclock_policy::{Application, Chosen, Declaration, Params, RateControl, Registry, Value};
+use ackclock_policy::{Application, Chosen, Params, RateControl, Registry};
 use ackclock_units::Duration;
 
 use super::error::{Result, ScenarioError};
 use super::files::Files;
-use super::path::{PathPlan, RttPlan};
+use super::path::PathPlan;
 use super::reader::{Reader, check_name, hint};
+use super::rtt::RttPlan;
 use super::stack::StackPlan;
 use super::tree::{Item, Node};
+use super::web::WebPlan;
+use crate::workload::OnOff;
 use crate::workload::declare;
-use crate::workload::{Base, Cdf, OnOff, Pattern, Periods, Sizes, Trace};
 
-/// What one workload consists of.
+/// The content of a workload.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Body {
     /// Random arrivals of transfers.
     Web(WebPlan),
-    /// A number of flows that run an application each.
+    /// Flows that run an application each.
     Flows {
         /// `flows`, `start`, `stagger` and `spread`.
         params: Params,
-        /// What the client runs.
+        /// The client's application.
         app: Chosen<dyn Application>,
-        /// What the server runs.
+        /// The server's application.
         peer: Chosen<dyn Application>,
     },
-    /// Datagrams; `on_off` when they come in bursts, `control` when a rate control spaces them.
+    /// Datagrams.
     Udp {
         /// Its declared keys.
         params: Params,
-        /// The bursts.
+        /// The bursts, for datagrams in bursts.
         on_off: Option<OnOff>,
-        /// The rate control.
+        /// The rate control, for datagrams paced by one.
         control: Option<Chosen<dyn RateControl>>,
     },
 }
 
-/// Random arrivals of transfers.
-#[derive(Clone, PartialEq, Debug)]
-pub struct WebPlan {
-    /// Its declared keys; `arrival_rate` is what counts, and `load` what it came from if that was given.
-    pub params: Params,
-    /// The load that was asked for.
-    pub load: Option<f64>,
-    /// Name of the base distribution, and its parameters.
-    pub sizes_kind: &'static str,
-    /// Its parameters.
-    pub sizes_params: Params,
-    /// The distribution.
-    pub sizes: Sizes,
-    /// Name of the pattern of arrivals.
-    pub arrivals_kind: &'static str,
-    /// Its parameters.
-    pub arrivals_params: Params,
-    /// The pattern.
-    pub arrivals: Pattern,
-}
-
-/// A workload with every choice made.
+/// A workload with all defaults filled in.
 #[derive(Clone, PartialEq, Debug)]
 pub struct WorkloadPlan {
     /// Its name: the group of its flows in results, and the name of its random streams.
     pub name: String,
     /// Its kind, as scenarios name it.
     pub kind: String,
-    /// Nodes that open connections (or send datagrams), one chosen for each flow.
+    /// Nodes that open connections or send datagrams; one is chosen for each flow.
     pub clients: Vec<String>,
-    /// Nodes that they are opened to.
+    /// Nodes at the other end.
     pub servers: Vec<String>,
     /// Round-trip times.
     pub rtt: RttPlan,
-    /// Position in `Resolved::stacks` of the stack that its flows have in every run; `None` for those under
-    /// comparison.
+    /// Position in `Resolved::stacks` of the stack that its flows use in every run; `None` for the stacks
+    /// under comparison.
     pub stack: Option<usize>,
-    /// The rest.
+    /// What its flows do.
     pub body: Body,
 }
 
@@ -104,7 +85,7 @@ impl WorkloadContext<'_> {
             for plan in expanded {
                 if plans.iter().any(|p| p.name == plan.name) {
                     let message =
-                        format!("two workloads are named `{}`: give each a `name` of its own", plan.name);
+                        format!("two workloads are named `{}`: give each its own `name`", plan.name);
                     return Err(ScenarioError::at(reader.place(), message));
                 }
                 plans.push(plan);
@@ -113,7 +94,7 @@ impl WorkloadContext<'_> {
         Ok(plans)
     }
 
-    /// The workload once over each link of a chain, in the same direction.
+    /// Copies of the workload, one over each link of a chain, in the same direction.
     fn one_per_hop(&self, plan: &WorkloadPlan) -> Vec<WorkloadPlan> {
         let forward = plan.clients != [self.path.receiver.clone()];
         let hop = |edge: &super::edges::Edge| {
@@ -139,7 +120,7 @@ impl WorkloadContext<'_> {
             )
         })?;
         let body = match kind {
-            "web" => Body::Web(self.web(reader)?),
+            "web" => Body::Web(WebPlan::read(reader, self.files)?),
             "udp" => Body::Udp { params: reader.params(declare::UDP.params)?, on_off: None, control: None },
             "udp-rate" => Body::Udp {
                 params: reader.params(declare::UDP_RATE.params)?,
@@ -163,7 +144,7 @@ impl WorkloadContext<'_> {
                 self.flows(reader, self.registry.choose(kind).map_err(unknown)?)?
             }
         };
-        // Whoever sends the data sits at the sender's side of the path.
+        // The data sender is by default at the sender's side of the path.
         let (client, server) = match body {
             Body::Web(_) => (&self.path.receiver, &self.path.sender),
             _ => (&self.path.sender, &self.path.receiver),
@@ -173,7 +154,7 @@ impl WorkloadContext<'_> {
         let name = reader.text("name")?.map_or(kind, |(name, _)| name).to_owned();
         check_name(&reader.key("name"), &name, reader.place())?;
         let rtt = RttPlan::read(reader)?.unwrap_or_else(|| self.path.rtt.clone());
-        // Datagrams have none.
+        // Datagrams have no stack.
         let stack = if matches!(body, Body::Udp { .. }) { None } else { self.stack(reader)? };
         reader.finish()?;
         Ok(WorkloadPlan { name, kind: kind.to_owned(), clients, servers, rtt, stack, body })
@@ -228,7 +209,7 @@ impl WorkloadContext<'_> {
         Ok(Body::Flows { params, app, peer })
     }
 
-    /// The rate control of datagrams: a word, or a table with its parameters.
+    /// Reads the rate control of datagrams: a word, or a table with its parameters.
     fn control(&self, reader: &Reader<'_>) -> Result<Chosen<dyn RateControl>> {
         let choose = |kind: &str, place: &_| {
             let unknown = |e| ScenarioError::at(place, format!("`{}`: {e}", reader.key("control")));
@@ -253,151 +234,6 @@ impl WorkloadContext<'_> {
         inner.finish()?;
         Ok(control)
     }
-
-    fn web(&self, reader: &Reader<'_>) -> Result<WebPlan> {
-        let mut params = reader.params(declare::WEB.params)?;
-        let trace = match params.choice("trace") {
-            "I" => Trace::I,
-            "II" => Trace::II,
-            _ => Trace::III,
-        };
-        let (sizes_kind, sizes_params, base) = self.sizes(reader)?;
-        let (arrivals_kind, arrivals_params, arrivals) = arrivals(reader)?;
-        let given = |name: &str| reader.get(name).is_some();
-        if given("load") && given("arrival_rate") {
-            return Err(ScenarioError::at(
-                reader.place(),
-                "`workload.load` and `workload.arrival_rate` are both given: give one of them",
-            ));
-        }
-        let mut load = None;
-        if given("load") {
-            load = Some(params.ratio("load"));
-        } else if !given("arrival_rate") {
-            reader.require(
-                "load",
-                "a load such as `0.8` or `120%`, or an `arrival_rate` in flows per second",
-            )?;
-        } else if params.ratio("arrival_rate") <= 0.0 {
-            return Err(ScenarioError::at(
-                reader.place(),
-                "`workload.arrival_rate` is `0`, which is not a number of flows per second above 0",
-            ));
-        }
-        if params.duration("stop") <= params.duration("start") {
-            let message = format!(
-                "`workload.stop` is `{}`, which is not after `start`, `{}`",
-                params.duration("stop"),
-                params.duration("start")
-            );
-            return Err(ScenarioError::at(reader.place(), message));
-        }
-        params.set("load", Value::Ratio(load.unwrap_or(0.0)));
-        Ok(WebPlan {
-            params,
-            load,
-            sizes_kind,
-            sizes_params,
-            sizes: Sizes { base, trace },
-            arrivals_kind,
-            arrivals_params,
-            arrivals,
-        })
-    }
-
-    fn sizes(&self, reader: &Reader<'_>) -> Result<(&'static str, Params, Base)> {
-        let Some(item) = reader.get("sizes") else {
-            let default = &declare::SIZES[0];
-            let params = Params::defaults(default.params);
-            let base =
-                Base::from_params(default.name, &params, None).expect("the defaults are a distribution");
-            return Ok((default.name, params, base));
-        };
-        let key = reader.key("sizes");
-        let (inner, decl) = chosen(item, &key, declare::SIZES)?;
-        let params = inner.params(decl.params)?;
-        let cdf = if decl.name == "cdf" { Some(self.cdf(&inner)?) } else { None };
-        inner.finish()?;
-        let base = Base::from_params(decl.name, &params, cdf).ok_or_else(|| {
-            let why = "has no such distribution: the bounds must lie apart, with the mean well between them";
-            ScenarioError::at(&item.place, format!("`{key}` {why}"))
-        })?;
-        Ok((decl.name, params, base))
-    }
-
-    fn cdf(&self, reader: &Reader<'_>) -> Result<Cdf> {
-        if let Some((name, item)) = reader.text("file")? {
-            let key = reader.key("file");
-            let text = self
-                .files
-                .read(name)
-                .map_err(|e| ScenarioError::at(&item.place, format!("`{key}` is `{name}`, which {e}")))?;
-            return Cdf::parse(&text).map_err(|e| ScenarioError::new(e.to_string()).in_file(name));
-        }
-        let item = reader.require("points", "a list of `[bytes, probability]`, or a `file` of such lines")?;
-        let wrong = |place: &_| {
-            ScenarioError::at(
-                place,
-                format!("`{}` is not a list of `[bytes, probability]`", reader.key("points")),
-            )
-        };
-        let number = |item: &Item| match item.node {
-            Node::Integer(n) => Some(n as f64),
-            Node::Float(x) => Some(x),
-            _ => None,
-        };
-        let Node::List(items) = &item.node else { return Err(wrong(&item.place)) };
-        let point = |item: &Item| match &item.node {
-            Node::List(pair) if pair.len() == 2 => {
-                number(&pair[0]).zip(number(&pair[1])).ok_or_else(|| wrong(&item.place))
-            }
-            _ => Err(wrong(&item.place)),
-        };
-        let points = items.iter().map(point).collect::<Result<Vec<_>>>()?;
-        Cdf::new(points)
-            .map_err(|e| ScenarioError::at(&item.place, format!("`{}`: {e}", reader.key("points"))))
-    }
-}
-
-fn arrivals(reader: &Reader<'_>) -> Result<(&'static str, Params, Pattern)> {
-    let Some(item) = reader.get("arrivals") else {
-        return Ok(("poisson", Params::default(), Pattern::Poisson));
-    };
-    let (inner, decl) = chosen(item, &reader.key("arrivals"), declare::ARRIVALS)?;
-    let params = inner.params(decl.params)?;
-    inner.finish()?;
-    let pattern = match decl.name {
-        "poisson" => Pattern::Poisson,
-        "regular" => Pattern::Regular,
-        _ => Pattern::OnOff(OnOff {
-            on: params.duration("on"),
-            off: params.duration("off"),
-            periods: Periods::from_params(&params),
-        }),
-    };
-    Ok((decl.name, params, pattern))
-}
-
-/// The declaration that a word or the `kind` of a table names; the first one where it has none.
-fn chosen<'a>(
-    item: &'a Item,
-    key: &str,
-    declared: &'static [Declaration],
-) -> Result<(Reader<'a>, &'static Declaration)> {
-    let (inner, word) = Reader::or_kind(item, key)?;
-    let name = match word {
-        Some(word) => word,
-        None => inner.text("kind")?.map_or(declared[0].name, |(kind, _)| kind),
-    };
-    let known: Vec<&str> = declared.iter().map(|d| d.name).collect();
-    let decl = declared.iter().find(|d| d.name == name);
-    let decl = decl.ok_or_else(|| {
-        ScenarioError::at(
-            &item.place,
-            format!("`{key}`: `{name}` is not a known kind of {}{}", declared[0].kind, hint(name, &known)),
-        )
-    })?;
-    Ok((inner, decl))
 }
 
 fn set_params(reader: &Reader<'_>, app: &mut Chosen<dyn Application>) -> Result<()> {
@@ -410,7 +246,7 @@ fn set_params(reader: &Reader<'_>, app: &mut Chosen<dyn Application>) -> Result<
 }
 
 impl WorkloadPlan {
-    /// Flows that it is going to start within `duration`, about.
+    /// Estimated number of flows started within `duration`.
     pub(super) fn expected_flows(&self, duration: Duration) -> f64 {
         match &self.body {
             Body::Web(web) => {

@@ -1,4 +1,4 @@
-//! A resolved scenario as text that reads back the same.
+//! Writes a resolved scenario as TOML.
 
 use std::fmt::Write as _;
 
@@ -6,10 +6,12 @@ use ackclock_policy::{Chosen, Params};
 use ackclock_units::Duration;
 
 use super::link::LinkPlan;
-use super::path::{PathPlan, RttPlan};
+use super::path::PathPlan;
+use super::rtt::RttPlan;
 use super::stack::StackPlan;
 use super::text::{inline, quoted, value};
-use super::workload::{Body, WebPlan, WorkloadPlan};
+use super::web::WebPlan;
+use super::workload::{Body, WorkloadPlan};
 use crate::fault::Fault;
 use crate::workload::Base;
 
@@ -48,7 +50,7 @@ fn rtt(plan: &RttPlan) -> String {
     }
 }
 
-/// `[path]` and its tables.
+/// Writes `[path]` and its tables.
 pub(super) fn path(out: &mut String, p: &PathPlan) {
     let _ = writeln!(out, "[path]\nkind = {}\nrtt = {}", quoted(p.kind), rtt(&p.rtt));
     let mut table = |header: &str, l: &LinkPlan| {
@@ -93,7 +95,7 @@ pub(super) fn path(out: &mut String, p: &PathPlan) {
     }
 }
 
-/// One `[[workload]]`.
+/// Writes one `[[workload]]`.
 pub(super) fn workload(out: &mut String, w: &WorkloadPlan, stacks: &[StackPlan]) {
     let _ = writeln!(out, "\n[[workload]]\nname = {}\nkind = {}", quoted(&w.name), quoted(&w.kind));
     let _ =
@@ -116,7 +118,7 @@ pub(super) fn workload(out: &mut String, w: &WorkloadPlan, stacks: &[StackPlan])
         Body::Flows { params: p, app, peer } => {
             params(p);
             params(app.params());
-            // Where both declare a parameter, one key set both.
+            // A parameter that both declare is set by one key.
             for (name, v) in
                 peer.params().iter().filter(|(name, _)| app.params().iter().all(|(n, _)| n != *name))
             {

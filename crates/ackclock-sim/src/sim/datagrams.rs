@@ -1,9 +1,9 @@
-//! Datagrams: sources of traffic that nobody acknowledges, and the reports of their receivers.
+//! Unacknowledged datagrams and the reports of their receivers.
 
 use ackclock_trace::{Event, EventKind, Mask, SendKind};
 use ackclock_units::{Duration, Rng, SeqNumber};
 
-use super::{DatagramPlace, Simulation, TRACED_DATAGRAMS};
+use super::state::{DatagramSourceState, Simulation, TRACED_DATAGRAMS};
 use crate::endpoint::Flow;
 use crate::error::SimError;
 use crate::event::DATAGRAM;
@@ -18,7 +18,7 @@ impl Simulation {
         self.net.attach(2 * slot + 1, (spec.back, spec.down), back)?;
         self.flows[slot as usize] = Some(Flow::of_datagrams(&spec, self.datagrams.len() as u32));
         let rng = Rng::stream(self.seed, "datagrams", self.datagrams.len() as u64);
-        self.datagrams.push(DatagramPlace {
+        self.datagrams.push(DatagramSourceState {
             source: spec.source,
             rng,
             next_bytes: 0,
@@ -26,11 +26,11 @@ impl Simulation {
             reports: spec.reports,
             expected: 1,
         });
-        self.ask_datagram_source(self.datagrams.len() as u32 - 1);
+        self.schedule_datagram(self.datagrams.len() as u32 - 1);
         Ok(())
     }
 
-    fn ask_datagram_source(&mut self, i: u32) {
+    fn schedule_datagram(&mut self, i: u32) {
         let place = &mut self.datagrams[i as usize];
         let Some(next) = place.source.next(&mut place.rng) else { return };
         place.next_bytes = next.bytes;
@@ -45,7 +45,7 @@ impl Simulation {
 
     #[inline(never)]
     pub(super) fn send_datagram(&mut self, i: u32) {
-        let DatagramPlace { next_bytes, flow: slot, .. } = self.datagrams[i as usize];
+        let DatagramSourceState { next_bytes, flow: slot, .. } = self.datagrams[i as usize];
         let mut number = 0;
         if let Some(flow) = &mut self.flows[slot as usize] {
             flow.ends[0].sent.send();
@@ -55,11 +55,11 @@ impl Simulation {
         self.trace_datagram(i, number, next_bytes, true);
         let id = self.net.pool.datagram(2 * slot, next_bytes, number);
         self.net.depart(id, 2 * slot);
-        self.ask_datagram_source(i);
+        self.schedule_datagram(i);
     }
 
-    /// A datagram has reached its receiver, or a report its source.
-    pub(super) fn hear(&mut self, from: u32, number: u64, bytes: u32) {
+    /// Handles a datagram at its receiver, or a report at its source.
+    pub(super) fn receive_datagram(&mut self, from: u32, number: u64, bytes: u32) {
         let slot = from / 2;
         let Some(i) = self.flows[slot as usize].as_ref().map(|flow| flow.info.kind.source) else { return };
         if from & 1 == 1 {
@@ -81,13 +81,14 @@ impl Simulation {
         self.net.depart(id, 2 * slot + 1);
     }
 
-    /// A source's datagrams and the reports that reach it are traced as segments are, a report with the place
-    /// of the datagram that it names. Flows number first: [`Simulation::finish`] knows how many.
+    /// Traces a sent datagram, or a report that reaches its source, as a segment; a report has the sequence
+    /// number of the datagram that it names. Connections of flows are numbered first, and
+    /// [`Simulation::finish`] renumbers those of datagrams once their count is known.
     fn trace_datagram(&mut self, i: u32, number: u64, bytes: u32, sent: bool) {
         if !self.options.trace.any(Mask::PACKETS) {
             return;
         }
-        // As if the datagrams made a stream.
+        // Sequence numbers as if the datagrams were one stream.
         let payload = self.datagrams[i as usize].next_bytes.saturating_sub(UDP_HEADERS);
         let (seq, ack) = (SeqNumber((number.wrapping_sub(1) as u32).wrapping_mul(payload)), SeqNumber(0));
         let len = bytes.saturating_sub(UDP_HEADERS);

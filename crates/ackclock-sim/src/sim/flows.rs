@@ -1,4 +1,4 @@
-//! Flows: their start, what happens at their endpoints, their end.
+//! Flows: start, events at their endpoints, end.
 
 use std::sync::Arc;
 
@@ -7,16 +7,17 @@ use ackclock_trace::{Event, Mask, SendKind};
 use ackclock_units::{Ecn, Instant, Rng, SeqNumber, mostly, seldom};
 use ackclock_wire::{Flags, Segment};
 
+use super::options::MeasuredSpan;
 use super::path::Net;
-use super::{FlowPlace, Measured, Simulation};
+use super::state::{FlowSourceState, Simulation};
 use crate::endpoint::{Counting, End, Flow, FlowInfo, FlowKind, IoState, Port};
 use crate::error::SimError;
 use crate::event::{FLOW, INDEX, WAKE};
 use crate::flow::{FlowSpec, StackFactory, application_stream};
 
 impl Simulation {
-    /// Asks a source for its next flow and schedules the flow's start.
-    pub(super) fn ask_source(&mut self, i: u32) {
+    /// Gets the next flow from a source and schedules its start.
+    pub(super) fn schedule_flow(&mut self, i: u32) {
         let place = &mut self.flow_sources[i as usize];
         let now = self.net.now;
         let spec = place.source.next(now, &mut place.rng);
@@ -36,7 +37,7 @@ impl Simulation {
     pub(super) fn start_next(&mut self, i: u32) {
         let Some(spec) = self.flow_sources[i as usize].next.take() else { return };
         match self.start_flow(spec, i) {
-            Ok(()) => self.ask_source(i),
+            Ok(()) => self.schedule_flow(i),
             Err(error) => self.net.fail(error),
         }
     }
@@ -51,7 +52,7 @@ impl Simulation {
 
         let segments =
             |stack: &dyn StackFactory| stack.config().snd_buf / u64::from(stack.config().mss.max(1));
-        self.memory.begins(segments(&*spec.client_stack).max(segments(&*spec.server_stack)));
+        self.memory.on_flow(segments(&*spec.client_stack).max(segments(&*spec.server_stack)));
         let number = self.started;
         self.started = number.checked_add(1).ok_or(SimError::TooMany("flows", u64::from(u32::MAX)))?;
         let seed = self.seeds.next(&spec.group);
@@ -66,7 +67,7 @@ impl Simulation {
             number,
             start: self.net.now,
             counting: match self.options.measured {
-                Measured::AfterEpisodes(n) if n > 0 => Some(Box::new(Counting::After(n))),
+                MeasuredSpan::AfterEpisodes(n) if n > 0 => Some(Box::new(Counting::After(n))),
                 _ => None,
             },
             ends: [end(spec.client_app, 0), end(spec.server_app, 1)],
@@ -83,7 +84,7 @@ impl Simulation {
             return Ok(slot);
         }
         let slot = self.flows.len() as u32;
-        // An endpoint's number has to fit beside the kind of an event.
+        // An endpoint's number must fit beside the kind of an event.
         if slot >= INDEX / 2 {
             return Err(SimError::TooMany("flows at a time", u64::from(INDEX / 2)));
         }
@@ -92,7 +93,7 @@ impl Simulation {
         Ok(slot)
     }
 
-    /// A packet reaches its endpoint.
+    /// Handles a packet that has reached its endpoint.
     #[inline(always)]
     pub(super) fn deliver(&mut self, id: u32) {
         let net = &mut self.net;
@@ -105,7 +106,7 @@ impl Simulation {
             return net.fail(SimError::Conservation("a packet outlived its flow".to_owned()));
         };
         if seldom(corrupt | flow.ended | datagram) {
-            return self.take_off(id, slot);
+            return self.discard(id, slot);
         }
         let [client, server] = &mut flow.ends;
         let (sender, end) = if from & 1 == 0 { (client, server) } else { (server, client) };
@@ -129,7 +130,8 @@ impl Simulation {
                     )));
                 }
                 end.sent.dropped.forget_below(stats.bytes_acked);
-                if matches!(flow.counting.as_deref(), Some(Counting::After(n)) if connection.episodes_over() >= *n)
+                if let Some(Counting::After(n)) = flow.counting.as_deref()
+                    && connection.episodes_over() >= *n
                 {
                     flow.begin_counting(net.now);
                 }
@@ -141,20 +143,20 @@ impl Simulation {
         }
         flow.pump_here(e, net, &mut self.trace);
         if seldom(flow.over) {
-            self.settle(slot);
+            self.finish_flow(slot);
         }
     }
 
-    /// A packet of flow `slot` reaches its end, and no connection sees it: it is damaged, a datagram, or
-    /// late.
+    /// Handles a packet of flow `slot` that reaches its endpoint but no connection: it is damaged, a
+    /// datagram, or arrives after the flow's end.
     #[inline(never)]
-    fn take_off(&mut self, id: u32, slot: u32) {
+    fn discard(&mut self, id: u32, slot: u32) {
         let Some(flow) = self.flows[slot as usize].as_mut() else { return };
         let pool = &mut self.net.pool;
         let p = *pool.get(id);
         let sender = &mut flow.ends[p.from as usize & 1];
         if p.is_corrupt() {
-            // The checksum fails: as good as dropped, after every link.
+            // The checksum fails: it counts as dropped after the last link.
             sender.sent.leave();
             sender.sent.note_drop(&p, u8::MAX, &mut sender.user.books.rare);
             pool.free(id);
@@ -164,13 +166,13 @@ impl Simulation {
             pool.free(id);
             if p.is_datagram() {
                 sender.user.books.read += u64::from(bytes);
-                self.hear(p.from, p.offset(), bytes);
+                self.receive_datagram(p.from, p.offset(), bytes);
             }
         }
-        self.settle(slot);
+        self.finish_flow(slot);
     }
 
-    /// A wake event of an endpoint has come.
+    /// Handles a wake event of an endpoint.
     #[inline(never)]
     pub(super) fn wake(&mut self, e: u32) {
         let net = &mut self.net;
@@ -189,13 +191,13 @@ impl Simulation {
         }
         flow.pump(e, net, &mut self.trace);
         if flow.over {
-            self.settle(e / 2);
+            self.finish_flow(e / 2);
         }
     }
 
-    /// Tells the flows what the network has dropped and duplicated.
+    /// Notifies the flows of packets that the network has dropped and duplicated.
     #[cold]
-    pub(super) fn tell_flows(&mut self) {
+    pub(super) fn notify_flows(&mut self) {
         while let Some(from) = self.net.copied.pop() {
             if let Some(flow) = &mut self.flows[from as usize / 2] {
                 flow.ends[from as usize & 1].sent.copy();
@@ -213,30 +215,30 @@ impl Simulation {
             if !p.is_datagram() {
                 let passed = p.hop.max(p.seen);
                 if sender.sent.note_drop(&p, passed, &mut sender.user.books.rare) {
-                    self.net.pool.let_stand_for(&p, passed);
+                    self.net.pool.lower_seen_of_copies(&p, passed);
                 }
             }
             if flow.over {
-                self.settle(slot);
+                self.finish_flow(slot);
             }
         }
     }
 
-    /// Ends a flow when nothing can happen to it any more: both ends are done, or one is and the other waits
-    /// for what cannot come. Frees the place of an ended flow with its last packet.
+    /// Ends a flow when no event of it can follow: both ends are done, or one is done, nothing is in flight
+    /// and the other has no timer. Frees the slot of an ended flow once its last packet has left the network.
     #[inline(never)]
-    fn settle(&mut self, slot: u32) {
+    fn finish_flow(&mut self, slot: u32) {
         let Some(flow) = self.flows[slot as usize].as_mut() else { return };
         if !flow.ended {
             let done = flow.ends.each_ref().map(|end| end.over().is_some());
-            let quiet = || {
+            let nothing_pending = || {
                 flow.in_flight() == 0
                     && flow
                         .ends
                         .iter()
                         .all(|end| end.over().is_some() || end.deadline() == Instant::FAR_FUTURE)
             };
-            if !(done[0] && done[1] || (done[0] || done[1]) && quiet()) {
+            if !(done[0] && done[1] || (done[0] || done[1]) && nothing_pending()) {
                 return;
             }
             self.end_flow(slot);
@@ -265,13 +267,13 @@ impl Simulation {
         let place = &mut self.flow_sources[source as usize];
         place.source.on_end(self.net.now, &group, orderly);
         if place.idle {
-            self.ask_source(source);
+            self.schedule_flow(source);
         }
     }
 }
 
-impl FlowPlace {
-    /// That kind of flow, once for all flows of that kind in a row.
+impl FlowSourceState {
+    /// Returns `kind`, shared with the previous flow when that was of the same kind.
     fn kind_of(&mut self, kind: FlowKind) -> Arc<FlowKind> {
         match &self.kind {
             Some(last) if last.is(&kind) => Arc::clone(last),
@@ -281,10 +283,10 @@ impl FlowPlace {
 }
 
 impl Flow {
-    /// Makes the connection of one end.
+    /// Creates the connection of one end.
     #[inline(never)]
     fn open(&mut self, side: usize) -> &mut Connection {
-        // `expect`: only flows of connections are opened.
+        // `expect`: only flows with connections are opened.
         let stack = &self.info.kind.stacks.as_ref().expect("datagrams have no connection")[side];
         let mut rng = Rng::stream(self.info.seed, "connection", side as u64);
         let iss = SeqNumber(rng.next_u64() as u32);
@@ -298,7 +300,7 @@ impl Flow {
         connection
     }
 
-    /// The first SYN makes the server's connection.
+    /// Creates the server's connection on the first SYN.
     #[inline(never)]
     fn begin_server(&mut self, now: Instant, segment: &Segment, ecn: Ecn) {
         let connection = self.open(1);
@@ -306,7 +308,7 @@ impl Flow {
         connection.handle_segment(now, segment, &[], ecn);
     }
 
-    /// Answers a segment for which there is no connection (any more).
+    /// Responds to a segment for which there is no connection, with a reset where one is due.
     #[cold]
     fn refuse(&mut self, e: u32, segment: &Segment, net: &mut Net) {
         if let Some(reset) = Connection::reset_for(segment) {
@@ -322,13 +324,14 @@ impl Flow {
         }
     }
 
-    /// As [`Flow::pump_here`], where that is seldom.
+    /// As [`Flow::pump_here`], not inlined, for rare callers.
     #[inline(never)]
     fn pump(&mut self, e: u32, net: &mut Net, trace: &mut Vec<Event>) {
         self.pump_here(e, net, trace);
     }
 
-    /// Lets an endpoint do everything that it can do now, and schedules its next deadline.
+    /// Runs the application of an endpoint, sends what the connection may send now, and schedules the next
+    /// deadline.
     #[inline(always)]
     fn pump_here(&mut self, e: u32, net: &mut Net, trace: &mut Vec<Event>) {
         let now = net.now;
@@ -354,7 +357,7 @@ impl Flow {
                     }
                 }
             }
-            // What an application is told follows from what it was asked: it need not be asked again.
+            // When the application was not called and there are no events, another call would change nothing.
             if mostly(!called & !connection.has_events()) {
                 break;
             }

@@ -1,81 +1,82 @@
-//! Counting from a moment on, so that tables can leave out how flows began (M-U1).
+//! Counting from a given moment on, so that tables can leave out the start of flows (M-U1).
 
 use ackclock_engine::{Connection, Stats};
 use ackclock_trace::LinkRow;
 use ackclock_units::{Bytes, Count, Duration, Instant, since};
 
-use super::{Measured, Simulation};
-use crate::endpoint::{Before, Counting, Counts, Flow};
+use super::options::MeasuredSpan;
+use super::state::Simulation;
+use crate::endpoint::{Baseline, Counting, Counts, Flow};
 
 impl Flow {
-    /// Its counters count from now on.
+    /// Starts its counters now.
     #[cold]
     pub(super) fn begin_counting(&mut self, now: Instant) {
         for connection in self.ends.iter_mut().filter_map(|end| end.connection.as_mut()) {
             connection.forget_rtt_extremes();
         }
-        let before = Before { at: now, counts: self.counts() };
+        let before = Baseline { at: now, counts: self.counts() };
         self.counting = Some(Box::new(Counting::From(Box::new(before))));
     }
 
-    /// Bytes that a source of datagrams has sent, and of which the network has delivered; of a connection,
-    /// what its client's application has written and read.
+    /// Bytes that a source of datagrams has sent, and those that the network has delivered; for a connection,
+    /// bytes that the client's application has written and read.
     fn datagram_bytes(&self) -> [Bytes; 2] {
         [self.ends[0].user.books.written, self.ends[0].user.books.read]
     }
 
-    /// Responses of both ends since they were made, and the time that they took together.
+    /// Number of responses of both ends so far, and the sum of their times.
     pub(super) fn responses(&self) -> (u32, Duration) {
         let all = self.ends.iter().filter_map(|end| Some(end.user.books.rare.as_ref()?.responses));
         all.fold((0, Duration::ZERO), |(count, sum), r| (count + r.count, sum + r.sum))
     }
 
-    /// The counters of both ends since they were made.
+    /// The connection counters of both ends so far.
     pub(super) fn stats(&self) -> [Stats; 2] {
         self.ends
             .each_ref()
             .map(|end| end.connection.as_ref().map(Connection::stats).cloned().unwrap_or_default())
     }
 
-    /// What it has counted since it began.
+    /// All its counters so far.
     fn counts(&self) -> Counts {
         Counts {
             stats: self.stats(),
             sent: self.ends[0].sent.packets,
             datagram_bytes: self.datagram_bytes(),
-            unneeded: self.ends.each_ref().map(|end| end.sent.unneeded),
+            spurious_retransmissions: self.ends.each_ref().map(|end| end.sent.spurious_retransmissions),
             spurious_timeouts: self.ends.each_ref().map(|end| end.sent.spurious_timeouts),
             responses: self.responses(),
         }
     }
 
-    /// What it has counted in a run that counts from `measured` on, and was last looked at at `now`; and from
-    /// when on, if that has come.
-    pub(super) fn counted(&self, measured: Measured, now: Instant) -> (Option<Instant>, Counts) {
+    /// Its counters in a run that counts from `measured` on, as of `now`, and when counting began; `None`
+    /// when it has not.
+    pub(super) fn counted(&self, measured: MeasuredSpan, now: Instant) -> (Option<Instant>, Counts) {
         if let Some(Counting::From(before)) = self.counting.as_deref() {
             return (Some(before.at), self.counts().since(&before.counts));
         }
-        let came = match measured {
-            Measured::Whole => true,
-            Measured::From(from) => from <= now,
+        let begun = match measured {
+            MeasuredSpan::Whole => true,
+            MeasuredSpan::From(from) => from <= now,
             // Datagrams have no episodes.
-            Measured::AfterEpisodes(_) => self.info.kind.stacks.is_none(),
+            MeasuredSpan::AfterEpisodes(_) => self.info.kind.stacks.is_none(),
         };
-        if came { (Some(self.start), self.counts()) } else { (None, Counts::default()) }
+        if begun { (Some(self.start), self.counts()) } else { (None, Counts::default()) }
     }
 }
 
 impl Simulation {
-    /// When counting is still to begin.
+    /// When counting will begin, if it has not.
     #[inline]
     pub(super) fn counting_begins(&self) -> Option<Instant> {
         match self.options.measured {
-            Measured::From(from) if self.links_before.is_none() => Some(from),
+            MeasuredSpan::From(from) if self.links_before.is_none() => Some(from),
             _ => None,
         }
     }
 
-    /// The moment has come for every flow under way and every link.
+    /// Starts the counters of every active flow and every link.
     pub(super) fn begin_counting(&mut self) {
         let now = self.net.now;
         self.links_before = Some(self.links());
@@ -83,25 +84,25 @@ impl Simulation {
         self.flows.iter_mut().flatten().filter(|flow| !flow.ended).for_each(|flow| flow.begin_counting(now));
     }
 
-    /// The table of links, of what was counted.
+    /// The table of links, counted from the configured moment on.
     pub(super) fn counted_links(&mut self) -> Vec<LinkRow> {
         let now = self.links();
         match (self.links_before.take(), self.counting_begins()) {
             (Some(before), _) => {
                 now.iter().zip(&before).map(|(row, before)| link_since(row, before)).collect()
             }
-            // The moment never came.
+            // The run ended before counting began.
             (None, Some(_)) => now.iter().map(|row| link_since(row, row)).collect(),
             (None, None) => now,
         }
     }
 }
 
-/// What a link has seen since it stood as in `before`.
+/// The counters of a link since `before`.
 fn link_since(row: &LinkRow, before: &LinkRow) -> LinkRow {
     let observed = row.observed.saturating_sub(before.observed);
     let seconds = |d: Duration| d.as_secs_f64();
-    // From averages over all of the time to one over the rest of it.
+    // From the averages over the whole time and over the first part, the average over the rest.
     let mean = |all: f64, part: f64| {
         if observed.is_zero() {
             0.0

@@ -1,172 +1,45 @@
-//! The run: set-up, the loop over events, and its end.
+//! A simulation run: set-up, the event loop, the end.
 
-mod books;
+mod conservation;
 mod datagrams;
 mod flows;
 pub(crate) mod held;
 mod measured;
+mod memory;
+mod options;
 mod path;
+mod rows;
+mod state;
 
 use std::hint::black_box;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
-use ackclock_trace::{Event, FlowRow, Label, LinkRow, Mask};
+use ackclock_trace::LinkRow;
 use ackclock_units::{Duration, Instant, Rng, mostly, seldom};
 
-use self::held::Memory;
-use self::path::Net;
-use crate::endpoint::{Flow, FlowKind};
+pub(crate) use self::memory::EVENTS_PER_SLICE;
+use self::memory::Memory;
+pub use self::options::{MeasuredSpan, Progress, RunOptions, RunOutcome};
+use self::path::{LinkState, Net};
+use self::state::FlowSourceState;
+pub use self::state::{FIRST_DATAGRAM, Simulation};
 use crate::error::SimError;
 use crate::event::{FLOW, INBOUND, INDEX, LINK, OUTBOUND, PACKET, POLL, WAKE, endpoint_of};
-use crate::flow::{DatagramSource, FlowSeeds, FlowSource, FlowSpec, Sources};
+use crate::flow::{FlowSeeds, Sources};
 use crate::lane::Lane;
 use crate::link::Link;
 use crate::network::Network;
-use crate::queue::Entry;
+use crate::queue::PendingEvent;
 use crate::routes::Routes;
 
-/// From when on the counters of the tables count (M-U1: without the initial slow start).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Measured {
-    /// From the beginning.
-    #[default]
-    Whole,
-    /// From this moment, for flows and links.
-    From(Instant),
-    /// For each flow from the end of its so many-th loss episode; for links from the beginning.
-    AfterEpisodes(u32),
-}
-
-/// Options of a run.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// What is traced of every flow.
-    pub trace: Mask,
-    /// Label of the run in every row.
-    pub run: Label,
-    /// Label of the stack under test in every row; where it is empty a flow's row names the stack of its
-    /// sender.
-    pub stack: Label,
-    /// From when on is counted.
-    pub measured: Measured,
-    /// Memory that it may hold, bytes: a run that would hold more ends with an error.
-    pub memory: u64,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            trace: Mask::NONE,
-            run: "".into(),
-            stack: "".into(),
-            measured: Measured::Whole,
-            memory: u64::MAX,
-        }
-    }
-}
-
-/// How far a run has come.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Progress {
-    /// The simulated moment.
-    pub now: Instant,
-    /// Flows begun.
-    pub flows_started: u64,
-    /// Flows ended.
-    pub flows_ended: u64,
-    /// Events processed.
-    pub events: u64,
-    /// Segments with payload that entered the wire of any link.
-    pub data_packets: u64,
-}
-
-/// The tables of a finished run.
-#[derive(Debug, Default)]
-pub struct Outcome {
-    /// One row for each flow and each datagram source, flows first, in the order in which they were started.
-    pub flows: Vec<FlowRow>,
-    /// One row for each link, in the order in which they were added.
-    pub links: Vec<LinkRow>,
-    /// Events, where the mask asked for them: connection `2 n` is the client of flow `n`, or the source of
-    /// datagrams, `2 n + 1` its server.
-    pub events: Vec<Event>,
-    /// Events that the run loop processed.
-    pub processed: u64,
-}
-
-/// A run: a value without globals; two of them share nothing.
-pub struct Simulation {
-    net: Net,
-    flows: Vec<Option<Flow>>,
-    free_flows: Vec<u32>,
-    flow_sources: Vec<FlowPlace>,
-    datagrams: Vec<DatagramPlace>,
-    seed: u64,
-    seeds: FlowSeeds,
-    options: Options,
-    rows: Vec<FlowRow>,
-    trace: Vec<Event>,
-    started: u32,
-    ended: u64,
-    processed: u64,
-    memory: Memory,
-    /// The links as they were when counting began, once it has with [`Measured::From`].
-    links_before: Option<Vec<LinkRow>>,
-}
-
-/// A link with what the run keeps beside it.
-struct LinkPlace {
-    link: Link,
-    lane: Lane,
-    /// Moment of the pending poll, for a link that must be polled.
-    poll: Instant,
-    /// Packets that have left it at its far end.
-    delivered: u64,
-    delivered_corrupt: u64,
-    /// Data packets that repeat bytes which an earlier copy carried over this link, and payload that does
-    /// not.
-    repeated: u64,
-    unique_bytes: u64,
-}
-
-struct FlowPlace {
-    source: Box<dyn FlowSource>,
-    rng: Rng,
-    next: Option<FlowSpec>,
-    /// The kind of its latest flow.
-    kind: Option<Arc<FlowKind>>,
-    /// It has said that it has no flow for now.
-    idle: bool,
-}
-
-struct DatagramPlace {
-    source: Box<dyn DatagramSource>,
-    rng: Rng,
-    next_bytes: u32,
-    flow: u32,
-    /// Size of the receiver's reports, and the number that it expects next.
-    reports: Option<u32>,
-    expected: u64,
-}
-
-/// Events between two calls of `progress` at most: some hundredths of a second.
-pub(crate) const EVENTS_PER_SLICE: u64 = 100_000;
-
-/// Marks the connection of a traced datagram until the flows have been counted.
-const TRACED_DATAGRAMS: u32 = FIRST_DATAGRAM;
-/// The number of the first connection that stands for a source of datagrams in what
-/// [`Simulation::take_trace`] gives.
-pub const FIRST_DATAGRAM: u32 = 1 << 31;
-
 impl Simulation {
-    /// Sets a run up. All random streams come from `seed`.
+    /// Sets up a run. All random streams derive from `seed`.
     ///
     /// # Errors
     /// When a datagram source has no path. A flow without a path stops the run when it starts.
-    pub fn new(network: Network, sources: Sources, seed: u64, options: Options) -> Result<Self, SimError> {
+    pub fn new(network: Network, sources: Sources, seed: u64, options: RunOptions) -> Result<Self, SimError> {
         let (routes, specs) = Routes::new(network);
-        let place = |(i, spec)| LinkPlace {
+        let place = |(i, spec)| LinkState {
             link: Link::new(spec, seed, i as u64),
             lane: Lane::EMPTY,
             poll: Instant::FAR_FUTURE,
@@ -175,7 +48,7 @@ impl Simulation {
             repeated: 0,
             unique_bytes: 0,
         };
-        let flow_place = |(i, source)| FlowPlace {
+        let flow_place = |(i, source)| FlowSourceState {
             source,
             rng: Rng::stream(seed, "flows", i as u64),
             next: None,
@@ -203,13 +76,13 @@ impl Simulation {
             sim.add_datagrams(spec)?;
         }
         for i in 0..sim.flow_sources.len() {
-            sim.ask_source(i as u32);
+            sim.schedule_flow(i as u32);
         }
         sim.check()?;
         Ok(sim)
     }
 
-    /// Runs until the moment `end` (its events included), or until nothing is left to happen.
+    /// Runs until `end`, events at `end` included, or until no event is pending.
     ///
     /// # Errors
     /// When a flow has no path, a source runs backwards, or conservation is violated.
@@ -217,7 +90,8 @@ impl Simulation {
         self.run_some(end, u64::MAX).map(|_| ())
     }
 
-    /// The same for `most` events at most. Returns false when more are left to happen until `end`.
+    /// As [`Simulation::run_until`], for at most `most` events. Returns false when more events are pending up
+    /// to `end`.
     pub(crate) fn run_some(&mut self, end: Instant, most: u64) -> Result<bool, SimError> {
         if let Some(from) = self.counting_begins().filter(|from| *from <= end) {
             if !self.run_until_event(from, most)? {
@@ -241,27 +115,28 @@ impl Simulation {
         Ok(false)
     }
 
-    /// The same without a look at the memory.
+    /// Runs at most `most` events without checking the memory.
     fn run_unchecked(&mut self, end: Instant, most: u64) -> Result<bool, SimError> {
         for _ in 0..most {
-            let Some(Entry { at, what, .. }) = self.net.queue.pop_until(end) else {
+            let Some(PendingEvent { at, what, .. }) = self.net.queue.pop_until(end) else {
                 self.net.now = self.net.now.max(end);
                 return Ok(true);
             };
             self.net.now = at;
             if seldom(self.flows.len() > MANY_FLOWS) {
-                self.look_ahead();
+                self.prefetch();
             }
             self.handle(what);
-            if self.net.fault.is_some() {
+            if self.net.error.is_some() {
                 return self.check().map(|()| false);
             }
         }
         Ok(false)
     }
 
-    /// The same in slices of `slice` (and of some 100 000 events, so that a caller is never left waiting),
-    /// telling `progress` after each; stops early when it says so. Returns false when it was stopped.
+    /// As [`Simulation::run_until`], in slices of `slice` and of at most 100 000 events. Calls `progress`
+    /// after each slice, and stops early when it returns [`ControlFlow::Break`]. Returns false when it was
+    /// stopped.
     ///
     /// # Errors
     /// As [`Simulation::run_until`].
@@ -276,11 +151,11 @@ impl Simulation {
         while until < end {
             until = (until + slice).min(end);
             loop {
-                let through = self.run_some(until, EVENTS_PER_SLICE)?;
+                let complete = self.run_some(until, EVENTS_PER_SLICE)?;
                 if progress(&self.progress()).is_break() {
                     return Ok(false);
                 }
-                if through {
+                if complete {
                     break;
                 }
             }
@@ -288,12 +163,12 @@ impl Simulation {
         Ok(true)
     }
 
-    /// True when nothing is left to happen.
+    /// True when no event is pending.
     pub fn is_done(&mut self) -> bool {
         self.net.queue.peek().is_none()
     }
 
-    /// How far it has come.
+    /// The state of the run.
     pub fn progress(&self) -> Progress {
         let data_packets = self.net.links.iter().map(|l| l.link.served_data()).sum();
         Progress {
@@ -305,44 +180,44 @@ impl Simulation {
         }
     }
 
-    /// The table of links as it stands now; the run goes on.
+    /// The table of links as of now; the run can continue.
     pub fn links(&mut self) -> Vec<LinkRow> {
         let behind = self.behind_links();
         (0..).zip(behind).map(|(i, behind)| self.link_row(i, behind)).collect()
     }
 
-    /// Ends the run: checks that packets and bytes were conserved, and gives the tables.
+    /// Ends the run: checks that packets and bytes were conserved, and returns the tables.
     ///
     /// # Errors
     /// When conservation is violated, or the run had been stopped by an error before.
-    pub fn finish(self) -> Result<Outcome, SimError> {
+    pub fn finish(self) -> Result<RunOutcome, SimError> {
         self.check()?;
-        self.close_books()
+        self.tables()
     }
 
     fn check(&self) -> Result<(), SimError> {
-        self.net.fault.clone().map_or(Ok(()), Err)
+        self.net.error.clone().map_or(Ok(()), Err)
     }
 
-    /// With many flows, what an event needs is in no near cache. Reading it a few events ahead, without
-    /// waiting for the answer, lets the processor fetch it while it works on the events in between. Changes
-    /// nothing.
+    /// With many flows, the state that an event needs is not in the nearer caches. This reads it a few events
+    /// ahead without using the result, so that the processor can load it while it works on the events in
+    /// between. Has no effect on results.
     #[inline(never)]
-    fn look_ahead(&self) {
-        if let Some(end) = self.net.queue.glance(3).and_then(endpoint_of) {
+    fn prefetch(&self) {
+        if let Some(end) = self.net.queue.upcoming(3).and_then(endpoint_of) {
             black_box(self.net.ports[end].inbound.first());
         }
-        if let Some(end) = self.net.queue.glance(2).and_then(endpoint_of) {
+        if let Some(end) = self.net.queue.upcoming(2).and_then(endpoint_of) {
             black_box(self.net.ports[end ^ 1].route);
-            self.net.pool.glance(self.net.ports[end].inbound.first());
+            self.net.pool.prefetch(self.net.ports[end].inbound.first());
             if let Some(flow) = &self.flows[end / 2] {
                 black_box((flow.ended, flow.ends[end & 1].sent.in_flight));
             }
         }
-        if let Some(end) = self.net.queue.glance(1).and_then(endpoint_of) {
-            self.net.pool.glance_behind(self.net.ports[end].inbound.first());
+        if let Some(end) = self.net.queue.upcoming(1).and_then(endpoint_of) {
+            self.net.pool.prefetch_next(self.net.ports[end].inbound.first());
             if let Some(flow) = &self.flows[end / 2] {
-                flow.ends[end & 1].glance();
+                flow.ends[end & 1].prefetch();
             }
         }
     }
@@ -362,8 +237,8 @@ impl Simulation {
         self.after_packet();
     }
 
-    /// The first packet of a lane arrives, and those behind it that arrive at the same moment before anything
-    /// else happens.
+    /// Handles the first packet of a lane, and those after it that arrive at the same time and before any
+    /// other event.
     #[inline(always)]
     fn lane(&mut self, what: u32) {
         loop {
@@ -375,7 +250,7 @@ impl Simulation {
             }
             self.after_packet();
             let Some(order) = next else { return };
-            if self.net.fault.is_some() || !self.net.comes_first(order, what) {
+            if self.net.error.is_some() || !self.net.comes_first(order, what) {
                 return;
             }
         }
@@ -384,16 +259,16 @@ impl Simulation {
     #[inline]
     fn after_packet(&mut self) {
         if !self.net.lost.is_empty() || !self.net.copied.is_empty() {
-            self.tell_flows();
+            self.notify_flows();
         }
     }
 
-    /// A packet reaches its next link or its endpoint.
+    /// Handles a packet that has reached its next link or its endpoint.
     #[inline(never)]
     fn arrive(&mut self, id: u32) {
         if self.net.has_links_ahead(id) { self.net.forward(id) } else { self.deliver(id) }
     }
 }
 
-/// From so many flows on it pays to look ahead: below, they fit into the second-level cache.
+/// Prefetching pays off from this many flows on; fewer fit into the second-level cache.
 const MANY_FLOWS: usize = 300;

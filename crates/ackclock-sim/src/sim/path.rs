@@ -1,5 +1,5 @@
-//! A packet's way: from its endpoint over links to the other endpoint. All that the packets need and the
-//! flows do not.
+//! The path of a packet from its endpoint over links to the other endpoint, and the state that it needs apart
+//! from flows.
 
 use std::iter::successors;
 
@@ -7,40 +7,38 @@ use ackclock_engine::Transmit;
 use ackclock_policy::PacketId;
 use ackclock_units::{Duration, Ecn, Instant, mostly, seldom};
 
-use super::LinkPlace;
 use crate::endpoint::{Port, WayOut};
 use crate::error::SimError;
 use crate::event::{INBOUND, INDEX, LINK, OUTBOUND, PACKET, POLL};
-use crate::fault::Passing;
-use crate::lane::{Arrival, Lane};
+use crate::fault::PacketInfo;
+use crate::lane::{Lane, PacketArrival};
 use crate::link::{Carrier, Link};
 use crate::packet::{NIL, Packet, Pool};
-use crate::queue::{Entry, EventQueue};
+use crate::queue::{EventQueue, PendingEvent};
 use crate::routes::Routes;
 
-/// The network at work: the present moment, what is pending, packets, links, and where endpoints are
-/// attached.
+/// The network during a run: the present time, pending events, packets, links, and the ports of endpoints.
 pub(super) struct Net {
     pub(super) now: Instant,
-    /// Numbers what is scheduled, for ties.
+    /// The insertion number given out last; they break ties.
     order: u64,
     pub(super) queue: EventQueue,
     pub(super) pool: Pool,
-    pub(super) links: Vec<LinkPlace>,
+    pub(super) links: Vec<LinkState>,
     pub(super) routes: Routes,
     pub(super) ports: Vec<Port>,
     ways_out: Vec<WayOut>,
     free_ways_out: Vec<u32>,
-    /// Packets dropped since the flows were told last.
+    /// Packets dropped, of which the flows have not been notified.
     pub(super) lost: Vec<u32>,
-    /// Endpoints of which a packet was duplicated since the flows were told last.
+    /// Endpoints of which a packet was duplicated, not notified yet.
     pub(super) copied: Vec<u32>,
-    /// What stopped the run.
-    pub(super) fault: Option<SimError>,
+    /// The error that stopped the run.
+    pub(super) error: Option<SimError>,
 }
 
 impl Net {
-    pub(super) fn new(links: Vec<LinkPlace>, routes: Routes) -> Self {
+    pub(super) fn new(links: Vec<LinkState>, routes: Routes) -> Self {
         Self {
             now: Instant::ZERO,
             order: 0,
@@ -53,24 +51,24 @@ impl Net {
             free_ways_out: Vec::new(),
             lost: Vec::new(),
             copied: Vec::new(),
-            fault: None,
+            error: None,
         }
     }
 
     #[cold]
     pub(super) fn fail(&mut self, error: SimError) {
-        self.fault.get_or_insert(error);
+        self.error.get_or_insert(error);
     }
 
-    /// Attaches an endpoint: packets from it take the time `up`, then `route`, and those to it take the time
-    /// `down` behind their last link.
+    /// Attaches an endpoint. Packets from it are delayed by `up` and then take `route`; those to it are
+    /// delayed by `down` after their last link.
     pub(super) fn attach(
         &mut self,
         e: u32,
         (up, down): (Duration, Duration),
         route: (u32, u32),
     ) -> Result<(), SimError> {
-        // Who was attached here before may have left one.
+        // The previous endpoint with this number may have had a way out.
         self.free_ways_out.extend(self.ports[e as usize].out());
         self.ports[e as usize] = if up.is_zero() && route.1 > 0 {
             Port::straight(down, route)
@@ -95,7 +93,7 @@ impl Net {
         Ok(self.ways_out.len() as u32 - 1)
     }
 
-    /// What an endpoint's access delays add to a round trip.
+    /// The sum of an endpoint's access delays.
     pub(super) fn access(&self, e: u32) -> Duration {
         let port = &self.ports[e as usize];
         port.down + port.out().map_or(Duration::ZERO, |out| self.ways_out[out as usize].delay)
@@ -103,18 +101,18 @@ impl Net {
 
     pub(super) fn schedule(&mut self, at: Instant, what: u32) {
         self.order += 1;
-        self.queue.push(Entry { at, order: self.order, what });
+        self.queue.push(PendingEvent { at, order: self.order, what });
     }
 
-    /// Sends a segment. `retransmission` and `seen` are the world's own knowledge of it.
+    /// Sends a segment. `retransmission` and `seen` come from the ground truth ([`crate::truth`]).
     #[inline(always)]
     pub(super) fn send(&mut self, e: u32, t: &Transmit, retransmission: bool, seen: u8) {
         let id = self.pool.segment(e, t, retransmission, seen);
         self.depart(id, e);
     }
 
-    /// Links that the segment of which `t` is a copy has passed, if it was dropped at once, which its flow
-    /// has not been told.
+    /// Links that the original of the copy `t` had passed, if it was dropped already and its flow has not
+    /// been notified.
     #[cold]
     pub(super) fn passed_by_original(&self, e: u32, t: &Transmit) -> Option<u8> {
         let dropped = self.lost.iter().map(|id| self.pool.get(*id));
@@ -124,7 +122,7 @@ impl Net {
             .max()
     }
 
-    /// Lets a new packet leave its endpoint.
+    /// Sends a new packet from its endpoint.
     #[inline(always)]
     pub(super) fn depart(&mut self, id: u32, from: u32) {
         let port = &self.ports[from as usize];
@@ -132,16 +130,16 @@ impl Net {
         let way = &mut self.ways_out[out as usize];
         let mut at = self.now + way.delay;
         if port.hops() == 0 {
-            // Without a link in between the other end's delay follows at once.
+            // Without a link in between, the other end's delay is added here.
             at += self.ports[from as usize ^ 1].down;
         }
         self.order += 1;
-        let arrival = Arrival { id, at, order: self.order };
+        let arrival = PacketArrival { id, at, order: self.order };
         way.lane.push(arrival, &mut self.pool, &mut self.queue, OUTBOUND | out);
     }
 
-    /// Takes the first packet out of a lane. Answers it and, when the next one arrives at this very moment,
-    /// that one's insertion number: then it has not been put in the event queue.
+    /// Removes the first packet of a lane. Returns it and, when the next one arrives at the same time, that
+    /// one's insertion number; in that case the next one has not been put in the event queue.
     #[inline]
     pub(super) fn take(&mut self, what: u32) -> (u32, Option<u64>) {
         let i = (what & INDEX) as usize;
@@ -155,22 +153,22 @@ impl Net {
         if seldom(at == self.now) {
             return (id, Some(order));
         }
-        self.queue.push(Entry { at, order, what });
+        self.queue.push(PendingEvent { at, order, what });
         (id, None)
     }
 
-    /// True when nothing in the queue comes before a lane's next packet, which arrives now; otherwise that is
-    /// put there.
+    /// Returns true when no event in the queue precedes a lane's next packet, which arrives now; otherwise
+    /// puts that packet's event in the queue.
     #[inline]
     pub(super) fn comes_first(&mut self, order: u64, what: u32) -> bool {
         if self.queue.peek().is_none_or(|e| (self.now, order) < (e.at, e.order)) {
             return true;
         }
-        self.queue.push(Entry { at: self.now, order, what });
+        self.queue.push(PendingEvent { at: self.now, order, what });
         false
     }
 
-    /// Takes a packet from the link that it was on, if any, to the next one.
+    /// Moves a packet from the link that it was on, if any, to the next one.
     #[inline(never)]
     pub(super) fn forward(&mut self, id: u32) {
         let p = self.pool.get(id);
@@ -197,18 +195,19 @@ impl Net {
         self.carry(id, number);
     }
 
-    /// Takes a packet over a link with a queue that must be polled, with faults or without a rate.
+    /// Offers a packet to a link that is not plain: with a queue that must be polled, with faults, or without
+    /// a rate.
     #[cold]
     #[inline(never)]
     fn carry(&mut self, id: u32, number: u32) {
         let packet = self.pool.queued(id, self.pool.get(id), self.now);
         OnLink { net: self, number }.carry(packet);
-        if !self.links[number as usize].link.tells_at_once() {
+        if !self.links[number as usize].link.is_fifo() {
             self.poll_later(number);
         }
     }
 
-    /// A link that must be polled has served a packet.
+    /// Handles a poll event: the link has served a packet.
     #[inline(never)]
     pub(super) fn poll_link(&mut self, number: u32) {
         self.links[number as usize].poll = Instant::FAR_FUTURE;
@@ -225,7 +224,7 @@ impl Net {
         }
     }
 
-    /// A plain link has taken a packet, which arrives at `at`.
+    /// A plain link has admitted a packet, which arrives at `at`.
     #[inline(always)]
     fn on_plain_wire(&mut self, id: u32, number: u32, at: Instant, marked: bool) {
         let p = self.pool.get_mut(id);
@@ -238,9 +237,9 @@ impl Net {
         self.travel(id, number, at);
     }
 
-    /// Every packet on its way to its next link or its endpoint, and when it gets there.
+    /// Every packet on its way to its next link or its endpoint, with its arrival time.
     pub(super) fn arrivals(&self) -> impl Iterator<Item = (&Packet, Instant)> {
-        let first = |Entry { at, what, .. }: Entry| {
+        let first = |PendingEvent { at, what, .. }: PendingEvent| {
             let i = (what & INDEX) as usize;
             let id = match what & !INDEX {
                 INBOUND => self.ports[i].inbound.first(),
@@ -251,7 +250,7 @@ impl Net {
             };
             (id, at)
         };
-        // A packet of a lane comes less than `Packet::SPAN` behind the one before it.
+        // A packet of a lane arrives less than `Packet::SPAN` after the one before it.
         let behind = |(id, at): (u32, Instant)| (id != NIL).then(|| self.pool.get(id)).map(|p| (p, p.at(at)));
         self.queue
             .pending()
@@ -259,7 +258,7 @@ impl Net {
             .flat_map(move |head| successors(Some(head), move |(p, at)| behind((p.next, *at))))
     }
 
-    /// Lets a packet that is on a link's wire arrive at the far end at `at`.
+    /// Schedules the arrival of a packet on a link's wire at the far end, at `at`.
     #[inline(always)]
     fn travel(&mut self, id: u32, number: u32, at: Instant) {
         let p = self.pool.get_mut(id);
@@ -275,7 +274,7 @@ impl Net {
             if !port.down.is_zero() {
                 let at = at + port.down;
                 return port.inbound.push(
-                    Arrival { id, at, order },
+                    PacketArrival { id, at, order },
                     &mut self.pool,
                     &mut self.queue,
                     INBOUND | to,
@@ -283,10 +282,10 @@ impl Net {
             }
         }
         let lane = &mut self.links[number as usize].lane;
-        lane.push(Arrival { id, at, order }, &mut self.pool, &mut self.queue, LINK | number);
+        lane.push(PacketArrival { id, at, order }, &mut self.pool, &mut self.queue, LINK | number);
     }
 
-    /// True when a packet has links before it.
+    /// True when a packet has not passed all links of its route.
     #[inline]
     pub(super) fn has_links_ahead(&self, id: u32) -> bool {
         let p = self.pool.get(id);
@@ -303,7 +302,22 @@ impl Net {
     }
 }
 
-/// The network, as packets go over one of its links.
+/// A link with its state in the run.
+pub(super) struct LinkState {
+    pub(super) link: Link,
+    pub(super) lane: Lane,
+    /// Time of the pending poll, for a link that must be polled.
+    pub(super) poll: Instant,
+    /// Packets that have left it at its far end.
+    pub(super) delivered: u64,
+    pub(super) delivered_corrupt: u64,
+    /// Data packets that repeat bytes already carried over this link by an earlier copy, and payload bytes
+    /// that do not.
+    pub(super) repeated: u64,
+    pub(super) unique_bytes: u64,
+}
+
+/// Takes packets of the network over one of its links.
 struct OnLink<'a> {
     net: &'a mut Net,
     number: u32,
@@ -314,8 +328,8 @@ impl Carrier for OnLink<'_> {
         &mut self.net.links[self.number as usize].link
     }
 
-    fn passing(&self, id: PacketId) -> Passing {
-        self.net.pool.passing(id.0)
+    fn packet_info(&self, id: PacketId) -> PacketInfo {
+        self.net.pool.packet_info(id.0)
     }
 
     fn waits(&mut self, id: PacketId) {
@@ -351,8 +365,8 @@ impl Carrier for OnLink<'_> {
     }
 }
 
-impl LinkPlace {
-    /// Counts the payload of a packet that goes on the wire.
+impl LinkState {
+    /// Counts the payload of a packet put on the wire.
     #[inline(always)]
     fn count(&mut self, p: &Packet) {
         if seldom(p.hop < p.seen) {
@@ -362,7 +376,7 @@ impl LinkPlace {
         }
     }
 
-    /// A packet has left the link at its far end.
+    /// Counts a packet that has left the link at its far end.
     #[inline]
     fn leave(&mut self, corrupt: bool) {
         self.delivered += 1;

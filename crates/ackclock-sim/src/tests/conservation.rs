@@ -1,4 +1,4 @@
-//! The checks at the end of a run must notice what they are there for.
+//! The conservation checks at the end of a run fail when they should.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use ackclock_trace::Mask;
 use ackclock_units::{Duration, Instant, Rate};
 
 use crate::{
-    Access, FlowList, FlowSpec, LinkSpec, NetworkBuilder, Options, SimError, Simulation, Sources,
+    Access, FlowList, FlowSpec, LinkSpec, NetworkBuilder, RunOptions, SimError, Simulation, Sources,
     StackFactory,
 };
 
@@ -41,7 +41,7 @@ impl StackFactory for Plain {
     }
 }
 
-/// A bulk flow in the middle of its life.
+/// A run with a bulk flow in progress.
 fn running() -> Simulation {
     let registry = Registry::builtin();
     let app = |name: &str| registry.choose::<dyn Application>(name).expect("a built-in application").build();
@@ -68,12 +68,12 @@ fn running() -> Simulation {
         trace: Mask::NONE,
     };
     let sources = Sources { flows: vec![Box::new(FlowList::new(vec![spec]))], datagrams: vec![] };
-    let mut sim = Simulation::new(net.build(), sources, 1, Options::default()).unwrap();
+    let mut sim = Simulation::new(net.build(), sources, 1, RunOptions::default()).unwrap();
     sim.run_until(Instant::ZERO + Duration::from_secs(1)).unwrap();
     sim
 }
 
-fn complaint(sim: Simulation) -> String {
+fn violation(sim: Simulation) -> String {
     match sim.finish() {
         Err(SimError::Conservation(what)) => what,
         other => panic!("{other:?}"),
@@ -81,29 +81,29 @@ fn complaint(sim: Simulation) -> String {
 }
 
 #[test]
-fn an_honest_run_passes() {
+fn an_intact_run_passes() {
     assert!(running().finish().is_ok());
 }
 
 #[test]
-fn a_packet_that_vanishes_is_noticed() {
+fn a_packet_that_vanishes_is_detected() {
     let mut sim = running();
     sim.make_a_packet_vanish();
-    let what = complaint(sim);
+    let what = violation(sim);
     assert!(what.starts_with("flow 0 has ") && what.contains("packets in flight"), "{what}");
 }
 
 #[test]
-fn a_link_that_loses_count_is_noticed() {
+fn a_miscounting_link_is_detected() {
     let mut sim = running();
     sim.miscount_a_link();
-    let what = complaint(sim);
+    let what = violation(sim);
     assert!(what.starts_with("link `link` holds "), "{what}");
 }
 
 #[test]
-fn bytes_that_never_arrived_are_noticed() {
+fn bytes_that_never_arrived_are_detected() {
     let mut sim = running();
     sim.forget_arrivals();
-    assert!(complaint(sim).contains("is not in order"));
+    assert!(violation(sim).contains("is not in order"));
 }

@@ -1,19 +1,19 @@
-//! Lanes against a sorted list, with gaps of days and insertion numbers far apart.
+//! Compares lanes with a sorted list, with gaps of days and of many insertion numbers.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::event::{INBOUND, INDEX, PACKET};
 
-/// Takes what arrives next, as the run loop does: who, when and with which insertion number.
+/// Takes the next arrival as the run loop does: time, insertion number, packet.
 fn next(lane: &mut Lane, pool: &Pool, queue: &mut EventQueue, latest: u64) -> Option<(Instant, u64, u32)> {
-    let Entry { at, order, what } = queue.pop_until(Instant::FAR_FUTURE)?;
+    let PendingEvent { at, order, what } = queue.pop_until(Instant::FAR_FUTURE)?;
     if what & !INDEX == PACKET {
         return Some((at, order, what & INDEX));
     }
     let id = lane.pop(pool);
     if let Some((at, order)) = lane.next(pool, at, latest) {
-        queue.push(Entry { at, order, what });
+        queue.push(PendingEvent { at, order, what });
     }
     Some((at, order, id))
 }
@@ -35,7 +35,7 @@ proptest! {
         for (ahead, skipped, taken) in steps {
             order += 1 + skipped;
             let (id, at) = (pool.datagram(0, 100, 0), now + ackclock_units::Duration::from_nanos(ahead));
-            lane.push(Arrival { id, at, order }, &mut pool, &mut queue, INBOUND);
+            lane.push(PacketArrival { id, at, order }, &mut pool, &mut queue, INBOUND);
             model.push((at, order, id));
             model.sort_unstable();
             for _ in 0..taken.min(model.len()) {

@@ -1,10 +1,11 @@
-//! What a packet keeps of a segment, and what follows from the rest.
+//! A packet stores a segment without loss.
 
 use ackclock_trace::SendKind;
-use ackclock_units::SeqRange;
+use ackclock_units::{Ecn, SeqRange};
 use ackclock_wire::AccEcn;
 
 use super::*;
+use crate::fault::PacketKind;
 
 /// A segment at stream position `offset` of a stream whose first byte has the sequence number 4,000,000,000.
 fn transmit(offset: u64, len: u32, flags: Flags, options: Options) -> Transmit {
@@ -23,7 +24,7 @@ fn transmit(offset: u64, len: u32, flags: Flags, options: Options) -> Transmit {
 const FIRST: SeqNumber = SeqNumber(4_000_000_000);
 
 #[test]
-fn a_packet_gives_back_its_segment_its_place_and_its_size() {
+fn a_packet_returns_its_segment_position_and_size() {
     let mut sack = SackBlocks::default();
     sack.push(SeqRange::new(SeqNumber(10), SeqNumber(20)));
     let timestamps = Some(Timestamps { tsval: 5, tsecr: 6 });
@@ -60,24 +61,24 @@ fn a_packet_gives_back_its_segment_its_place_and_its_size() {
                 assert_eq!((p.offset(), p.end()), (offset, offset + u64::from(len)));
             }
             assert_eq!(pool.bytes(id), 20 + t.segment.header_len() + len);
-            assert_eq!(pool.passing(id).bytes, pool.bytes(id));
+            assert_eq!(pool.packet_info(id).bytes, pool.bytes(id));
             assert_eq!(pool.take(id, FIRST), t.segment);
         }
     }
     let id = pool.datagram(4, 70_000, 1 << 40);
     assert_eq!(
-        (pool.bytes(id), pool.get(id).offset(), pool.passing(id).kind),
-        (70_000, 1 << 40, Kind::Datagram)
+        (pool.bytes(id), pool.get(id).offset(), pool.packet_info(id).kind),
+        (70_000, 1 << 40, PacketKind::Datagram)
     );
     assert_eq!(
         pool.alive_ids().collect::<Vec<_>>(),
         [id],
-        "every place but that of the datagram is free again"
+        "every slot but that of the datagram is free again"
     );
 }
 
 #[test]
-fn insertion_numbers_are_made_whole_again() {
+fn insertion_numbers_are_restored_from_their_lower_bits() {
     let mut p = Packet::FREE;
     for order in [0, 1, u64::from(u32::MAX), 1 << 32, (7 << 32) - 1, u64::MAX - u64::from(u32::MAX)] {
         p.arrives(Instant::ZERO, order);
@@ -88,7 +89,7 @@ fn insertion_numbers_are_made_whole_again() {
 }
 
 #[test]
-fn times_of_arrival_are_made_whole_again() {
+fn arrival_times_are_restored_from_their_lower_bits() {
     let mut p = Packet::FREE;
     for now in [0, 1, Packet::SPAN - 1, Packet::SPAN, 5 * Packet::SPAN + 12_345, u64::MAX - Packet::SPAN] {
         for ahead in [0, 1, 1 << 32, Packet::SPAN - 1] {

@@ -4,7 +4,7 @@ use std::collections::BinaryHeap;
 use ackclock_units::Instant;
 use proptest::prelude::*;
 
-use crate::queue::{Entry, EventQueue};
+use crate::queue::{EventQueue, PendingEvent};
 
 /// Steps in time of very different lengths, zero among them.
 fn step() -> impl Strategy<Value = u64> {
@@ -20,7 +20,7 @@ proptest! {
             match op {
                 Some(step) => {
                     order += 1;
-                    queue.push(Entry { at: Instant::from_nanos(now + step), order, what: order as u32 });
+                    queue.push(PendingEvent { at: Instant::from_nanos(now + step), order, what: order as u32 });
                     model.push(Reverse((now + step, order)));
                 }
                 None => {
@@ -37,25 +37,25 @@ proptest! {
 }
 
 #[test]
-fn a_crowd_at_one_moment_keeps_its_order() {
+fn many_events_of_one_time_keep_their_order() {
     let mut queue = EventQueue::new();
     let at = Instant::from_nanos(12_345);
-    queue.push(Entry { at, order: 0, what: 0 });
+    queue.push(PendingEvent { at, order: 0, what: 0 });
     assert_eq!(queue.peek().map(|e| e.order), Some(0));
     // The window is at the front now: these are inserted into it.
     for order in (1..2000).rev() {
-        queue.push(Entry { at, order, what: 0 });
+        queue.push(PendingEvent { at, order, what: 0 });
     }
-    queue.push(Entry { at: Instant::from_nanos(12_346), order: 5000, what: 0 });
+    queue.push(PendingEvent { at: Instant::from_nanos(12_346), order: 5000, what: 0 });
     let orders: Vec<u64> =
         std::iter::from_fn(|| queue.pop_until(Instant::FAR_FUTURE)).map(|e| e.order).collect();
     assert_eq!(orders, (0..2000).chain([5000]).collect::<Vec<_>>());
 }
 
 #[test]
-fn an_event_before_a_window_that_was_only_looked_at_comes_first() {
+fn an_event_before_a_window_that_was_only_peeked_at_comes_first() {
     let mut queue = EventQueue::new();
-    let entry = |at, order| Entry { at: Instant::from_nanos(at), order, what: 0 };
+    let entry = |at, order| PendingEvent { at: Instant::from_nanos(at), order, what: 0 };
     queue.push(entry(1_000_000_000, 1));
     assert_eq!(queue.peek(), Some(entry(1_000_000_000, 1)));
     queue.push(entry(5, 2));

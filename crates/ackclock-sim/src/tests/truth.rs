@@ -4,12 +4,12 @@ use crate::truth::{Arrived, Dropped};
 
 proptest! {
     #[test]
-    fn what_has_arrived_is_the_union(
+    fn arrived_bytes_are_the_union_of_the_ranges(
         before in prop_oneof![Just(0), (1..1000_u64).prop_map(|n| (n << 32) - n % 240)],
         ranges in prop::collection::vec((0..200_u64, 1..40_u64), 1..60),
     ) {
         let (mut arrived, mut model) = (Arrived::default(), [false; 240]);
-        // Positions around which numbers of 32 bits wrap.
+        // Positions around which 32-bit numbers wrap.
         arrived.add(0, before);
         for (start, len) in ranges {
             arrived.add(before + start, before + start + len);
@@ -20,7 +20,7 @@ proptest! {
     }
 
     #[test]
-    fn what_has_arrived_far_apart_is_the_union(
+    fn arrived_bytes_far_apart_are_the_union_of_the_ranges(
         before in 0..1_u64 << 47,
         mut ranges in prop::collection::vec((1..1_u64 << 29, 1..1_u64 << 28), 1..30),
         hole in any::<prop::sample::Index>(),
@@ -31,7 +31,7 @@ proptest! {
             arrived.add(before + start, before + start + len);
             prop_assert_eq!(arrived.prefix, before, "the first byte is missing");
         }
-        // All that is missing below some point comes at last.
+        // Now everything below some point arrives.
         let upto = ranges[hole.index(ranges.len())].0;
         arrived.add(before, before + upto);
         ranges.sort_unstable();
@@ -40,13 +40,13 @@ proptest! {
     }
 
     #[test]
-    fn a_copy_is_needed_when_a_part_of_it_was_dropped(ops in prop::collection::vec((any::<bool>(), 0..100_u64, 1..30_u64, 0..5_u8), 1..80)) {
+    fn a_copy_is_not_spurious_when_a_part_of_it_was_dropped(ops in prop::collection::vec((any::<bool>(), 0..100_u64, 1..30_u64, 0..5_u8), 1..80)) {
         let (mut dropped, mut model) = (Dropped::default(), [None; 130]);
         for (drop, start, len, passed) in ops {
             let range = start as usize..(start + len) as usize;
             if drop {
                 dropped.add(start, start + len, passed);
-                // The ranges of two dropped copies that overlap count as one in the overlap.
+                // Where the ranges of two dropped copies overlap, they count once.
                 let most = model[range.clone()].iter().copied().max().flatten().max(Some(passed));
                 model[range].fill(most);
             } else {
@@ -59,7 +59,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_acknowledged_is_forgotten() {
+fn acknowledged_ranges_are_forgotten() {
     let mut dropped = Dropped::default();
     dropped.add(0, 10, 1);
     dropped.add(20, 30, 2);

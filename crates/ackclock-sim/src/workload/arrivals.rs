@@ -1,4 +1,4 @@
-//! When flows arrive.
+//! PacketArrival times of flows.
 
 use ackclock_policy::Params;
 use ackclock_units::{Duration, Instant, Rng};
@@ -6,7 +6,7 @@ use ackclock_units::{Duration, Instant, Rng};
 /// How long ON and OFF periods last.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Periods {
-    /// Always their mean.
+    /// Always equal to the mean.
     Constant,
     /// Exponential.
     Exponential,
@@ -59,7 +59,7 @@ impl OnOff {
     }
 }
 
-/// What a stream of arrivals looks like.
+/// The process of arrivals.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Pattern {
     /// Independent arrivals.
@@ -70,7 +70,7 @@ pub enum Pattern {
     OnOff(OnOff),
 }
 
-/// Gives the times of arrivals, one after the other.
+/// Generates the times of arrivals.
 #[derive(Debug)]
 pub struct Arrivals {
     pattern: Pattern,
@@ -83,14 +83,14 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Arrivals at `per_second` on average, from `start` on. `name` and `seed` choose the random streams.
+    /// Arrivals at `per_second` on average, from `start` on. `name` and `seed` select the random streams.
     pub fn new(pattern: Pattern, per_second: f64, start: Instant, seed: u64, name: &str) -> Self {
         let mut period_rng = Rng::stream(seed, &format!("{name}.periods"), 0);
         let (on_until, rate) = match pattern {
             Pattern::OnOff(p) => (start + p.periods.draw(p.on, &mut period_rng), per_second * p.boost()),
             _ => (Instant::FAR_FUTURE, per_second),
         };
-        // Time must go on.
+        // A positive interval, so that time advances.
         let mean_interval = Duration::from_secs_f64(1.0 / rate).max(Duration::from_nanos(1));
         Self {
             pattern,

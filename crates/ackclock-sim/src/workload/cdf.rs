@@ -1,16 +1,16 @@
 use std::fmt;
 
-/// Most points that a distribution function may have: what keeps a hostile file's memory bounded.
+/// Largest number of points of a distribution function, which bounds the memory of a hostile file.
 const MOST_POINTS: usize = 100_000;
 
-/// A distribution function given as points, straight between them.
+/// A distribution function given as points, with linear interpolation between them.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Cdf {
     /// Value, and the probability of values up to it; both ascending, the last probability 1.
     points: Vec<(f64, f64)>,
 }
 
-/// Why points are no distribution function.
+/// Why a list of points is not a distribution function.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CdfError(String);
 
@@ -23,8 +23,8 @@ impl fmt::Display for CdfError {
 impl std::error::Error for CdfError {}
 
 impl Cdf {
-    /// Takes points `(value, probability)`. What lies below the first value is none; the first probability is
-    /// that of the first value itself.
+    /// A function from points `(value, probability)`. No value is smaller than the first; the first
+    /// probability is that of the first value itself.
     ///
     /// # Errors
     /// When a value or a probability falls, is negative or not a number, or the last probability is not 1.
@@ -62,7 +62,7 @@ impl Cdf {
     /// `#` begins a comment.
     ///
     /// # Errors
-    /// As [`Cdf::new`], and for a line that holds something else.
+    /// As [`Cdf::new`], and for a line of any other form.
     pub fn parse(text: &str) -> Result<Self, CdfError> {
         let mut points = Vec::new();
         for (n, line) in (1..).zip(text.lines()) {
@@ -124,7 +124,7 @@ impl Cdf {
             if x0 > x {
                 break;
             }
-            // A step up has all of its weight at its value; between two values the density is constant.
+            // A vertical step has all of its weight at its value; between two values the density is constant.
             let (end, share) = if x >= x1 { (x1, p1 - p0) } else { (x, (p1 - p0) * (x - x0) / (x1 - x0)) };
             sum += share * 0.5 * (x0 + end);
         }

@@ -5,7 +5,7 @@ use ackclock_policy::{Declaration, Param};
 use ackclock_units::{Duration, Rate};
 
 const LONGEST: Duration = Duration::from_secs(100_000_000);
-/// Shorter periods than this would make a run spend its time on counting periods.
+/// With shorter periods, a run would spend most of its time drawing periods.
 const SHORTEST: Duration = Duration::from_micros(100);
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -19,19 +19,19 @@ const PERIODS: Param = Param::choice(
 );
 const SHAPE: Param = Param::ratio("shape", 1.5, 1.01..=100.0, "shape of Pareto periods");
 
-/// Keys of a stream of flows that ask for a file each.
+/// Keys of a stream of flows, each of which requests a file.
 pub(crate) const WEB: Declaration = Declaration {
     kind: "workload",
     name: "web",
-    about: "One connection for each transfer: the client sends a request, the server answers with a file and \
-            closes; random arrivals.",
+    about: "One connection for each transfer: the client sends a request, the server responds with a file \
+            and closes; random arrivals.",
     source: "B-A7, B-A8, B-A9",
     params: &[
         Param::choice(
             "trace",
             "II",
             &["I", "II", "III"],
-            "what is made of the sizes: I cuts them to 10 kB, II leaves them, III adds long ones (B-A7)",
+            "how sizes are changed: I cuts them to 10 kB, II leaves them, III adds long ones (B-A7)",
         ),
         Param::ratio(
             "load",
@@ -68,17 +68,12 @@ pub const FLOWS: &[Param] = &[
          (B-A11); 0 for none",
     ),
     Param::duration("start", Duration::ZERO, Duration::ZERO..=LONGEST, "when the first begins"),
-    Param::duration(
-        "stagger",
-        Duration::ZERO,
-        Duration::ZERO..=LONGEST,
-        "time between one's beginning and the next's",
-    ),
+    Param::duration("stagger", Duration::ZERO, Duration::ZERO..=LONGEST, "time between consecutive starts"),
     Param::duration(
         "spread",
         Duration::ZERO,
         Duration::ZERO..=LONGEST,
-        "random time, uniform up to this, added to each beginning",
+        "random time, uniform up to this, added to each start",
     ),
 ];
 
@@ -86,7 +81,7 @@ pub const FLOWS: &[Param] = &[
 pub(crate) const UDP: Declaration = Declaration {
     kind: "workload",
     name: "udp",
-    about: "Datagrams at a constant rate, which nobody acknowledges.",
+    about: "Unacknowledged datagrams at a constant rate.",
     source: "I-A10, B-A10",
     params: &[
         Param::count("flows", 1, 1..=1_000_000, "how many sources"),
@@ -111,9 +106,9 @@ pub(crate) const UDP: Declaration = Declaration {
 pub(crate) const UDP_RATE: Declaration = Declaration {
     kind: "workload",
     name: "udp-rate",
-    about: "Datagrams that a rate control spaces; the receiver reports each gap in their numbers at once, \
-            and the source takes it for congestion.",
-    source: "J-A15 (who tells the source of a loss, and how, is unstated there)",
+    about: "Datagrams paced by a rate control; the receiver reports each gap in their numbers at once, and \
+            the source treats it as congestion.",
+    source: "J-A15 (how the source learns of a loss is unstated there)",
     params: &[
         UDP.params[0],
         UDP.params[2],

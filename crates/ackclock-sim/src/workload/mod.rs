@@ -1,8 +1,8 @@
-//! What runs over a network: sizes, arrivals, and the sources of flows and datagrams made of them.
+//! Workloads: sizes, arrivals, and the sources of flows and datagrams made of them.
 //!
-//! Every draw comes from a stream named after the workload and the purpose, and each purpose draws the same
-//! count for every flow. So adding a workload changes nothing for the others, and every stack compared in one
-//! scenario meets the same arrivals, sizes and round-trip times.
+//! Every random number comes from a stream named after the workload and the purpose, and each purpose draws
+//! the same count of numbers for every flow. So adding a workload does not change the others, and all stacks
+//! compared in one scenario get the same arrivals, sizes and round-trip times.
 
 mod arrivals;
 mod cdf;

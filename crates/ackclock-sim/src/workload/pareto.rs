@@ -19,13 +19,13 @@ impl BoundedPareto {
         })
     }
 
-    /// The one that ends at `max` and has this mean; `None` when there is none.
+    /// The distribution with upper bound `max` and this mean; `None` when there is none.
     pub fn with_mean(shape: f64, mean: f64, max: f64) -> Option<Self> {
         let (mut low, mut high) = (max * 1e-15, max);
         if !(mean > Self::new(shape, low, max)?.mean() && mean < max) {
             return None;
         }
-        // The mean grows with the lower end: halve until the floats meet.
+        // The mean grows with the lower bound: bisect until the floats are adjacent.
         loop {
             let middle = 0.5 * (low + high);
             if middle <= low || middle >= high {
@@ -35,7 +35,7 @@ impl BoundedPareto {
         }
     }
 
-    /// Its lower end.
+    /// Its lower bound.
     pub fn min(&self) -> f64 {
         self.min
     }
@@ -55,7 +55,7 @@ impl BoundedPareto {
     pub fn mean_below(&self, x: f64) -> f64 {
         let ratio = self.min / x.clamp(self.min, self.max);
         let a = self.shape;
-        // The integral of a min^a x^-a: a logarithm where the shape is 1.
+        // The integral of a min^a x^-a, which is a logarithm for shape 1.
         let integral = if (a - 1.0).abs() < 1e-12 {
             -libm::log(ratio)
         } else {

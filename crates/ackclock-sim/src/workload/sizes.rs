@@ -1,4 +1,4 @@
-//! How large flows are: the base distributions and the three traces made of them (B-A7).
+//! Sizes of flows: the base distributions and the three traces derived from them (B-A7).
 
 use ackclock_policy::Params;
 use ackclock_units::{Bytes, Rng};
@@ -12,10 +12,10 @@ const CUT: f64 = 10_000.0;
 const SMALL: f64 = 5_000.0;
 const REPLACED: f64 = 0.01;
 const LONG_MEAN: f64 = 10_000_000.0;
-/// No flow is larger, whatever a distribution without bounds gives.
+/// Upper bound of every size, for distributions without one.
 const LARGEST: Bytes = 1 << 50;
 
-/// What is done to the base distribution (B-A7).
+/// How a trace is derived from the base distribution (B-A7).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trace {
     /// Short: samples above 10 kB are cut to 10 kB.
@@ -26,7 +26,7 @@ pub enum Trace {
     III,
 }
 
-/// A distribution of sizes in bytes before a trace is made of it.
+/// A distribution of sizes in bytes.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Base {
     /// One size.
@@ -82,13 +82,13 @@ impl Base {
             Self::Exponential(mean) => -mean * libm::log(rng.unit_open()),
             Self::Pareto(p) => p.quantile(rng.unit()),
             Self::LognormalPareto { median, sigma, cut, share, tail } => {
-                // Three numbers for each sample, whichever part it falls in, so that a change of shares keeps
+                // Three numbers for each sample, whichever part it falls in, so that changing the share keeps
                 // the samples of each part.
                 let (part, u, angle) = (rng.unit(), rng.unit_open(), rng.unit());
                 if part >= *share {
                     return tail.quantile(1.0 - u);
                 }
-                // Box and Muller's transformation.
+                // The Box-Muller transform.
                 let normal = libm::sqrt(-2.0 * libm::log(u)) * libm::cos(2.0 * std::f64::consts::PI * angle);
                 (median * libm::exp(sigma * normal)).min(*cut)
             }
@@ -140,9 +140,9 @@ fn normal_below(z: f64) -> f64 {
 /// A distribution of flow sizes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Sizes {
-    /// What is drawn first.
+    /// The base distribution.
     pub base: Base,
-    /// What is made of it.
+    /// The trace derived from it.
     pub trace: Trace,
 }
 
@@ -194,8 +194,8 @@ impl Sizes {
 
     /// Mean number of segments of `mss` bytes that a flow needs.
     pub fn mean_segments(&self, mss: Bytes) -> f64 {
-        // E[ceil(X/m)] is the sum of P(X > k m) over k = 0, 1, ...; far out in the tail it is taken as an
-        // integral over steps that grow.
+        // E[ceil(X/m)] is the sum of P(X > k m) over k = 0, 1, ...; far out in the tail it is approximated by
+        // an integral with growing steps.
         let m = mss.max(1) as f64;
         let (mut sum, mut k, mut step) = (0.0_f64, 0.0_f64, 1.0_f64);
         loop {
@@ -290,7 +290,7 @@ mod tests {
         let s = pareto(Trace::I);
         let by_hand: f64 = (0..7).map(|k| s.above(f64::from(k) * 1460.0)).sum();
         close(s.mean_segments(1460), by_hand, 1e-12);
-        // A heavy tail: one half of a segment more than the mean size needs, about.
+        // A heavy tail: about half a segment more than the mean size needs.
         let s = pareto(Trace::II);
         let segments = s.mean_segments(1000);
         assert!(segments > 7.3 && segments < 7.8, "{segments}");

@@ -1,4 +1,4 @@
-//! Sources of flows and datagrams made of sizes, arrivals and applications.
+//! Sources of flows and datagrams, built from sizes, arrivals and applications.
 
 use std::sync::Arc;
 
@@ -13,19 +13,19 @@ use crate::network::NodeId;
 /// Stacks and the share of flows that each gets; the shares add up to 1.
 pub type Shares = Vec<(f64, Arc<dyn StackFactory>)>;
 
-/// The delay that a flow's ends add to the links between two nodes, by number of the flow.
+/// Returns the access delay that a flow adds to the links between two nodes, by number of the flow.
 pub type AccessRule = Box<dyn FnMut(u64, NodeId, NodeId, &mut Rng) -> Duration + Send>;
 
-/// Where flows run and on what: common to all sources.
+/// The nodes, delays and stacks of a workload's flows.
 pub struct Places {
-    /// Nodes of clients; one is drawn for each flow.
+    /// Client nodes; one is drawn for each flow.
     pub clients: Vec<NodeId>,
-    /// Nodes of servers.
+    /// Server nodes.
     pub servers: Vec<NodeId>,
-    /// What a flow's ends add to its links.
+    /// Access delays of flows.
     pub access: AccessRule,
-    /// True when the data flows from server to client: the delay then sits at the client, where the sender's
-    /// books are not touched by it.
+    /// True when the data flows from server to client. The access delay is then at the client, which is
+    /// cheaper to simulate.
     pub server_sends: bool,
     /// Name of the workload: the group of its flows.
     pub group: Arc<str>,
@@ -70,11 +70,12 @@ impl Places {
         server_app: Box<dyn Application>,
         size: Option<Bytes>,
     ) -> Option<FlowSpec> {
-        // Both are drawn even when there is one node only: a second node elsewhere changes nothing here.
+        // Both are drawn even when there is only one node, so that a second node at one side does not change
+        // the other.
         let (c, s) =
             (self.node_rng.below(self.clients.len() as u64), self.node_rng.below(self.servers.len() as u64));
         let client = *self.clients.get(c as usize)?;
-        // Nobody is his own peer: the next one in the list is taken instead.
+        // A node is never its own peer: the next one in the list is taken instead.
         let server = peer(&self.servers, s as usize, client)?;
         self.between((client, server), start, (client_app, server_app), size)
     }
@@ -89,8 +90,8 @@ impl Places {
     ) -> Option<FlowSpec> {
         let extra = (self.access)(self.count, client, server, &mut self.rtt_rng);
         self.count += 1;
-        // The same number decides whatever the shares are, so that a larger share keeps all flows that a
-        // smaller one had.
+        // One number per flow, whatever the shares are, so that a larger share keeps all flows of a smaller
+        // one.
         let (u, mut sum) = (self.share_rng.unit(), 0.0);
         let last = self.shares.last()?;
         let chosen = self.shares.iter().find(|(share, _)| {
@@ -114,8 +115,8 @@ impl Places {
     }
 }
 
-/// Pairs of client and server: `each` different clients for every server, drawn at random. Nobody is his own
-/// peer (B-A11).
+/// Pairs of client and server: `each` different clients for every server, drawn at random. A node is never
+/// its own peer (B-A11).
 pub(crate) fn peers(
     clients: &[NodeId],
     servers: &[NodeId],
@@ -134,27 +135,26 @@ pub(crate) fn peers(
     pairs
 }
 
-/// The node at position `at`, or the first one after it, from the beginning again at the end, that is not
-/// `other`.
+/// The node at position `at`, or if that is `other`, the first one after it (cyclically) that is not.
 pub(crate) fn peer(nodes: &[NodeId], at: usize, other: NodeId) -> Option<NodeId> {
     nodes[at..].iter().chain(&nodes[..at]).copied().find(|node| *node != other)
 }
 
-/// Random arrivals of transfers: the client asks, the server sends a file of random size.
+/// Random arrivals of transfers: the client sends a request, the server a file of random size.
 pub struct Web {
-    /// Where.
+    /// Nodes, delays and stacks.
     pub places: Places,
-    /// When.
+    /// PacketArrival times.
     pub arrivals: Arrivals,
-    /// How much.
+    /// File sizes.
     pub sizes: Sizes,
-    /// The stream that sizes come from.
+    /// The random stream of sizes.
     pub size_rng: Rng,
     /// No flow starts at or after this.
     pub stop: Instant,
     /// The client's application, its parameters set.
     pub client: Chosen<dyn Application>,
-    /// The server's, all but its `size`.
+    /// The server's application; `size` is set for each flow.
     pub server: Chosen<dyn Application>,
 }
 
@@ -165,13 +165,12 @@ impl FlowSource for Web {
         }
         let start = self.arrivals.next_arrival();
         if start >= self.stop {
-            // It is asked again whenever a flow has ended.
+            // The source is called again whenever a flow has ended.
             self.stop = Instant::ZERO;
             return None;
         }
         let size = self.sizes.draw(&mut self.size_rng);
-        // A size beyond the declared range could only come from a distribution beyond it, which is refused
-        // when the scenario is read.
+        // Cannot fail: a distribution beyond the declared range is refused when the scenario is read.
         let _ = self.server.set_value("size", Value::Bytes(size));
         self.places.next(start, self.client.build(), self.server.build(), Some(size))
     }
@@ -179,11 +178,11 @@ impl FlowSource for Web {
 
 /// A number of flows that run one application each.
 pub struct Group {
-    /// Where.
+    /// Nodes, delays and stacks.
     pub places: Places,
     /// Starts that are still to come, the next one last.
     starts: Vec<Instant>,
-    /// Between which nodes, in the same order, where that was drawn ahead.
+    /// Nodes of the flows in the same order, when they were drawn ahead.
     pairs: Vec<(NodeId, NodeId)>,
     client: Chosen<dyn Application>,
     server: Chosen<dyn Application>,
@@ -191,8 +190,8 @@ pub struct Group {
 }
 
 impl Group {
-    /// `flows` flows, or so many to each server from different clients (`per_server`, unless 0): the n-th
-    /// starts at `start + n * stagger` and a random part of `spread` more.
+    /// `flows` flows, or `per_server` flows to each server from different clients unless that is 0. The n-th
+    /// starts at `start + n * stagger` plus a random part of `spread`.
     pub fn new(
         places: Places,
         seed: u64,
@@ -250,7 +249,7 @@ impl Udp {
     ) -> Self {
         let mut rng = Rng::stream(seed, &format!("{group}.periods"), index);
         let interval = rate.time_to_send(bytes.into()).max(Duration::from_nanos(1));
-        // Sources that start together do not send together.
+        // A random phase, so that sources that start together do not send in step.
         let phase = interval.mul_f64(Rng::stream(seed, &format!("{group}.phase"), index).unit());
         let bursts = on_off.map(|p| (p, start + p.periods.draw(p.on, &mut rng)));
         Self { bytes, interval, next: start + phase, stop, bursts, rng }
@@ -275,16 +274,16 @@ impl DatagramSource for Udp {
     }
 }
 
-/// Datagrams that a rate control spaces (J-A15).
+/// Datagrams paced by a rate control (J-A15).
 pub struct RateControlled {
     bytes: u32,
     rule: Box<dyn RateControl>,
     next: Instant,
     stop: Instant,
-    /// Datagrams handed out.
+    /// Datagrams sent.
     sent: u64,
-    /// How many there were when the rate fell last: what is reported of them was under way at the old rate,
-    /// and is the same congestion.
+    /// Datagrams sent when the rate was last reduced. Reports about these belong to the same congestion: they
+    /// were in flight at the old rate.
     fell_at: u64,
 }
 
@@ -329,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_his_own_peer() {
+    fn a_node_is_never_its_own_peer() {
         let nodes = [0, 1, 2].map(NodeId);
         assert_eq!(peer(&nodes, 1, NodeId(0)), Some(NodeId(1)));
         assert_eq!(peer(&nodes, 1, NodeId(1)), Some(NodeId(2)));
@@ -345,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_falls_once_for_all_that_was_under_way() {
+    fn the_rate_is_reduced_once_for_all_datagrams_in_flight() {
         let mut choice = ackclock_policy::Registry::builtin()
             .choose::<dyn RateControl>("constant-decrement")
             .expect("built in");

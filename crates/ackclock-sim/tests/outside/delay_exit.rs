@@ -1,4 +1,4 @@
-//! A rule of slow start that leaves it when the round trip has grown by half.
+//! A slow start that ends when the round-trip time has grown by half.
 
 use ackclock_policy::{AckInfo, Entry, Growth, Policy, SenderView, SlowStart};
 use ackclock_units::Bytes;
@@ -22,7 +22,7 @@ impl SlowStart for DelayExit {
 
 pub static ENTRY: Entry<dyn SlowStart> = Entry {
     name: "delay-exit",
-    about: "Ends slow start when the round trip has grown by half.",
+    about: "Ends slow start when the round-trip time has grown by half.",
     source: "a test",
     params: &[],
     build: |_| Box::new(DelayExit),

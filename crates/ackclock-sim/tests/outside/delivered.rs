@@ -1,4 +1,4 @@
-//! A window that uses rate samples: twice the largest delivery rate of late times the smallest round-trip time.
+//! A window by delivery rate: twice the largest recent rate times the smallest round-trip time.
 
 use std::collections::VecDeque;
 
@@ -37,7 +37,7 @@ impl Delivered {
         let Some(rtt) = v.rtt.filter(|_| rate > Rate::default()) else { return v.window.into() };
         let bdp = rate.bytes_in(rtt.min_rtt);
         let cwnd = (2 * bdp).max(4 * u64::from(v.smss));
-        // A fifth faster than what was delivered, so that more can be found.
+        // A fifth above the delivery rate, to probe for more.
         let rate = Rate::from_bits_per_sec(rate.bits_per_sec() / 5 * 6);
         Control { window: Window { cwnd, ..v.window }, pacing: Some(Pacing { rate, quantum: 2 * v.smss }) }
     }

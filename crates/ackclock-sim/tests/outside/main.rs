@@ -1,5 +1,5 @@
-//! Policies of an outside crate: they see nothing but the public contract, keep the laws, and run in scenarios
-//! once they are registered.
+//! Policies of an outside crate: they use only the public traits, keep the laws, and run in scenarios once
+//! they are registered.
 
 mod delay_exit;
 mod delivered;
@@ -38,7 +38,7 @@ fn transfer(link: &str, stacks: &str) -> Results {
     run(&resolved, |_| ControlFlow::Continue(()), 1).unwrap_or_else(|e| panic!("{e}")).expect("it ends")
 }
 
-/// What was delivered to the receiver, Mbit/s, with the stack of that label.
+/// Goodput of a stack, Mbit/s.
 fn goodput(r: &Results, stack: &str) -> f64 {
     let flow = r.flows.iter().find(|f| *f.stack == *stack).expect("there is a flow");
     flow.bytes_delivered as f64 * 8.0 / 30e6
@@ -48,7 +48,7 @@ fn retransmitted(r: &Results, stack: &str) -> u64 {
     r.flows.iter().find(|f| *f.stack == *stack).expect("there is a flow").retransmitted_segments
 }
 
-/// Segments that left within 50 microseconds of the one before, after a second, of all: of each run.
+/// For each run, the share of segments sent within 50 microseconds of the one before, after the first second.
 fn back_to_back(r: &Results) -> Vec<f64> {
     let shares = r.events.iter().map(|events| {
         let sent: Vec<Instant> = events
@@ -64,7 +64,7 @@ fn back_to_back(r: &Results) -> Vec<f64> {
 }
 
 #[test]
-fn they_keep_the_laws() {
+fn outside_policies_keep_the_laws() {
     laws::all(&registry());
 }
 
@@ -79,7 +79,7 @@ fn a_paced_window_sends_nothing_back_to_back() {
 }
 
 #[test]
-fn a_window_by_delivery_rate_minds_no_random_loss() {
+fn a_window_by_delivery_rate_tolerates_random_loss() {
     let lossy =
         "faults = [{ kind = \"loss\", p = 0.01 }]\nqueue = { kind = \"drop-tail\", limit = \"2bdp\" }";
     let r = transfer(lossy, "plain = \"sack\"\ndelivered = { preset = \"rack\", window = \"delivered\" }");
@@ -97,7 +97,7 @@ fn slow_start_that_ends_by_delay_overshoots_less() {
 }
 
 #[test]
-fn a_reduction_spreads_what_leaves_over_every_recovery() {
+fn a_reduction_spreads_transmissions_over_every_recovery() {
     let queue = "queue = { kind = \"drop-tail\", limit = \"1bdp\" }";
     for recovery in ["newreno", "sack", "fack", "rack", "cubic+rack"] {
         let stacks = format!(
@@ -112,7 +112,7 @@ fn a_reduction_spreads_what_leaves_over_every_recovery() {
 }
 
 #[test]
-fn a_window_by_marks_falls_by_little_where_few_are_marked() {
+fn a_window_by_marks_is_reduced_little_when_few_are_marked() {
     let red = "queue = { kind = \"red\", limit = \"2bdp\", ecn = true, min_th = \"10packets\", max_th = \
                \"40packets\" }";
     let stacks = "half = { preset = \"sack\", ecn = true }\ndctcp = { preset = \"sack+dctcp-feedback\", window = \

@@ -1,4 +1,4 @@
-//! A window that uses marks: it falls by half of the smoothed part of the bytes that were marked.
+//! A window by ECN marks: a reduction is by half of the smoothed share of marked bytes.
 
 use ackclock_policy::{
     Congestion, CongestionControl, Control, Entry, Family, Feedback, Needs, Policy, SenderView, Window,
@@ -72,7 +72,7 @@ impl CongestionControl for Marks {
 
 pub static ENTRY: Entry<dyn CongestionControl> = Entry {
     name: "marks",
-    about: "Falls by half of the part of the bytes that were marked.",
+    about: "Reduces by half of the share of bytes that were marked.",
     source: "a test; RFC 8257 3.3",
     params: &[],
     build: |_| Box::new(Marks::default()),

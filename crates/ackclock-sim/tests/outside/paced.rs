@@ -1,4 +1,4 @@
-//! A window that is paced: AIMD, whose segments leave spread over the round trip.
+//! A paced window: AIMD with segments spread over the round trip.
 
 use ackclock_policy::{
     Congestion, CongestionControl, Control, Entry, Feedback, Pacing, Param, Policy, SenderView, Window,

@@ -1,4 +1,4 @@
-//! A reduction that is spread over the recovery: what leaves stays in proportion to what is delivered.
+//! A reduction spread over the recovery: bytes sent are proportional to bytes delivered.
 
 use ackclock_policy::{AckInfo, Entry, Policy, Reduction, SenderView};
 use ackclock_units::Bytes;
@@ -29,7 +29,7 @@ impl Reduction for Proportional {
             let earned = self.delivered.saturating_sub(self.sent).max(a.delivered);
             (v.window.ssthresh - v.pipe).min(earned + u64::from(v.smss))
         };
-        // The first retransmission leaves whatever was delivered.
+        // The first retransmission is sent however little was delivered.
         if self.sent == 0 { quota.max(u64::from(v.smss)) } else { quota }
     }
 
@@ -40,7 +40,7 @@ impl Reduction for Proportional {
 
 pub static ENTRY: Entry<dyn Reduction> = Entry {
     name: "proportional",
-    about: "What leaves stays in proportion to what is delivered.",
+    about: "Bytes sent are proportional to bytes delivered.",
     source: "a test; RFC 9937 6",
     params: &[],
     build: |_| Box::new(Proportional::default()),

@@ -62,13 +62,13 @@ impl AppIo for Ideal {
     fn mark_end(&mut self) {}
 }
 
-/// When each flow writes its one packet, had its connection opened at once.
+/// When each flow would write its one packet if its connection opened at once.
 fn typed(scenario: &Resolved) -> Vec<(String, Instant, Duration)> {
     let conversations = scenario.conversations(scenario.jobs()[0]).unwrap();
     let first = |c: ackclock_sim::scenario::Conversation| {
         let (mut app, mut rng) = c.client;
         let Wake::At(due) = app.on_wake(c.start, &mut Ideal { written: 0 }, &mut rng) else {
-            panic!("it thinks first")
+            panic!("a think time comes first")
         };
         (c.group.to_string(), c.start, due.since(c.start))
     };
@@ -76,7 +76,7 @@ fn typed(scenario: &Resolved) -> Vec<(String, Instant, Duration)> {
 }
 
 #[test]
-fn another_world_is_asked_for_the_same_flows_whose_applications_draw_the_same_numbers() {
+fn conversations_are_the_simulators_flows_with_the_same_random_draws() {
     let whole = resolved(TYPING, &[]);
     let typed = typed(&whole);
     let flows = results(&whole, 1).flows;
@@ -87,8 +87,8 @@ fn another_world_is_asked_for_the_same_flows_whose_applications_draw_the_same_nu
             .iter()
             .find(|f| f.start == *start && *f.group == **group)
             .unwrap_or_else(|| panic!("{group} at {start:?}"));
-        // A round trip for the handshake, the thinking, and a round trip until the ack of the packet, which
-        // may be delayed, and of the close.
+        // A round trip for the handshake, the think time, and a round trip until the acks of the packet,
+        // which may be delayed, and of the FIN.
         let lasted = flow.end.unwrap().since(flow.start);
         let least = *think + Duration::from_millis(200);
         assert!(lasted >= least && lasted <= least + Duration::from_millis(700), "{lasted:?} for {least:?}");
@@ -96,12 +96,12 @@ fn another_world_is_asked_for_the_same_flows_whose_applications_draw_the_same_nu
 }
 
 #[test]
-fn a_scenario_that_is_more_than_applications_over_a_link_is_refused() {
+fn conversations_need_applications_over_a_single_link() {
     let refused = |text: &str, overrides: &[(&str, &str)]| {
         let whole = resolved(text, overrides);
         whole.conversations(whole.jobs()[0]).unwrap_err().to_string()
     };
-    assert!(refused(TEN_LINES, &[]).contains("an application, such as `telnet`"));
+    assert!(refused(TEN_LINES, &[]).contains("only an application such as `telnet`"));
     let hops = "{ kind = \"dumbbell\", bottleneck = { rate = \"1Gbit/s\" }, access = { rate = \"1Gbit/s\" }, rtt = \"100ms\" }";
     assert!(refused(TYPING, &[("path", hops)]).contains("3 links"));
 }

@@ -15,7 +15,7 @@ fn every_example_runs_and_reads_back_the_same() {
         let text = fs::read_to_string(&path).unwrap();
         let whole = resolved(&text, &[]);
         assert_eq!(resolved(&whole.to_toml(), &[]), whole, "{}", path.display());
-        // A few seconds show that it works.
+        // A few seconds are enough to check that it runs.
         let short = resolved(&text, &[("duration", "4s"), ("warmup", "0s"), ("drain", "0s")]);
         let r = results(&short, 2);
         for s in r.summaries(&short) {

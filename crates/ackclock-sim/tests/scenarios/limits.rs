@@ -1,4 +1,4 @@
-//! Scenarios that would take all memory: they are refused before they run, or end with a sentence.
+//! Scenarios beyond the memory limit are refused before they run, or end with an error.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -19,19 +19,19 @@ fn within(
     sink: Option<&dyn TraceSink>,
 ) -> Result<Results, String> {
     let run = run_within(scenario, |_| ControlFlow::Continue(()), workers, limits, sink);
-    run.map(|results| results.expect("nobody stops it")).map_err(|e| e.to_string())
+    run.map(|results| results.expect("not stopped")).map_err(|e| e.to_string())
 }
 
 fn memory(mib: u64) -> Limits {
     Limits { memory: mib * MIB, ..Limits::default() }
 }
 
-/// The same, about which nothing is known before it runs.
+/// The scenario without estimates.
 fn unexpected(scenario: Resolved) -> Resolved {
     Resolved { expected: Expected::default(), ..scenario }
 }
 
-/// More flows than the link carries, which never give up.
+/// More flows than the link can carry, which never give up.
 const OVERLOAD: &str = r#"
 duration = "100s"
 syn_retries = 255
@@ -40,7 +40,7 @@ workload = { kind = "web", arrival_rate = 500 }
 stacks = { tcp = { preset = "sack", backoff = { kind = "exponential", r2_retries = "inf" } } }
 "#;
 
-/// Datagrams on a way that keeps them.
+/// Datagrams on a path with an extreme delay.
 const LONG_WAY: &str = r#"
 duration = "100s"
 path = { kind = "single", link = { rate = "1Gbit/s", delay = "80000s" } }
@@ -61,26 +61,26 @@ rcv_buf = "1GiB"
 "#;
 
 #[test]
-fn what_cannot_fit_is_refused_before_it_runs() {
+fn a_scenario_too_large_by_estimate_is_refused_before_it_runs() {
     for (text, sets, expected) in [
         (
             TEN_LINES,
             &[("workload.load", "1000")][..],
-            "the tables of 2 runs with about 1865010 flows and 2 links each would take about 1.6 GiB; at \
-             most 512 MiB would do: lower the load, `flows`, `duration` or the number of runs, or allow more \
+            "the tables of 2 runs with about 1865010 flows and 2 links each would take about 1.6 GiB; the \
+             limit is 512 MiB: lower the load, `flows`, `duration` or the number of runs, or allow more \
              memory (`--memory`)",
         ),
         (
             OVERLOAD,
             &[("workload.arrival_rate", "5000"), ("path.link.rate", "1Mbit/s"), ("duration", "100s")],
-            "about 498432 flows would be under way together and take about 1.2 GiB; at most 1 GiB would do: \
-             lower the load",
+            "about 498432 flows would be active at once and take about 1.2 GiB; the limit is 1 GiB: lower \
+             the load",
         ),
         (
             OVERLOAD,
             &[("workload", "{ kind = \"bulk\", flows = 600000 }")],
-            "about 600000 flows would be under way together and take about 1.4 GiB; at most 1 GiB would do: \
-             lower the load, `flows` or `duration`, or allow more memory (`--memory`)",
+            "about 600000 flows would be active at once and take about 1.4 GiB; the limit is 1 GiB: lower \
+             the load, `flows` or `duration`, or allow more memory (`--memory`)",
         ),
         (
             OVERLOAD,
@@ -94,7 +94,7 @@ fn what_cannot_fit_is_refused_before_it_runs() {
 }
 
 #[test]
-fn a_run_that_grows_beyond_the_limit_ends_with_a_sentence() {
+fn a_run_that_grows_beyond_the_limit_ends_with_an_error() {
     for (text, mib, what) in [(OVERLOAD, 60, "flows"), (LONG_WAY, 64, "packets"), (WIDE, 300, "packets")] {
         for workers in [1, 2] {
             let met =
@@ -110,7 +110,7 @@ fn a_run_that_grows_beyond_the_limit_ends_with_a_sentence() {
 }
 
 #[test]
-fn the_end_for_want_of_memory_comes_at_the_same_moment_however_it_is_run() {
+fn a_run_exceeds_memory_at_the_same_time_with_any_number_of_workers() {
     let scenario = unexpected(resolved(OVERLOAD, &[]));
     let met = |workers| within(&scenario, workers, &memory(60), None).expect_err("too large");
     assert_eq!(met(1), met(8));
@@ -118,7 +118,7 @@ fn the_end_for_want_of_memory_comes_at_the_same_moment_however_it_is_run() {
 
 #[test]
 fn tables_of_all_runs_count_together() {
-    // What was expected is less than what came: the estimate knows no bursts.
+    // The estimate is too low, since it does not account for bursts.
     let bursts = [("repeat", "40"), ("duration", "2s"), ("workload.load", "1.2"), ("drain", "0s")];
     let scenario = resolved(TEN_LINES, &bursts);
     let all = results(&scenario, 2);
@@ -128,10 +128,10 @@ fn tables_of_all_runs_count_together() {
 }
 
 #[test]
-fn runs_that_give_way_to_each_other_give_the_same_results() {
+fn runs_that_are_started_again_for_want_of_memory_give_the_same_results() {
     let scenario = resolved(TEN_LINES, &[("repeat", "3"), ("duration", "3s"), ("workload.load", "3")]);
     let free = results(&scenario, 1);
-    // Room for one of them, and for the tables, but not for two.
+    // Memory for one run and the tables, but not for two runs.
     let (tight, scenario) = (memory(26), unexpected(scenario));
     for workers in [1, 6] {
         let all = within(&scenario, workers, &tight, None).unwrap_or_else(|e| panic!("{e}"));
@@ -141,7 +141,7 @@ fn runs_that_give_way_to_each_other_give_the_same_results() {
 
 type Rows = (Vec<SampleRow>, Vec<SegmentRow>);
 
-/// Keeps what it is handed, by run and attempt.
+/// Stores the parts by run and attempt.
 #[derive(Default)]
 struct Kept(Mutex<BTreeMap<(usize, u32), Rows>>);
 
@@ -163,29 +163,29 @@ fn tables(results: &Results, run: usize) -> (Vec<SampleRow>, Vec<EpisodeRow>, Ve
 }
 
 #[test]
-fn a_trace_that_is_handed_on_has_the_same_rows() {
+fn a_streamed_trace_has_the_same_rows() {
     let datagrams = "[{ kind = \"web\", load = 0.9 }, { kind = \"udp\", flows = 3, rate = \"1Mbit/s\" }, \
                      { kind = \"bulk\", flows = 2 }]";
     let sets = [("trace", "all"), ("duration", "4s"), ("workload", datagrams), ("repeat", "2")];
     let scenario = resolved(TEN_LINES, &sets);
     let whole = results(&scenario, 2);
-    assert!(whole.handed_on.iter().all(Option::is_none));
+    assert!(whole.streamed.iter().all(Option::is_none));
     for workers in [1, 4] {
         let kept = Kept::default();
         let all =
             within(&scenario, workers, &Limits { traced_events: 40_000, ..Limits::default() }, Some(&kept))
                 .unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((&all.flows, &all.links), (&whole.flows, &whole.links));
-        for (n, handed_on) in all.handed_on.iter().enumerate() {
-            let handed_on = handed_on.as_ref().expect("more than its share");
+        for (n, streamed) in all.streamed.iter().enumerate() {
+            let streamed = streamed.as_ref().expect("more than its share");
             let (samples, episodes, segments) = tables(&whole, n);
             let mut kept = kept.0.lock().unwrap();
-            let (mine, mut segments_of_mine) = kept.remove(&(n, handed_on.attempt)).expect("its parts");
+            let (mine, mut segments_of_mine) = kept.remove(&(n, streamed.attempt)).expect("its parts");
             let sources = segments_of_mine.iter_mut().filter(|row| row.connection >= FIRST_DATAGRAM);
             sources
-                .for_each(|row| row.connection = row.connection - FIRST_DATAGRAM + handed_on.first_datagram);
+                .for_each(|row| row.connection = row.connection - FIRST_DATAGRAM + streamed.first_datagram);
             assert!(segments.len() > 10_000 && all.events[n].is_empty());
-            assert_eq!((&mine, &handed_on.episodes, &segments_of_mine), (&samples, &episodes, &segments));
+            assert_eq!((&mine, &streamed.episodes, &segments_of_mine), (&samples, &episodes, &segments));
         }
     }
 }
@@ -198,7 +198,7 @@ fn without_a_sink_a_trace_counts_as_memory() {
 }
 
 #[test]
-fn a_sink_without_room_ends_the_run_with_its_sentence() {
+fn a_failing_sink_ends_the_run_with_its_error() {
     struct Full;
     impl TraceSink for Full {
         fn take(&self, _: &TracePart<'_>) -> Result<(), String> {
@@ -212,7 +212,7 @@ fn a_sink_without_room_ends_the_run_with_its_sentence() {
 }
 
 #[test]
-fn what_is_expected_of_a_trace_is_of_the_right_size() {
+fn the_estimate_of_traced_events_is_of_the_right_size() {
     for (workload, rate) in
         [("{ kind = \"bulk\", flows = 4 }", "10Mbit/s"), ("{ kind = \"web\", load = 0.8 }", "20Mbit/s")]
     {
@@ -220,10 +220,13 @@ fn what_is_expected_of_a_trace_is_of_the_right_size() {
             TEN_LINES,
             &[("trace", "all"), ("workload", workload), ("path.bottleneck.rate", rate), ("duration", "10s")],
         );
-        let (expected, came) = (
+        let (expected, traced) = (
             scenario.expected_events(),
             results(&scenario, 2).events.iter().map(Vec::len).sum::<usize>() as f64,
         );
-        assert!((0.5..3.0).contains(&(expected / came)), "{workload}: {expected} expected, {came} came");
+        assert!(
+            (0.5..3.0).contains(&(expected / traced)),
+            "{workload}: {expected} expected, {traced} traced"
+        );
     }
 }

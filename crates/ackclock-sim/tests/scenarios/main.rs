@@ -52,7 +52,7 @@ new = "reno"
 old = "rfc793"
 "#;
 
-/// Where the worked examples are.
+/// The folder of the worked examples.
 pub(crate) fn examples() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios"))
 }
@@ -67,5 +67,5 @@ pub(crate) fn resolved(text: &str, sets: &[(&str, &str)]) -> Resolved {
 pub(crate) fn results(scenario: &Resolved, workers: usize) -> Results {
     run(scenario, |_| ControlFlow::Continue(()), workers)
         .unwrap_or_else(|e| panic!("{e}"))
-        .expect("nobody stops it")
+        .expect("not stopped")
 }

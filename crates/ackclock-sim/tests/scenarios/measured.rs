@@ -1,4 +1,4 @@
-//! Counting from a moment on (M-U1), and the time-average of a queue (M-U2).
+//! Counting from a given time on (M-U1), and the time average of a queue (M-U2).
 
 use ackclock_sim::scenario::{Results, Summary};
 use ackclock_units::{Duration, Instant};
@@ -25,7 +25,7 @@ fn run(sets: &[(&str, &str)]) -> Results {
 }
 
 #[test]
-fn what_came_before_is_left_out_and_nothing_else_changes() {
+fn counters_leave_out_what_came_before_and_nothing_else() {
     let (whole, half, late) = (run(&[]), run(&[("duration", "20s")]), run(&[("measure_from", "20s")]));
     let (all, first, rest) = (&whole.flows[0], &half.flows[0], &late.flows[0]);
     assert_eq!(rest.measured_from, Some(Instant::ZERO + Duration::from_secs(20)));
@@ -38,9 +38,9 @@ fn what_came_before_is_left_out_and_nothing_else_changes() {
     assert_eq!(rest.rtt_samples, all.rtt_samples - first.rtt_samples);
     let bits = rest.bytes_delivered as f64 * 8.0;
     assert!((rest.goodput.unwrap().bits_per_sec() as f64 - bits / 40.0).abs() <= 1.0);
-    // The smallest round trip is that of the empty queue, which only the beginning sees.
+    // The queue is empty only at the beginning, so the smallest round-trip time is left out.
     assert!(rest.rtt_min > all.rtt_min && rest.rtt_max <= all.rtt_max);
-    // One that begins later is counted whole.
+    // A flow that starts later is counted from its start.
     let (all, rest) = (&whole.flows[1], &late.flows[1]);
     assert_eq!(
         (rest.measured_from, rest.segments_acked, rest.p),
@@ -72,7 +72,7 @@ fn a_flow_counts_after_its_first_loss_episode() {
 }
 
 #[test]
-fn a_moment_that_does_not_come_leaves_nothing() {
+fn a_flow_without_enough_episodes_counts_nothing() {
     let never = run(&[("measure_after", "1000000")]);
     for f in &never.flows {
         assert_eq!(
@@ -110,9 +110,9 @@ tcp = "sack"
     assert!((link.queue_mean_delay.unwrap().as_secs_f64() - 0.01 * mean).abs() < 1e-8);
 }
 
-/// Endless and short transfers, single packets and datagrams, so that every number of a summary has something
-/// to count. The network is so full that timers expire. Nobody asks for the short ones: a flow of which only
-/// the request has been sent would be its client's so far.
+/// Endless and short transfers, single packets and datagrams, so that no number of a summary is zero. The
+/// network is so full that timers expire. The short transfers have no request, since while only the request
+/// has been sent, the client would count as the sender.
 const MIXED: &str = r#"
 duration = "60s"
 [path]
@@ -151,7 +151,7 @@ fn every_number_of_a_summary_covers_the_same_window() {
     for key in ["warmup", "measure_from"] {
         let (late, r) = summaries(MIXED, &[(key, "20s")]);
         let (all, first, rest) = (&whole[0], &first[0], &late[0]);
-        // What happened before and after adds up to the whole, whichever flow it happened to.
+        // The counters before and after the start of the window add up to those of the whole run.
         let counters = |s: &Summary| {
             let by_round = s.timeouts_by_round.iter().sum::<u64>();
             [
@@ -178,7 +178,7 @@ fn every_number_of_a_summary_covers_the_same_window() {
         assert!((rest.utilisation.unwrap() - link.utilisation.unwrap()).abs() < 1e-9, "{key}");
         let offered = |r: &Results| r.links[0].packets_offered;
         assert!(offered(&r) < offered(&w), "{key}");
-        // Flows, times and sizes are those of what began in it, and of what never ends.
+        // Flows, times and sizes are those of flows that started in the window, and of endless flows.
         let began = |f: &&ackclock_trace::FlowRow| {
             f.protocol == "tcp" && (f.size.is_none() || f.start >= Instant::ZERO + Duration::from_secs(20))
         };
@@ -191,7 +191,7 @@ fn every_number_of_a_summary_covers_the_same_window() {
             (telnet(&r) as f64) < 0.8 * telnet(&w) as f64,
             "{key}: responses before the window do not count"
         );
-        // So are the datagrams.
+        // Datagrams count from the start of the window too.
         let udp = |r: &Results| r.flows.iter().find(|f| f.protocol == "udp").unwrap().bytes_sent as f64 * 8.0;
         assert!((udp(&r) / 40.0 - udp(&w) / 60.0).abs() < 2000.0, "{key}: {}", udp(&r) / 40.0);
     }
@@ -212,7 +212,7 @@ fn warmup_and_measure_from_are_the_same() {
 }
 
 #[test]
-fn a_window_of_each_flow_leaves_none_for_its_link() {
+fn windows_of_single_flows_leave_the_numbers_of_links_missing() {
     let (after, _) = summaries(BULK, &[("measure_after", "1")]);
     assert_eq!(
         (after[0].loss, after[0].goodput, after[0].utilisation, after[0].load),

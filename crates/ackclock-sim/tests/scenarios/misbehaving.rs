@@ -1,4 +1,4 @@
-//! Receivers that cheat, in whole runs: the books hold, and who acknowledges early is found out.
+//! Misbehaving receivers in whole runs: conservation holds, and early acks are detected.
 
 use crate::{resolved, results};
 
@@ -22,14 +22,14 @@ early = "sack+early-acks(6000B)"
 "#;
 
 #[test]
-fn who_acknowledges_early_is_found_out_and_nobody_else() {
+fn only_early_acks_are_detected() {
     let r = results(&resolved(SCENARIO, &[]), 1);
     let of = |stack: &str| r.flows.iter().find(|f| *f.stack == *stack).unwrap();
     for stack in ["honest", "divided", "repeated"] {
         assert_eq!((of(stack).reason, of(stack).bytes_delivered), (None, 2_000_000), "{stack}");
     }
-    // What was lost and acknowledged is never sent again: the stream has a hole, and the connection ends
-    // without it.
+    // Lost bytes that were acknowledged are never retransmitted: the connection ends with a hole in the
+    // stream.
     assert!(of("early").bytes_delivered < of("early").bytes_acked && of("early").retransmitted_segments > 0);
     assert_eq!(of("found out").reason, Some("false-ack"));
     assert!(of("found out").bytes_acked < 2_000_000);

@@ -39,8 +39,7 @@ fn every_stack_meets_the_same_arrivals_sizes_and_round_trips() {
 
 #[test]
 fn another_workload_changes_no_draw() {
-    // Two workloads, each over a bottleneck of its own side by side: the one is not to notice that the other
-    // is there.
+    // Two workloads, each over its own bottleneck: neither affects the other.
     let both = r#"
 duration = "20s"
 [path]
@@ -97,7 +96,7 @@ fn a_workload_keeps_the_stack_that_it_names() {
     let summaries: Vec<_> =
         all.summaries(&scenario).into_iter().map(|s| (s.stack, s.flows_started)).collect();
     assert_eq!(summaries, [("new".to_owned(), 2), ("old".to_owned(), 1)]);
-    // With a stack that nobody names, that one is under comparison, and the other is there in each run.
+    // The stack that no workload names is under comparison, and the named one is in each run.
     let compared = NAMED_STACKS.replacen("stack = \"new\"\nflows = 2\n", "", 1).replacen(
         "new = \"reno\"",
         "new = \"reno\"\nsack = \"sack\"",
@@ -135,12 +134,12 @@ fn a_mix_shares_one_run_and_a_larger_share_keeps_its_flows() {
     assert!((share(&few) - 0.1).abs() < 0.03 && (share(&many) - 0.6).abs() < 0.04);
     assert!(
         few.iter().zip(&many).all(|(a, b)| a != "tcp" || b == "tcp"),
-        "whoever ran tcp among 10 % does so among 60 %"
+        "a flow that uses tcp with a share of 10 % does so with 60 %"
     );
 }
 
 #[test]
-fn realised_mean_and_load_are_near_what_was_asked_for() {
+fn realised_mean_and_load_are_near_the_configured_ones() {
     let scenario = resolved(TEN_LINES, &[("duration", "60s"), ("workload.load", "0.5")]);
     let r = results(&scenario, 2);
     for s in r.summaries(&scenario) {
@@ -152,9 +151,9 @@ fn realised_mean_and_load_are_near_what_was_asked_for() {
 }
 
 #[test]
-fn a_load_on_the_wire_is_a_load_on_the_wire() {
-    // Half of 10 Mbit/s with headers of 40 bytes: the bottleneck is busy for half of the time, handshakes and
-    // FINs aside.
+fn a_load_that_counts_headers_is_the_utilisation() {
+    // Half of 10 Mbit/s, headers of 40 bytes included: apart from handshakes and FINs, the bottleneck is busy
+    // for half of the time.
     let text = TEN_LINES
         .replace("trace = \"I\"", "sizes = { kind = \"fixed\", bytes = \"14600B\" }\nload_counts = \"wire\"")
         .replace("1.2", "0.5");
@@ -207,7 +206,7 @@ fn backoff_rounds_are_counted() {
 }
 
 #[test]
-fn it_can_be_stopped() {
+fn a_run_can_be_stopped() {
     let scenario = resolved(TEN_LINES, &[("duration", "2000s")]);
     let stopped = run(
         &scenario,
@@ -253,7 +252,7 @@ tcp = "sack"
     let r = results(&resolved(text, &[]), 1);
     assert_eq!(r.flows.len(), 15);
     assert!(r.flows.iter().all(|f| f.client != f.server && f.bytes_delivered > 0));
-    // So many each, from different ones.
+    // `per_server` flows to each, from different clients.
     let r = results(&resolved(text, &[("workload.per_server", "2")]), 1);
     let mut pairs: Vec<_> = r.flows.iter().map(|f| (f.server.to_string(), f.client.to_string())).collect();
     pairs.sort();

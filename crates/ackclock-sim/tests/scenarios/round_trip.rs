@@ -127,6 +127,14 @@ fn resolving_twice_changes_nothing() {
 }
 
 #[test]
+fn a_resolved_file_names_every_group_of_traced_events() {
+    for group in ["packets", "samples", "episodes", "state", "all", "none"] {
+        let once = resolved(TEN_LINES, &[("trace", group)]);
+        assert_eq!(resolved(&once.to_toml(), &[]).trace, once.trace, "{group}");
+    }
+}
+
+#[test]
 fn a_resolved_file_gives_the_same_run() {
     for text in VARIETY {
         let once = resolved(text, &[]);
@@ -140,7 +148,7 @@ fn a_resolved_file_gives_the_same_run() {
 fn relative_queues_become_bytes() {
     // 105 ms of 10 Mbit/s, twice (B-A8).
     assert!(resolved(TEN_LINES, &[]).to_toml().contains("limit = \"262500B\""));
-    // 100 ms of 960 kbit/s there; on the way back ten times the mean round trip of 23.75 ms at 1 Mbit/s,
+    // Forward, 100 ms of 960 kbit/s; back, ten times the mean round-trip time of 23.75 ms at 1 Mbit/s,
     // rounded down.
     let text = resolved(VARIETY[2], &[]).to_toml();
     assert!(
@@ -159,7 +167,8 @@ fn every_default_is_explicit() {
         "warmup = \"0s\"",
         "min_th = \"5packets\", max_th = \"15packets\", max_p = 0.1, w_q = 0.002, gentle = true, wait = true",
         "link_rate = \"10Mbit/s\"",
-        "sizes = { kind = \"bounded-pareto\", shape = 1.2, mean = \"7000B\", min = \"0B\", max = \"2000000000B\" }",
+        "sizes = { kind = \"bounded-pareto\", shape = 1.2, mean = \"7000B\", min = \"0B\", max = \
+         \"2000000000B\" }",
         "arrivals = { kind = \"poisson\" }",
         "request = \"300B\"",
         "client = [\"right\"]",
@@ -173,7 +182,7 @@ fn every_default_is_explicit() {
 }
 
 #[test]
-fn queues_and_faults_learn_the_rate_of_their_link() {
+fn queues_and_faults_get_the_rate_of_their_link() {
     let text = resolved(
         TEN_LINES,
         &[

@@ -4,7 +4,7 @@ use ackclock_sim::scenario::Results;
 
 use crate::{resolved, results};
 
-/// One flow of the given kind over a bottleneck that loses packets at random, or by its buffer alone.
+/// One flow of the given kind over a bottleneck with random loss, or with overflow of its buffer only.
 fn alone(kind: &str, stack: &str, loss: f64, seconds: u64) -> Results {
     let text = format!(
         r#"
@@ -43,23 +43,27 @@ fn a_backlogged_flow_is_a_bulk_flow() {
             assert!(backlogged.flows[0].responses > 40 && bulk.flows[0].responses == 0);
         }
     }
-    // F-RTO asks for new data that waits (RFC 5682 §2.1 step 2), of which a flow has none whose dummies never
-    // wait: it resends instead.
+    // F-RTO needs unsent data (RFC 5682 §2.1 step 2). A flow whose dummies never wait has none and
+    // retransmits instead.
     let (bulk, backlogged) =
         ["bulk", "backlogged"].map(|kind| counts(&alone(kind, "sack+f-rto+mss(500B)", 0.02, 60))).into();
     assert!(bulk.0.abs_diff(backlogged.0) < bulk.0 / 20, "{bulk:?} and {backlogged:?}");
 }
 
 #[test]
-fn a_padded_packet_is_found_missing_by_duplicate_acks() {
-    // I-X1: a packet alone is missed by the timer; I-A6: with three dummies behind it mostly by their acks.
+fn loss_of_a_padded_packet_is_detected_by_duplicate_acks() {
+    // I-X1: the loss of a single packet is detected by the timer; I-A6: with three dummies behind it, mostly
+    // by their acks.
     let stack = "sack+mss(500B)+no-nagle+ack-every+no-limited-transmit";
     let (telnet, padded) = (alone("telnet", stack, 0.05, 2000), alone("padded", stack, 0.05, 2000));
-    let (_, again, timeouts, fast) = counts(&telnet);
-    // A timeout resends more than one where another was typed meanwhile, and three typed meanwhile make three
-    // duplicate acks.
+    let (_, retransmitted, timeouts, fast) = counts(&telnet);
+    // A timeout retransmits more than one packet if more were typed meanwhile, and three typed meanwhile
+    // cause three duplicate acks.
     assert!(
-        fast <= 1 && again >= u64::from(timeouts) && again < u64::from(timeouts) + 10 && timeouts > 50,
+        fast <= 1
+            && retransmitted >= u64::from(timeouts)
+            && retransmitted < u64::from(timeouts) + 10
+            && timeouts > 50,
         "{:?}",
         counts(&telnet)
     );
@@ -71,27 +75,26 @@ fn a_padded_packet_is_found_missing_by_duplicate_acks() {
 
 #[test]
 fn copies_are_no_retransmissions() {
-    // I-A7: of packets lost at random a twentieth, one in four hundred loses both copies and times out.
+    // I-A7: with 5 % random loss, one packet in four hundred loses both copies and times out.
     let stack = "sack+mss(500B)+ack-every+diversity(2)+iw(4)";
     let (telnet, diverse) =
         (alone("telnet", "sack+mss(500B)+ack-every+iw(4)", 0.05, 4000), alone("telnet", stack, 0.05, 4000));
-    let (sent, again, timeouts, fast) = counts(&diverse);
+    let (sent, retransmitted, timeouts, fast) = counts(&diverse);
     let packets = u64::from(diverse.flows[0].responses) + 1;
-    // What is typed within a round trip of the packet before waits for its ack (Nagle), and may share a
+    // A packet typed within a round trip of the one before waits for its ack (Nagle), and may share a
     // segment.
     assert!(
-        sent > 2 * packets - packets / 10 && sent <= 2 * packets + again,
+        sent > 2 * packets - packets / 10 && sent <= 2 * packets + retransmitted,
         "{sent} segments for {packets} packets"
     );
-    assert!(fast < 3 && again <= u64::from(timeouts) + 3 && timeouts > 3, "{:?}", counts(&diverse));
+    assert!(fast < 3 && retransmitted <= u64::from(timeouts) + 3 && timeouts > 3, "{:?}", counts(&diverse));
     assert!(timeouts * 5 < counts(&telnet).2, "{:?} and {:?}", counts(&diverse), counts(&telnet));
     let f = &diverse.flows[0];
-    // The world's own judgment: whoever resent something had lost all of it, and no timeout was spurious.
-    // Acks are not lost here.
+    // Acks are not lost here, so by the ground truth no retransmission and no timeout is spurious.
     assert_eq!((f.unneeded_retransmissions, f.spurious_timeouts), (0, 0));
     assert!(f.window_cuts > timeouts && f.bytes_delivered <= f.bytes_acked + 500, "{f:?}");
     assert!(f.response_time < telnet.flows[0].response_time);
-    // Every byte that arrived is counted once as it passed the link, by whichever of its copies.
+    // Every byte that arrived is counted once on the link, whichever copy carried it.
     let link = &diverse.links[0];
     assert!(
         link.unique_bytes.expect("counted") >= f.bytes_delivered,
@@ -104,8 +107,8 @@ fn copies_are_no_retransmissions() {
 
 #[test]
 fn small_segments_make_losses_repairable_without_a_timeout() {
-    // I-A8, I-E15: each of the four is lost as easily as a whole packet here, so that more time out than
-    // before, but some do not.
+    // I-A8, I-E15: each of the four segments is as likely to be lost as a whole packet here, so there are
+    // more timeouts, but some losses are repaired without one.
     let stack = "sack+mss(500B)+ack-every+iw(4)+no-limited-transmit";
     let (telnet, smart) =
         (alone("telnet", stack, 0.05, 2000), alone("telnet", &format!("{stack}+smart-framing"), 0.05, 2000));
@@ -116,8 +119,8 @@ fn small_segments_make_losses_repairable_without_a_timeout() {
 
 #[test]
 fn all_strategies_repeat_and_conserve() {
-    // Conservation is asserted by each run: what was sent was delivered, dropped or is under way, and every
-    // byte arrives once and in order.
+    // Each run checks conservation: packets sent were delivered, dropped or are in flight, and every byte
+    // arrives once and in order.
     for kind in ["telnet", "padded", "backlogged"] {
         for stack in [
             "sack+diversity(2)",

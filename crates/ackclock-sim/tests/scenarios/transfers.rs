@@ -3,7 +3,7 @@ use ackclock_units::Duration;
 use super::{TEN_LINES, resolved, results};
 
 #[test]
-fn another_world_is_asked_for_the_same_transfers() {
+fn transfers_are_those_of_the_simulator() {
     let whole = resolved(TEN_LINES, &[]);
     let transfers = whole.transfers(whole.jobs()[0]).unwrap();
     let flows = results(&whole, 1).flows;
@@ -17,11 +17,11 @@ fn another_world_is_asked_for_the_same_transfers() {
 }
 
 #[test]
-fn a_scenario_that_is_more_than_transfers_over_a_link_is_refused() {
+fn transfers_need_a_web_workload_over_a_single_link() {
     let refused = |overrides: &[(&str, &str)]| {
         let whole = resolved(TEN_LINES, overrides);
         whole.transfers(whole.jobs()[0]).unwrap_err().to_string()
     };
-    assert!(refused(&[("workload", "{ kind = \"bulk\" }")]).contains("`web` would do"));
+    assert!(refused(&[("workload", "{ kind = \"bulk\" }")]).contains("only `web` is supported"));
     assert!(refused(&[("path.access", "{ rate = \"1Gbit/s\" }")]).contains("3 links"));
 }

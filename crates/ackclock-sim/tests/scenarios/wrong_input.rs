@@ -15,7 +15,7 @@ const PATH: &str = "[path]\nkind = \"dumbbell\"\nbottleneck = \
                     { rate = \"10Mbit/s\", queue = { kind = \"red\", limit = \"2bdp\" } }";
 const WORKLOAD: &str = "kind = \"web\"\ntrace = \"I\"\nload = 1.2";
 
-/// A change to the ten lines, and the sentence that it meets.
+/// Replacements in [`TEN_LINES`], and the error for each.
 const TABLE: &[(&str, &str, &str)] = &[
     (
         "seed = 1",
@@ -29,13 +29,13 @@ const TABLE: &[(&str, &str, &str)] = &[
         "line 2: `sede` is not a known key (did you mean `seed`?); known are duration, warmup, measure_from, \
          measure_after, drain, title, seed, repeat, seeds, trace, path, stacks, syn_retries, workload, mix",
     ),
-    ("seed = 1", "seed = 2024-01-01", "line 2: `2024-01-01` is a date, which no key takes"),
+    ("seed = 1", "seed = 2024-01-01", "line 2: `2024-01-01` is a date, which no key accepts"),
     (
         "seed = 1",
         "seed = 99999999999999999999",
         "line 2: `99999999999999999999` is a number that is too large",
     ),
-    ("seed = 1", "seeds = []", "`seeds` is a list of 0; 1 to 100000 would do"),
+    ("seed = 1", "seeds = []", "`seeds` is a list of 0; 1 to 100000 are allowed"),
     ("seed = 1", "seeds = [1, 1]", "line 2: `seeds` has 1 twice, which would give the same run twice"),
     (
         "seed = 1",
@@ -48,12 +48,12 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         "seed = 1",
         "measure_from = \"1s\"\nmeasure_after = 1",
-        "`measure_from` and `measure_after` are both given: give either",
+        "`measure_from` and `measure_after` are both given: give one of them",
     ),
     (
         "seed = 1",
         "warmup = \"1s\"\nmeasure_after = 1",
-        "`warmup` and `measure_after` are both given: give either",
+        "`warmup` and `measure_after` are both given: give one of them",
     ),
     (
         "seed = 1",
@@ -74,7 +74,7 @@ const TABLE: &[(&str, &str, &str)] = &[
         "line 3: `duration` is `5 fortnights`, which is not a time: give a number with a unit, such as \
          `10ms`, `1.5s`, `200us` or `2min`",
     ),
-    (r#""5s""#, r#"["5s"]"#, "line 3: `duration` is a list, where a single value belongs such as `100s`"),
+    (r#""5s""#, r#"["5s"]"#, "line 3: `duration` is a list, but it must be a single value such as `100s`"),
     (
         r#""10Mbit/s""#,
         "10",
@@ -173,8 +173,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         r#"rate = "10Mbit/s""#,
         r#"rate = "10Mbit/s", delay = "20ms""#,
-        "workload `web` has a round-trip time of `10ms`, but the links on its way alone take `40ms`: give at \
-         least that",
+        "workload `web` has a round-trip time of `10ms`, but its links alone take `40ms`: give at least that",
     ),
     (
         r#"rate = "10Mbit/s""#,
@@ -250,8 +249,8 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         "load = 1.2",
         "load = 1.2\nsizes = { mean = \"3GB\" }",
-        "line 12: `workload.sizes` has no such distribution: the bounds must lie apart, with the mean well \
-         between them",
+        "line 12: `workload.sizes` is not a distribution: the bounds must differ, with the mean well between \
+         them",
     ),
     (
         "load = 1.2",
@@ -316,13 +315,13 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         r#""sack+no-backoff""#,
         "7",
-        r#"line 14: `stacks."no backoff"` is `7`, which is neither a preset such as `"sack+star(3)"` nor a table of one and what differs"#,
+        r#"line 14: `stacks."no backoff"` is `7`, which is neither a preset such as `"sack+star(3)"` nor a table with a `preset` and overrides"#,
     ),
     ("[stacks]", "[stack]", "line 12: `stack` is not a known key (did you mean `stacks`?)"),
     (
         "tcp = \"sack\"\n\"no backoff\" = \"sack+no-backoff\"",
         "",
-        r#"line 12: `stacks` has 0 entries; 1 to 1000 would do, each a name for a preset such as `tcp = "sack"`"#,
+        r#"line 12: `stacks` has 0 entries; 1 to 1000 are allowed, each a name for a preset such as `tcp = "sack"`"#,
     ),
     (
         "seed = 1",
@@ -339,12 +338,12 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         "load = 1.2",
         "arrival_rate = 1e9",
-        "the workloads would start about 5000000000 flows; at most 1000000000 would do",
+        "the workloads would start about 5000000000 flows; at most 1000000000 are allowed",
     ),
     (
         WORKLOAD,
         "kind = \"bulk\"\nper_server = 2",
-        "workload `bulk` wants 2 flows `per_server` from different clients, and for `right` there are 1: \
+        "workload `bulk` needs 2 flows `per_server` from different clients, and for `right` there are 1: \
          give more of `client`",
     ),
     (
@@ -390,7 +389,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         PATH,
         "[path]\nkind = \"chain\"\nhops = 255\nlink = { rate = \"10Mbit/s\" }",
-        "workload `web` cannot run: there are too many links on a path; at most 254 would do",
+        "workload `web` cannot run: there are too many links on a path; at most 254 are allowed",
     ),
     (
         "[path]\nkind = \"dumbbell\"\nbottleneck = \
@@ -398,8 +397,8 @@ const TABLE: &[(&str, &str, &str)] = &[
          { uniform = [\"10ms\", \"200ms\"] }",
         "[path]\nkind = \"graph\"\nedges = \
          [{ from = \"a\", to = \"b\", rate = \"1Mbit/s\", queue = { limit = \"2bdp\" } }]",
-        "line 6: `path.edges.queue.limit` is `2bdp`, but there is no single round-trip time that `bdp` could \
-         stand for here: give packets, bytes or a time such as `100ms`",
+        "line 6: `path.edges.queue.limit` is `2bdp`, but flows have no common round-trip time here for \
+         `bdp`: give packets, bytes or a time such as `100ms`",
     ),
     (
         PATH,
@@ -421,8 +420,8 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         PATH,
         "[path]\nkind = \"graph\"\nedges_file = \"congested-dumbbell.toml\"",
-        "congested-dumbbell.toml:6: this is no edge: give two nodes, and perhaps a rate and a delay, such as \
-         `a b 10Mbit/s 5ms`",
+        "congested-dumbbell.toml:7: this is not an edge: give two nodes and optionally a rate and a delay, \
+         such as `a b 10Mbit/s 5ms`",
     ),
     (
         PATH,
@@ -444,14 +443,14 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         "load = 1.2",
         "load = 1.2\nserver = \"right\"",
-        "workload `web` leads from node `right` to itself: give a `server` elsewhere",
+        "workload `web` has node `right` as both client and server: give another `server`",
     ),
     (
         "[path]\nkind = \"dumbbell\"\nbottleneck = \
          { rate = \"10Mbit/s\", queue = { kind = \"red\", limit = \"2bdp\" } }\nrtt = \
          { uniform = [\"10ms\", \"200ms\"] }",
         "[path]\nkind = \"graph\"\nedges = [{ from = \"a\", to = \"b\" }]",
-        "workload `web` has a way without any `rate`, `delay` or `rtt`: give it at least one of them",
+        "workload `web` has a path without any `rate`, `delay` or `rtt`: give it at least one of them",
     ),
     (
         WORKLOAD,
@@ -485,11 +484,11 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         "[workload]\n",
         "[[workload]]\nkind = \"bulk\"\n[[workload]]\nkind = \"bulk\"\n[[workload]]\n",
-        "line 10: two workloads are named `bulk`: give each a `name` of its own",
+        "line 10: two workloads are named `bulk`: give each its own `name`",
     ),
 ];
 
-/// The same for overrides.
+/// Overrides, and the error for each.
 const OVERRIDES: &[((&str, &str), &str)] = &[
     (
         ("path.rtt", "50"),
@@ -526,7 +525,7 @@ const OVERRIDES: &[((&str, &str), &str)] = &[
     ),
 ];
 
-/// An expected message that ends with `...` lists registered names: a new policy is no change of the message.
+/// An expected message that ends with `...` lists registered names, so that a new policy does not change it.
 fn check(met: &str, expected: &str) {
     match expected.strip_suffix("...") {
         Some(beginning) => assert!(met.starts_with(beginning), "{met}\nshould begin with\n{beginning}"),
@@ -535,7 +534,7 @@ fn check(met: &str, expected: &str) {
 }
 
 #[test]
-fn errors_name_the_place_the_value_and_what_would_do() {
+fn errors_name_the_place_the_value_and_the_allowed_values() {
     for (from, to, expected) in TABLE {
         assert!(TEN_LINES.contains(from), "{from}");
         check(&message(&TEN_LINES.replacen(from, to, 1), &[]), expected);
@@ -561,7 +560,7 @@ fn errors_name_the_file_when_it_is_known() {
     );
 }
 
-/// Whatever is done to a scenario's text, it is read or refused, and never panics.
+/// A damaged scenario is resolved or refused, and never causes a panic.
 #[test]
 fn damaged_scenarios_are_refused_without_a_panic() {
     let mut rng = Rng::stream(1, "damage", 0);
@@ -591,12 +590,12 @@ fn damaged_scenarios_are_refused_without_a_panic() {
     }
 }
 
-/// What a short text asks for must not become large before somebody counts it.
+/// A short text must not expand to something large before a limit is checked.
 #[test]
-fn what_grows_from_a_short_text_is_counted_while_it_is_read() {
+fn expansions_of_a_short_text_are_limited_while_they_are_read() {
     let values = "0.1, ".repeat(100);
     let fault = format!("{{ kind = \"reorder\", p = [{values}], delay = [{}] }}", "\"1ms\", ".repeat(100));
-    let many = "the links have more than 100000 `faults`; at most so many would do, of all links together";
+    let many = "all links together have more than 100000 `faults`, which is the limit";
     let chain = |faults: &str| {
         format!("[path]\nkind = \"chain\"\nhops = 200\nlink = {{ rate = \"1Mbit/s\", faults = [{faults}] }}")
     };
@@ -609,13 +608,14 @@ fn what_grows_from_a_short_text_is_counted_while_it_is_read() {
             WORKLOAD,
             format!("kind = \"bulk\"\nname = \"{name}\""),
             "`workload.name` has a name of 201 bytes that begins with `xxxxxxxxxxxxxxxxxxxx`; at most 200 \
-             would do"
+             bytes are allowed"
                 .to_owned(),
         ),
         (
             "tcp =",
             format!("{name} ="),
-            "`stacks` has a name of 201 bytes that begins with `xxxxxxxxxxxxxxxxxxxx`; at most 200 would do"
+            "`stacks` has a name of 201 bytes that begins with `xxxxxxxxxxxxxxxxxxxx`; at most 200 bytes are \
+             allowed"
                 .to_owned(),
         ),
         (
@@ -623,7 +623,8 @@ fn what_grows_from_a_short_text_is_counted_while_it_is_read() {
             format!(
                 "[path]\nkind = \"graph\"\nedges = [{{ from = \"a\", to = \"{name}\", rate = \"1Mbit/s\" }}]"
             ),
-            "`path` has a name of 201 bytes that begins with `xxxxxxxxxxxxxxxxxxxx`; at most 200 would do"
+            "`path` has a name of 201 bytes that begins with `xxxxxxxxxxxxxxxxxxxx`; at most 200 bytes are \
+             allowed"
                 .to_owned(),
         ),
     ] {
@@ -634,6 +635,6 @@ fn what_grows_from_a_short_text_is_counted_while_it_is_read() {
     let three = TEN_LINES.replacen("tcp =", "c = \"sack\"\ntcp =", 1).replacen("seed = 1", repeated, 1);
     assert_eq!(
         message(&three, &[]),
-        "100000 seeds for 3 stacks ask for 300000 runs; at most 200000 would do"
+        "100000 seeds for 3 stacks make 300000 runs; at most 200000 are allowed"
     );
 }

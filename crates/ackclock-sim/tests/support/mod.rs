@@ -1,4 +1,4 @@
-//! What the tests of whole runs share: a stack from names, flows, a dumbbell.
+//! Shared by the tests of whole runs: a stack built from names, flows, a dumbbell.
 #![allow(dead_code)]
 
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ackclock_engine::{AtNeed, Config, Policies, SenderPolicies};
 use ackclock_policy::{Application, Chosen, QueueDiscipline, Registry, Role};
 use ackclock_sim::{
-    Access, Fault, FlowList, FlowSpec, LinkSpec, Network, NetworkBuilder, NodeId, Options, Outcome,
+    Access, Fault, FlowList, FlowSpec, LinkSpec, Network, NetworkBuilder, NodeId, RunOptions, RunOutcome,
     Simulation, Sources, StackFactory,
 };
 use ackclock_trace::Mask;
@@ -126,15 +126,16 @@ pub fn flow(tcp: &Arc<Tcp>, ends: (NodeId, NodeId), client: &str, server: &str, 
 }
 
 /// One flow that sends `size` bytes and closes.
-pub fn transfer(tcp: Tcp, path: Path, size: Bytes, seed: u64, seconds: u64) -> Outcome {
+pub fn transfer(tcp: Tcp, path: Path, size: Bytes, seed: u64, seconds: u64) -> RunOutcome {
     let (net, left, right) = path.build();
     let spec = flow(&Arc::new(tcp), (left, right), &format!("fixed size={size}B"), "sink", Instant::ZERO);
     run(net, vec![spec], seed, seconds)
 }
 
-pub fn run(net: Network, flows: Vec<FlowSpec>, seed: u64, seconds: u64) -> Outcome {
+pub fn run(net: Network, flows: Vec<FlowSpec>, seed: u64, seconds: u64) -> RunOutcome {
     let sources = Sources { flows: vec![Box::new(FlowList::new(flows))], datagrams: vec![] };
-    let mut sim = Simulation::new(net, sources, seed, Options::default()).expect("a run that can be set up");
+    let mut sim =
+        Simulation::new(net, sources, seed, RunOptions::default()).expect("a run that can be set up");
     sim.run_until(at(seconds * 1000)).expect("a run without errors");
     sim.finish().expect("conservation")
 }

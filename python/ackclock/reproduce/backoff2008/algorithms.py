@@ -115,8 +115,8 @@ rule(
     "command run",
     tests=[
         f"{KIT}/instruments.rs::every_spurious_retransmission_is_counted_by_the_receiver",
-        f"{SIM}/src/tests/truth.rs::a_copy_is_needed_when_a_part_of_it_was_dropped",
-        f"{SIM}/src/tests/truth.rs::what_is_acknowledged_is_forgotten",
+        f"{SIM}/src/tests/truth.rs::a_copy_is_not_spurious_when_a_part_of_it_was_dropped",
+        f"{SIM}/src/tests/truth.rs::acknowledged_ranges_are_forgotten",
     ],
     choices={
         "violations": "`unneeded_retransmissions` of the table `flows`: the simulator knows which copies "

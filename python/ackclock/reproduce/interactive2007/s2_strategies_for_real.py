@@ -80,7 +80,7 @@ TIE = 1.1
     },
     tests=[
         "crates/ackclock-drive/tests/strategies.rs::every_byte_arrives_whatever_the_strategy",
-        "crates/ackclock-drive/tests/strategies.rs::a_lost_copy_is_no_loss",
+        "crates/ackclock-drive/tests/strategies.rs::a_lost_copy_does_not_count_as_a_loss",
         "tests/test_reproduce_interactive2007_engine.py::test_the_engines_flows_type_when_their_twins_do",
     ],
 )

@@ -37,7 +37,7 @@ rule(
     tests=[
         f"{APPLICATIONS}::each_packet_is_padded_by_dummies_written_apart",
         f"{APPLICATIONS}::a_minimum_window_of_one_is_telnet",
-        f"{SIM}::a_padded_packet_is_found_missing_by_duplicate_acks",
+        f"{SIM}::loss_of_a_padded_packet_is_detected_by_duplicate_acks",
         "tests/test_reproduce_interactive2007_sustained.py::test_each_approach_offers_what_the_closed_form_has",
     ],
     choices={

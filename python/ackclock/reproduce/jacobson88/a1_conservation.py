@@ -56,8 +56,8 @@ rule(
     "formula standing-queue",
     "formula packet-spacing",
     tests=[
-        "crates/ackclock-sim/src/tests/conservation.rs::a_packet_that_vanishes_is_noticed",
-        "crates/ackclock-sim/src/tests/conservation.rs::bytes_that_never_arrived_are_noticed",
+        "crates/ackclock-sim/src/tests/conservation.rs::a_packet_that_vanishes_is_detected",
+        "crates/ackclock-sim/src/tests/conservation.rs::bytes_that_never_arrived_are_detected",
         "tests/test_register.py::test_conservation_is_checked_on_a_transfer_in_equilibrium",
     ],
     points=equilibrium,

@@ -266,7 +266,7 @@ rule(
         f"{POLICY}/rate/tests.rs::the_rate_grows_by_a_constant",
         f"{POLICY}/rate/tests.rs::a_constant_decrement_runs_away",
         f"{SIM}/tests/runs.rs::a_gap_in_the_numbers_of_datagrams_is_reported_to_their_source",
-        f"{SIM}/src/workload/source.rs::the_rate_falls_once_for_all_that_was_under_way",
+        f"{SIM}/src/workload/source.rs::the_rate_is_reduced_once_for_all_datagrams_in_flight",
     ],
     points=rates,
     choices={

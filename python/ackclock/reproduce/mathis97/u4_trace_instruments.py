@@ -30,7 +30,7 @@ FEW = 0.01
         "crates/ackclock-testkit/tests/captured.rs::retransmissions_timeouts_and_rounds_are_those_of_the_sender",
         "crates/ackclock-testkit/tests/captured.rs::episodes_are_classed_as_the_sender_does",
         "crates/ackclock-testkit/tests/captured.rs::round_trip_times_are_those_of_the_path",
-        "crates/ackclock-drive/tests/captures.rs::retransmissions_and_timeouts_are_those_that_the_kernel_counted",
+        "crates/ackclock-drive/tests/captures.rs::retransmissions_and_timeouts_match_the_kernels_counters",
         "tests/test_capture.py::test_p_is_ca_events_over_packets_and_few_are_uncertain",
         "tests/test_capture.py::test_an_outage_is_seen_as_one",
         "tests/test_capture.py::test_reordering_is_seen_as_such",

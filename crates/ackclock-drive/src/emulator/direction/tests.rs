@@ -1,5 +1,5 @@
 use ackclock_policy::{Admit, Backlog, Dequeued, PacketScheduler, Policy, QueueDiscipline};
-use ackclock_sim::{Access, LinkSpec, Verdict};
+use ackclock_sim::{Access, FaultVerdict, LinkSpec};
 use ackclock_units::{Duration, Rate, Rng, SeqNumber};
 use ackclock_wire::{Segment, emit_tcp, parse_ip};
 
@@ -12,7 +12,7 @@ fn direction(spec: LinkSpec) -> Direction {
     Direction::new(Link::new(spec, 1, 0), Hosts::default())
 }
 
-/// Everything that is delivered, with the moment at which it is due.
+/// All deliveries with their due times.
 fn run(d: &mut Direction) -> Vec<(Instant, Vec<u8>)> {
     let mut out = Vec::new();
     while let Some(at) = d.next() {
@@ -49,10 +49,10 @@ fn packets_arrive_whole_after_serialization_and_delay() {
 
 #[test]
 fn losses_and_copies_leave_no_packet_behind() {
-    let fault = |p: &Passing, _: Instant, _: &mut Rng| match p.number % 3 {
-        0 => Verdict::Drop,
-        1 => Verdict::Duplicate,
-        _ => Verdict::Delay(MS * 5),
+    let fault = |p: &PacketInfo, _: Instant, _: &mut Rng| match p.number % 3 {
+        0 => FaultVerdict::Drop,
+        1 => FaultVerdict::Duplicate,
+        _ => FaultVerdict::Delay(MS * 5),
     };
     let mut d = direction(LinkSpec::delay(MS).with_fault(fault));
     for i in 0..4_u8 {
@@ -64,7 +64,7 @@ fn losses_and_copies_leave_no_packet_behind() {
     assert_eq!(d.held.free.len(), d.held.packets.len());
 }
 
-/// Holds one packet; a second pushes the first out. Not first in first out in the sense of the link.
+/// Holds one packet; a second one pushes out the first. It has a scheduler, so the link is polled.
 #[derive(Debug, Default)]
 struct Newest(Option<Queued>);
 
@@ -93,7 +93,7 @@ impl PacketScheduler for Newest {
 }
 
 #[test]
-fn a_queue_that_pushes_out_is_served_too() {
+fn a_queue_that_pushes_out_is_served() {
     let mut d = direction(LinkSpec::new(Rate::from_bits_per_sec(8_000_000), MS, Box::new(Newest::default())));
     for i in 0..4_u8 {
         d.offer(Instant::ZERO, &[i; 1000]);
@@ -104,7 +104,7 @@ fn a_queue_that_pushes_out_is_served_too() {
 }
 
 #[test]
-fn a_mark_keeps_the_header_right() {
+fn a_mark_keeps_the_header_checksum_valid() {
     for v6 in [false, true] {
         for ecn in [Ecn::Ect0, Ecn::Ect1] {
             let mut bytes = packet(ecn, b"payload", v6);
@@ -117,8 +117,8 @@ fn a_mark_keeps_the_header_right() {
 }
 
 #[test]
-fn damage_is_found_by_the_checksum() {
-    let corrupt = |_: &Passing, _: Instant, _: &mut Rng| Verdict::Corrupt;
+fn damage_is_detected_by_the_checksum() {
+    let corrupt = |_: &PacketInfo, _: Instant, _: &mut Rng| FaultVerdict::Corrupt;
     let mut d = direction(LinkSpec::default().with_fault(corrupt));
     d.offer(Instant::ZERO, &packet(Ecn::NotEct, b"payload", false));
     let got = run(&mut d);
@@ -126,21 +126,21 @@ fn damage_is_found_by_the_checksum() {
 }
 
 #[test]
-fn what_a_packet_carries_is_seen() {
+fn packets_are_described_by_what_they_carry() {
     let about = |packet: &[u8]| {
         let about = describe(packet);
-        (about.passing, about.ecn)
+        (about.info, about.ecn)
     };
     assert_eq!(
         about(&packet(Ecn::Ect0, b"x", false)),
-        (Passing { kind: Kind::Data, payload: 1, ..Passing::opaque(41) }, Ecn::Ect0)
+        (PacketInfo { kind: PacketKind::Data, payload: 1, ..PacketInfo::opaque(41) }, Ecn::Ect0)
     );
-    assert_eq!(about(&packet(Ecn::NotEct, b"", true)).0.kind, Kind::Ack);
-    assert_eq!(about(&[]), (Passing::opaque(0), Ecn::NotEct));
-    assert_eq!(about(&[0x45; 30]).0.kind, Kind::Other);
+    assert_eq!(about(&packet(Ecn::NotEct, b"", true)).0.kind, PacketKind::Ack);
+    assert_eq!(about(&[]), (PacketInfo::opaque(0), Ecn::NotEct));
+    assert_eq!(about(&[0x45; 30]).0.kind, PacketKind::Other);
 }
 
-/// A packet between 10.0.0.1 and host `n`, which it comes from or goes to.
+/// A packet to or from host `n`; the other address is 10.0.0.1.
 fn with_host(n: u8, to_clients: bool) -> Vec<u8> {
     let (near, host) = ("10.0.0.1:1".parse().unwrap(), format!("10.79.0.{n}:2").parse().unwrap());
     let (src, dst) = if to_clients { (near, host) } else { (host, near) };
@@ -150,14 +150,14 @@ fn with_host(n: u8, to_clients: bool) -> Vec<u8> {
     out
 }
 
-/// Host 1 is 20 ms and 30 ms from the link, host 2 not at all, host 3 is not in the table.
+/// Host 1 has delays of 20 ms and 30 ms, host 2 none, and host 3 is not in the table.
 fn delays() -> AccessDelays {
     let access = |up, down| Access { client_up: MS * up, client_down: MS * down, ..Access::default() };
     let table = [("10.79.0.1", access(20, 30)), ("10.79.0.2", access(0, 0))];
     std::sync::Arc::new(table.into_iter().map(|(a, d)| (a.parse().unwrap(), d)).collect())
 }
 
-/// Hosts in the order in which their packets arrive, with the milliseconds at which they do.
+/// Hosts in the order in which their packets arrive, with times in milliseconds.
 fn arrivals(d: &mut Direction) -> Vec<(u8, u64)> {
     run(d).iter().map(|(at, p)| (p[p.len() - 1], at.as_nanos() / 1_000_000)).collect()
 }
@@ -181,7 +181,7 @@ fn hosts_before_the_link_reach_it_in_the_order_of_their_delays() {
     let mut d = Direction::new(Link::new(spec, 1, 0), Hosts::new(delays(), false));
     d.offer(Instant::ZERO, &with_host(1, false));
     d.offer(Instant::ZERO + MS * 19, &with_host(2, false));
-    // Late to be woken: what was under way has reached the link at 20 ms all the same, before what comes now.
+    // After a late wake-up, the first packet has still reached the link at 20 ms, before the one offered now.
     d.offer(Instant::ZERO + MS * 25, &with_host(3, false));
     assert_eq!(arrivals(&mut d), [(2, 20), (1, 21), (3, 26)]);
     let counters = d.counters(Instant::ZERO + MS * 30);

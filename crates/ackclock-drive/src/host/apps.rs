@@ -1,5 +1,5 @@
-//! Applications of the registry above a host's connections. They are called on the host's own thread as soon
-//! as something has happened that they wait for, as in the simulator.
+//! Applications on a host's connections. They are called on the host's thread as soon as an event occurs for
+//! which they wait, as in the simulator.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use ackclock_units::{Bytes, Instant, Rng};
 
 use crate::ledger::Ledger;
 
-/// An application that is to be above a connection, and the connection's stack.
-pub(crate) struct Guest {
-    /// By which its owner knows it.
+/// An application to run on a connection, and the connection's stack.
+pub(crate) struct HostedApp {
+    /// Its number, chosen by the owner.
     pub(crate) number: usize,
     pub(crate) config: Arc<Config>,
     pub(crate) policies: Policies,
@@ -19,15 +19,16 @@ pub(crate) struct Guest {
     pub(crate) rng: Rng,
 }
 
-/// Which guest is above a connection that is accepted at this address, if one is.
-pub(crate) type Service = Box<dyn FnMut(SocketAddr) -> Option<Guest> + Send>;
+/// Returns the application for a connection accepted at this address, if any.
+pub(crate) type AppFactory = Box<dyn FnMut(SocketAddr) -> Option<HostedApp> + Send>;
 
-/// What became of a guest.
-pub(crate) struct Left {
+/// The result of an application.
+pub(crate) struct AppReport {
     pub(crate) number: usize,
     pub(crate) ledger: Ledger,
-    /// When its connection was opened, and when it was established.
+    /// When its connection was opened.
     pub(crate) opened: Instant,
+    /// When its connection was established.
     pub(crate) established: Option<Instant>,
     /// It is done and the peer has closed.
     pub(crate) finished: bool,
@@ -35,8 +36,8 @@ pub(crate) struct Left {
     pub(crate) stats: Stats,
 }
 
-/// An application above a connection of the table.
-pub(super) struct Seated {
+/// A running application.
+pub(super) struct RunningApp {
     number: usize,
     user: User<Ledger>,
     rng: Rng,
@@ -45,16 +46,16 @@ pub(super) struct Seated {
     failed: Option<AbortReason>,
 }
 
-/// What a connection has told.
+/// Summary of a connection's events.
 #[derive(Default)]
-pub(super) struct News {
-    /// Anything at all.
+pub(super) struct EventSummary {
+    /// True when there was any event.
     pub(super) any: bool,
     pub(super) established: bool,
     pub(super) aborted: Option<AbortReason>,
 }
 
-impl News {
+impl EventSummary {
     pub(super) fn take(&mut self, event: ConnectionEvent) {
         self.any = true;
         match event {
@@ -65,34 +66,33 @@ impl News {
     }
 }
 
-impl Seated {
+impl RunningApp {
     pub(super) fn new(number: usize, user: User<Ledger>, rng: Rng, now: Instant) -> Self {
         Self { number, user, rng, opened: now, established: None, failed: None }
     }
 
-    /// Lets the application do what there is to do. True when it was called: then there may be more, and more
-    /// to send.
+    /// Runs the application. Returns true when it was called; there may then be more to do and to send.
     pub(super) fn run(
         &mut self,
         connection: &mut Connection,
         now: Instant,
         first: bool,
-        news: &mut News,
+        summary: &mut EventSummary,
     ) -> bool {
         let called =
-            self.user.run(connection, &mut self.rng, (now, self.opened), first, |event| news.take(event));
-        if news.established {
+            self.user.run(connection, &mut self.rng, (now, self.opened), first, |event| summary.take(event));
+        if summary.established {
             self.established.get_or_insert(now);
         }
-        self.failed = self.failed.or(news.aborted);
+        self.failed = self.failed.or(summary.aborted);
         if self.user.is_done() && connection.readable() > 0 {
-            // Whoever has closed still waits for the peer to do so.
+            // After closing, keep reading until the peer closes.
             self.user.books.read(connection, now, Bytes::MAX);
         }
         called
     }
 
-    /// When the application is to be called, whatever happens.
+    /// The application's deadline.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.user.deadline().filter(|at| *at < Instant::FAR_FUTURE)
     }
@@ -101,13 +101,13 @@ impl Seated {
         self.user.is_done() && connection.at_end()
     }
 
-    /// True when nothing more is to come.
+    /// True when it has failed or finished.
     pub(super) fn is_over(&self, connection: &Connection) -> bool {
         self.failed.is_some() || self.is_finished(connection)
     }
 
-    pub(super) fn leave(self, connection: &Connection) -> Left {
-        Left {
+    pub(super) fn report(self, connection: &Connection) -> AppReport {
+        AppReport {
             number: self.number,
             finished: self.failed.is_none() && self.is_finished(connection),
             ledger: self.user.books,

@@ -1,4 +1,4 @@
-//! The ways between the nodes that a workload uses.
+//! The paths between the nodes that a workload uses.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +9,18 @@ use super::resolved::Resolved;
 use super::workload::{Body, WorkloadPlan};
 use crate::network::{Network, NodeId};
 
-/// Pairs of client and server whose paths are looked up ahead, and the steps that this may take.
+/// Largest number of pairs of client and server whose paths are looked up, and of steps of that search.
 pub(super) const MOST_PAIRS: usize = 100_000;
 const MOST_STEPS: usize = 1_000_000_000;
 /// IP and TCP headers without options.
 pub(super) const HEADERS: Bytes = 40;
 
-/// Delays and slowest rates on the ways between the nodes that a workload uses, both directions.
-pub(super) struct Ways(BTreeMap<(NodeId, NodeId), Way>);
+/// Delays and slowest rates of the paths between a workload's clients and servers, in both directions.
+pub(super) struct PairPaths(BTreeMap<(NodeId, NodeId), PairPath>);
 
 #[derive(Clone, Copy)]
-pub(super) struct Way {
-    /// Propagation there and back.
+pub(super) struct PairPath {
+    /// Propagation delay in both directions together.
     pub(super) round_trip: Duration,
     /// Slowest link from client to server.
     pub(super) up: Option<Rate>,
@@ -28,19 +28,19 @@ pub(super) struct Way {
     pub(super) down: Option<Rate>,
 }
 
-impl Ways {
-    pub(super) fn get(&self, client: NodeId, server: NodeId) -> Option<Way> {
+impl PairPaths {
+    pub(super) fn get(&self, client: NodeId, server: NodeId) -> Option<PairPath> {
         self.0.get(&(client, server)).copied()
     }
 
-    pub(super) fn values(&self) -> impl Iterator<Item = &Way> {
+    pub(super) fn values(&self) -> impl Iterator<Item = &PairPath> {
         self.0.values()
     }
 
-    /// The ways that `w` uses.
+    /// The paths that `w` uses.
     ///
     /// # Errors
-    /// When there is none between two of its nodes.
+    /// When there is no path between two of its nodes.
     pub(super) fn of(
         w: &WorkloadPlan,
         resolved: &Resolved,
@@ -53,18 +53,19 @@ impl Ways {
         if pairs > most {
             let (name, clients, servers) = (&w.name, w.clients.len(), w.servers.len());
             return Err(ScenarioError::new(format!(
-                "workload `{name}` has {clients} clients and {servers} servers; at most {most} pairs would do"
+                "workload `{name}` has {clients} clients and {servers} servers; at most {most} pairs are \
+                 allowed"
             )));
         }
         let links: Vec<_> = resolved.path.links().map(|(_, _, _, l)| (l.delay, l.rate)).collect();
-        let mut ways = BTreeMap::new();
+        let mut pairs_found = BTreeMap::new();
         if let Body::Flows { params, .. } = &w.body {
             let (wanted, short) = (params.count("per_server") as usize, |s: &&String| {
                 w.clients.iter().filter(|c| c != s).count()
             });
             if let Some(server) = w.servers.iter().find(|s| short(s) < wanted) {
                 let message =
-                    format!("workload `{}` wants {wanted} flows `per_server` from different clients", w.name);
+                    format!("workload `{}` needs {wanted} flows `per_server` from different clients", w.name);
                 return Err(ScenarioError::new(format!(
                     "{message}, and for `{server}` there are {}: give more of `client`",
                     short(&server)
@@ -74,7 +75,7 @@ impl Ways {
         for client in &w.clients {
             if w.servers.iter().all(|server| server == client) {
                 return Err(ScenarioError::new(format!(
-                    "workload `{}` leads from node `{client}` to itself: give a `server` elsewhere",
+                    "workload `{}` has node `{client}` as both client and server: give another `server`",
                     w.name
                 )));
             }
@@ -93,9 +94,9 @@ impl Ways {
                     }))
                 };
                 let ((there, up), (back, down)) = (walk(c, s)?, walk(s, c)?);
-                ways.insert((c, s), Way { round_trip: there + back, up, down });
+                pairs_found.insert((c, s), PairPath { round_trip: there + back, up, down });
             }
         }
-        Ok(Self(ways))
+        Ok(Self(pairs_found))
     }
 }

@@ -1,25 +1,25 @@
-//! Flows by number, for queues that tell them apart.
+//! Numbers of flows, for queues that distinguish them.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::net::SocketAddr;
 
 /// Source and destination of a packet.
-pub(super) type Ends = (SocketAddr, SocketAddr);
+pub(super) type AddressPair = (SocketAddr, SocketAddr);
 
-/// Flows that have a number of their own. Later ones share these, so that a flood of ports takes no more
-/// memory.
+/// Number of flows with a unique number. Later flows share these numbers, which bounds the memory under a
+/// flood of ports.
 const MOST: usize = 65_536;
 
 /// The numbers of one direction's flows.
 #[derive(Default)]
-pub(super) struct Flows {
-    known: HashMap<Ends, u32>,
+pub(super) struct FlowNumbers {
+    known: HashMap<AddressPair, u32>,
 }
 
-impl Flows {
-    /// The number of the flow between these ends; 0 for packets without any.
-    pub(super) fn number(&mut self, ends: Option<Ends>) -> u32 {
+impl FlowNumbers {
+    /// The number of the flow between these addresses; 0 for packets without addresses.
+    pub(super) fn number(&mut self, ends: Option<AddressPair>) -> u32 {
         let Some(ends) = ends else { return 0 };
         if self.known.len() == MOST && !self.known.contains_key(&ends) {
             return 1 + (self.known.hasher().hash_one(ends) % MOST as u64) as u32;
@@ -34,8 +34,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flow_keeps_its_number_and_there_are_not_too_many() {
-        let mut flows = Flows::default();
+    fn a_flow_keeps_its_number_and_the_table_is_bounded() {
+        let mut flows = FlowNumbers::default();
         let ends = |n: u32| {
             let client = SocketAddr::from(([10, 0, (n >> 16) as u8, 1], n as u16));
             Some((client, SocketAddr::from(([10, 1, 0, 1], 80))))

@@ -1,16 +1,17 @@
-//! The end of a run: rows, and the proof that nothing was lost from the books.
+//! The tables of a run: rows of flows, of sources of datagrams and of links.
 
 use ackclock_engine::AbortReason;
-use ackclock_trace::{FlowRow, LinkRow, Outcome as FlowOutcome, Side};
+use ackclock_trace::{FlowRow, LinkRow, Outcome, Side};
 use ackclock_units::{Bytes, Duration, Instant, Rate};
 
-use super::{Outcome, Simulation, TRACED_DATAGRAMS};
+use super::options::RunOutcome;
+use super::state::{Simulation, TRACED_DATAGRAMS};
 use crate::endpoint::{End, Flow};
 use crate::error::SimError;
-use crate::packet::Packet;
 
 impl Simulation {
-    pub(super) fn close_books(mut self) -> Result<Outcome, SimError> {
+    /// Checks conservation and returns the tables of the run.
+    pub(super) fn tables(mut self) -> Result<RunOutcome, SimError> {
         self.check_packets_in_flight()?;
         let mut rows = std::mem::take(&mut self.rows);
         let open = (0..)
@@ -27,62 +28,22 @@ impl Simulation {
             event.connection = (event.connection & !TRACED_DATAGRAMS) + 2 * flows;
         }
         for place in &self.datagrams {
-            // A source keeps its place for the whole run.
+            // A source keeps its slot for the whole run.
             if let Some(flow) = &self.flows[place.flow as usize] {
                 rows.push(self.datagram_row(place.flow, flow, rows.len() as u32));
             }
         }
         let links = self.counted_links();
-        Ok(Outcome { flows: rows, links, events: std::mem::take(&mut self.trace), processed: self.processed })
+        Ok(RunOutcome {
+            flows: rows,
+            links,
+            events: std::mem::take(&mut self.trace),
+            processed: self.processed,
+        })
     }
 
-    /// Looks at every packet in flight: each flow must miss as many as there are of it, and so must each
-    /// link.
-    fn check_packets_in_flight(&mut self) -> Result<(), SimError> {
-        let mut in_flight = vec![0_u64; self.flows.len()];
-        let mut on_link = vec![0_u64; self.net.links.len()];
-        for p in self.net.pool.alive() {
-            in_flight[p.from as usize / 2] += 1;
-            if let Some(link) = self.link_of(p) {
-                on_link[link as usize] += 1;
-            }
-        }
-        for (flow, walked) in self.flows.iter().zip(&in_flight) {
-            let booked = flow.as_ref().map_or(0, Flow::in_flight);
-            if booked != *walked {
-                let number = flow.as_ref().map_or(u32::MAX, |f| f.number);
-                return Err(SimError::Conservation(format!(
-                    "flow {number} has {walked} packets in flight, its books say {booked}"
-                )));
-            }
-        }
-        for (i, (place, walked)) in self.net.links.iter_mut().zip(&on_link).enumerate() {
-            let c = place.link.counters(self.net.now);
-            let booked = (c.offered + c.duplicated)
-                .checked_sub(c.queue_drops + c.fault_drops + c.doomed + place.delivered);
-            if booked != Some(*walked) {
-                let name = self.net.routes.link_labels(i)[0].clone();
-                return Err(SimError::Conservation(format!(
-                    "link `{name}` holds {walked} packets, its books say {booked:?}"
-                )));
-            }
-        }
-        Ok(())
-    }
-
-    /// The link that a packet is on or queued for, as the books have it: until it has reached what follows,
-    /// access delays included.
-    fn link_of(&self, p: &Packet) -> Option<u32> {
-        let route = self.net.ports[p.from as usize].route;
-        match p.hop {
-            hop if p.waits() => Some(self.net.routes.link(route, hop)),
-            0 => None,
-            hop => Some(self.net.routes.link(route, hop - 1)),
-        }
-    }
-
-    /// For each link, packets that have left it at its far end but are on an access delay, and how many of
-    /// them are damaged.
+    /// For each link, the packets that have left it at its far end but are still in an access delay, and how
+    /// many of them are damaged.
     pub(super) fn behind_links(&self) -> Vec<(u64, u64)> {
         let mut behind = vec![(0, 0); self.net.links.len()];
         for (p, at) in self.net.arrivals() {
@@ -98,7 +59,7 @@ impl Simulation {
         behind
     }
 
-    /// `behind` and `behind_corrupt` as [`Simulation::behind_links`] has them.
+    /// The row of link `i`. `behind` and `behind_corrupt` come from [`Simulation::behind_links`].
     pub(super) fn link_row(&mut self, i: usize, (behind, behind_corrupt): (u64, u64)) -> LinkRow {
         let now = self.net.now;
         let observed = now.since(Instant::ZERO);
@@ -147,11 +108,11 @@ impl Simulation {
         }
     }
 
-    /// The row of a flow as it stands now, in that place.
+    /// The row of the flow in `slot`, as of now.
     pub(super) fn flow_row(&self, slot: u32, flow: &Flow) -> FlowRow {
         let info = &flow.info;
         let whole = flow.stats();
-        // Who sends most; a flow that has not sent yet counts for the server, as in a download.
+        // The sender is the side that sent more; while neither has sent, the server, as in a download.
         let sent = |side: usize| (whole[side].bytes_sent, flow.ends[side].user.books.written);
         let side = usize::from(sent(1) >= sent(0));
         let (from, counted) = flow.counted(self.options.measured, self.net.now);
@@ -161,14 +122,14 @@ impl Simulation {
         let ended = over[0].is_some();
         let end = over[0].map(|o| o.at);
         let outcome = match (ended, reason) {
-            (false, _) => FlowOutcome::Unfinished,
-            (true, None) if flow.is_orderly() => FlowOutcome::Finished,
-            (true, _) => FlowOutcome::Failed,
+            (false, _) => Outcome::Unfinished,
+            (true, None) if flow.is_orderly() => Outcome::Finished,
+            (true, _) => Outcome::Failed,
         };
         let (responses, response_sum) = counted.responses;
         let response_time = match (responses, outcome, end) {
-            // The flow itself is the response of an application that tells of none.
-            (0, FlowOutcome::Finished, Some(end)) if flow.responses().0 == 0 => Some(end.since(flow.start)),
+            // For an application that records no responses, the whole flow is one response.
+            (0, Outcome::Finished, Some(end)) if flow.responses().0 == 0 => Some(end.since(flow.start)),
             (0, _, _) => None,
             (n, _, _) => Some(response_sum / u64::from(n)),
         };
@@ -207,7 +168,7 @@ impl Simulation {
             timeouts_by_round: s.timeouts_by_round,
             peer_timeouts: other.timeouts,
             syn_retransmissions: s.syn_retransmissions + other.syn_retransmissions,
-            unneeded_retransmissions: counted.unneeded[side],
+            unneeded_retransmissions: counted.spurious_retransmissions[side],
             spurious_timeouts: counted.spurious_timeouts[side],
             tail_loss_probes: s.tail_loss_probes,
             fast_recoveries: s.fast_recoveries,
@@ -263,21 +224,4 @@ impl Simulation {
 fn rate(bytes: Bytes, span: Duration) -> Option<Rate> {
     let ns = u128::from(span.as_nanos());
     (ns > 0).then(|| Rate::from_bits_per_sec((u128::from(bytes) * 8_000_000_000 / ns) as u64))
-}
-
-/// Ways to break the books, for the tests of the checks.
-#[cfg(test)]
-impl Simulation {
-    pub(crate) fn make_a_packet_vanish(&mut self) {
-        let id = self.net.pool.alive_ids().next().expect("a packet in flight");
-        self.net.pool.free(id);
-    }
-
-    pub(crate) fn miscount_a_link(&mut self) {
-        self.net.links[0].delivered += 1;
-    }
-
-    pub(crate) fn forget_arrivals(&mut self) {
-        self.flows[0].as_mut().expect("the flow").ends[1].arrived = Default::default();
-    }
 }

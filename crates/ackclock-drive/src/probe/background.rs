@@ -1,4 +1,4 @@
-//! The background probe (M-U5): small packets, evenly spaced, before, during and after the test.
+//! Background probes (M-U5): small, evenly spaced packets before, during and after the test.
 
 use ackclock_policy::replay::Distribution;
 use ackclock_units::{Duration, Instant};
@@ -8,9 +8,9 @@ use ackclock_units::{Duration, Instant};
 pub enum When {
     /// Before the test.
     Before,
-    /// While it ran.
+    /// During the test.
     During,
-    /// After it.
+    /// After the test.
     After,
 }
 
@@ -19,7 +19,7 @@ pub enum When {
 pub struct Background {
     /// Probes sent.
     pub sent: u64,
-    /// Those that came back.
+    /// Probes with a reply.
     pub answered: u64,
     /// Their round-trip times, seconds.
     pub rtt: Distribution,
@@ -27,9 +27,9 @@ pub struct Background {
     means: Vec<f64>,
 }
 
-/// Samples of which a mean is taken; the register's 200 make ten of them.
+/// Samples in a mean; the 200 samples of the register make ten means.
 const BATCH: u32 = 20;
-/// Means that are kept.
+/// Largest number of means kept.
 const MOST_MEANS: usize = 100_000;
 
 impl Background {
@@ -55,11 +55,11 @@ impl Background {
     }
 }
 
-/// Says when the next background probe is due, and keeps what the replies told.
+/// Schedules background probes and collects their round-trip times.
 #[derive(Debug)]
 pub(super) struct Pinger {
     interval: Duration,
-    /// The next one; `None` while none is to be sent.
+    /// When the next one is due; `None` while none is to be sent.
     next: Option<Instant>,
     phase: When,
     /// Probes left in this phase.
@@ -75,20 +75,20 @@ impl Pinger {
         Self { interval, next: None, phase: When::Before, left: 0, before, during, after }
     }
 
-    /// Sends `count` probes from now on.
+    /// Starts a phase of `count` probes.
     pub fn start(&mut self, now: Instant, phase: When, count: u64) {
         self.phase = phase;
         self.left = count;
         self.next = (count > 0).then_some(now);
     }
 
-    /// Sends no more.
+    /// Stops sending.
     pub fn stop(&mut self) {
         self.next = None;
         self.left = 0;
     }
 
-    /// True when all of this phase are sent.
+    /// True when all probes of this phase are sent.
     pub fn is_done(&self) -> bool {
         self.next.is_none()
     }
@@ -102,14 +102,14 @@ impl Pinger {
     pub fn poll(&mut self, now: Instant) -> Option<When> {
         let due = self.next.filter(|at| *at <= now)?;
         self.left -= 1;
-        // Evenly spaced where the machine can keep up; what it missed is not made up for in a burst.
+        // Evenly spaced where the machine can keep up; missed probes are not sent in a burst.
         self.next = (self.left > 0).then(|| (due + self.interval).max(now));
         self.of(self.phase).sent += 1;
         Some(self.phase)
     }
 
-    /// A probe of `phase` came back.
-    pub fn answer(&mut self, phase: When, rtt: Duration) {
+    /// Records the reply to a probe of `phase`.
+    pub fn on_reply(&mut self, phase: When, rtt: Duration) {
         self.of(phase).sample(rtt);
     }
 
@@ -136,7 +136,7 @@ mod tests {
             assert_eq!(pinger.poll(at), Some(When::Before));
             sent.push(at);
             // Three batches: 1 ms, 2 ms and 9 ms.
-            pinger.answer(When::Before, Duration::from_millis([1, 2, 9][(sent.len() - 1) / 20]));
+            pinger.on_reply(When::Before, Duration::from_millis([1, 2, 9][(sent.len() - 1) / 20]));
         }
         assert!(pinger.is_done() && sent.windows(2).all(|w| w[1].since(w[0]) == every) && sent.len() == 60);
         assert!((pinger.before.median_of_means().expect("full batches") - 2e-3).abs() < 1e-12);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_missed_is_not_made_up_for() {
+    fn missed_probes_are_not_sent_in_a_burst() {
         let mut pinger = Pinger::new(Duration::from_millis(50));
         pinger.start(Instant::ZERO, When::During, 100);
         let late = Instant::ZERO + Duration::from_secs(1);

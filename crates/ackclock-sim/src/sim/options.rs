@@ -1,0 +1,73 @@
+//! Options, progress and results of a run.
+
+use ackclock_trace::{Event, FlowRow, Label, LinkRow, Mask};
+use ackclock_units::Instant;
+
+/// Which part of a run the tables count (M-U1: without the initial slow start).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum MeasuredSpan {
+    /// All of it.
+    #[default]
+    Whole,
+    /// From this moment, for flows and links.
+    From(Instant),
+    /// For each flow, from the end of its n-th loss episode on; for links, all of the run.
+    AfterEpisodes(u32),
+}
+
+/// Options of a run.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// What is traced of every flow.
+    pub trace: Mask,
+    /// Label of the run in every row.
+    pub run: Label,
+    /// Label of the stack under test in every row; when empty, a flow's row has the label of its sender's
+    /// stack.
+    pub stack: Label,
+    /// Which part of the run is counted.
+    pub measured: MeasuredSpan,
+    /// Memory limit, bytes: a run that would exceed it ends with an error.
+    pub memory: u64,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self {
+            trace: Mask::NONE,
+            run: "".into(),
+            stack: "".into(),
+            measured: MeasuredSpan::Whole,
+            memory: u64::MAX,
+        }
+    }
+}
+
+/// The state of a run in progress.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// Simulated time.
+    pub now: Instant,
+    /// Flows begun.
+    pub flows_started: u64,
+    /// Flows ended.
+    pub flows_ended: u64,
+    /// Events processed.
+    pub events: u64,
+    /// Segments with payload that entered the wire of any link.
+    pub data_packets: u64,
+}
+
+/// The tables of a finished run.
+#[derive(Debug, Default)]
+pub struct RunOutcome {
+    /// One row for each flow and each datagram source: flows first, in the order of their starts.
+    pub flows: Vec<FlowRow>,
+    /// One row for each link, in the order in which they were added.
+    pub links: Vec<LinkRow>,
+    /// Events selected by the trace mask. Connection `2 n` is the client of flow `n`, or the source of
+    /// datagrams, and `2 n + 1` its server.
+    pub events: Vec<Event>,
+    /// Events that the run loop processed.
+    pub processed: u64,
+}

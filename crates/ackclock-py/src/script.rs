@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ackclock_script::{DIALECTS, Line, Options, Outcome, in_folder, parse};
+use ackclock_script::{DIALECTS, EngineHost, Line, Outcome, in_folder, parse};
 use ackclock_units::Duration;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -33,11 +33,14 @@ pub fn run_script(
         let message = format!("dialect `{dialect}` is not known; there are {}", known.join(", "));
         return Err(PolicyError::new_err(message));
     };
-    let options = Options { dialect: *dialect, stack, tolerance: tolerance.map(Duration::from_nanos), seed };
     py.detach(|| {
         let script = parse(name, text, &defines).map_err(|e| InputError::new_err(e.to_string()))?;
-        let outcome = ackclock_script::run(registry(), &script, &options, &in_folder(&folder))
-            .map_err(|e| PolicyError::new_err(format!("{name}: {e}")))?;
+        let place = |e: &dyn std::fmt::Display| PolicyError::new_err(format!("{name}: {e}"));
+        let mut host =
+            EngineHost::new(registry(), *dialect, stack.as_deref(), seed).map_err(|e| place(&e))?;
+        let tolerance = tolerance.map(Duration::from_nanos);
+        let outcome = ackclock_script::run(&script, &mut host, tolerance, &in_folder(&folder))
+            .map_err(|e| place(&e))?;
         Ok(report(name, &outcome).to_string())
     })
 }

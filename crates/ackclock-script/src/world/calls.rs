@@ -1,5 +1,7 @@
 //! System calls of a script as calls of the host.
 
+use std::collections::BTreeMap;
+
 use ackclock_units::Duration;
 
 use super::World;
@@ -7,14 +9,14 @@ use crate::ast::{self, Expr};
 use crate::constants::{self as c, constant};
 use crate::host::{Call, OptionValue};
 
-impl World {
+impl World<'_> {
     /// The call that a script writes.
     ///
     /// # Errors
     ///
     /// Names what is not known here.
     pub(super) fn prepare(&self, call: &ast::Call) -> Result<Call, String> {
-        let args = Arguments { world: self, call };
+        let args = Arguments { fds: &self.fds, call };
         let flags = |at| if call.arguments.len() > at { args.int(at) } else { Ok(0) };
         Ok(match call.name.as_str() {
             "socket" => Call::Socket { nonblocking: args.int(1)? & c::SOCK_NONBLOCK != 0 },
@@ -61,7 +63,7 @@ impl World {
 
 /// The arguments of a call.
 struct Arguments<'a> {
-    world: &'a World,
+    fds: &'a BTreeMap<i64, i32>,
     call: &'a ast::Call,
 }
 
@@ -78,7 +80,7 @@ impl Arguments<'_> {
     /// A descriptor. One that the script never got is none that is open.
     fn fd(&self, at: usize) -> Result<i32, String> {
         let fd = self.int(at)?;
-        Ok(self.world.fds.get(&fd).copied().unwrap_or(-1))
+        Ok(self.fds.get(&fd).copied().unwrap_or(-1))
     }
 
     /// A number of bytes.
@@ -120,7 +122,7 @@ impl Arguments<'_> {
                 let found = fields.iter().find(|(name, _)| name.as_deref() == Some(wanted));
                 found.map_or(Ok(0), |(_, value)| int(value))
             };
-            let fd = self.world.fds.get(&field("fd")?).copied().unwrap_or(-1);
+            let fd = self.fds.get(&field("fd")?).copied().unwrap_or(-1);
             Ok((fd, field("events")?))
         };
         all.iter().map(one).collect()

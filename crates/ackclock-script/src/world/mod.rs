@@ -8,17 +8,11 @@ mod time;
 
 use std::collections::BTreeMap;
 
-use ackclock_engine::Stack;
-use ackclock_policy::Registry;
 use ackclock_units::{Duration, Ecn, Instant};
-use ackclock_wire::{Flags, Segment};
 
 use crate::ast::{self, Action, Body, Event, Script, When};
 use crate::code::{Program, Scope, constant, known_names};
-use crate::dialect::Dialect;
-use crate::host::{Call, Host, Ports, SERVER_PORT};
-use crate::info;
-use crate::layout;
+use crate::host::{Call, Host, Ports};
 use crate::report::{Failure, Line, Outcome};
 
 pub use settings::SettingsError;
@@ -34,41 +28,24 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// More events of the host than any script needs while nothing happens in it.
 const MAX_STEPS: u32 = 1_000_000;
 
-/// How scripts are run.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Whose manners the host has.
-    pub dialect: Dialect,
-    /// The stack that it runs; that of the dialect where there is none.
-    pub stack: Option<String>,
-    /// By how much times may differ; what the script says where there is none.
-    pub tolerance: Option<Duration>,
-    /// Seed of random streams.
-    pub seed: u64,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { dialect: Dialect::Linux, stack: None, tolerance: None, seed: 1 }
-    }
-}
-
-/// Runs a script. `file` reads a file that a command of the script names, to look for settings in it.
+/// Runs a script against a host. `tolerance`: by how much times may differ; what the script says where there is none.
+/// `file` reads a file that a command of the script names, to look for settings in it.
 ///
 /// # Errors
 ///
-/// Names a stack or a setting that there is not.
+/// Names a setting that cannot have its value.
 pub fn run(
-    registry: &Registry,
     script: &Script,
-    options: &Options,
+    host: &mut dyn Host,
+    tolerance: Option<Duration>,
     file: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Outcome, SettingsError> {
-    let name = options.stack.as_deref().unwrap_or(options.dialect.stack());
-    let stack = Stack::named(registry, name).map_err(SettingsError::Stack)?;
-    let mut world = World::new(stack, script, options);
+    let mut world = World::new(script, host);
     for flag in &script.flags {
         world.set_flag(flag);
+    }
+    if let Some(tolerance) = tolerance {
+        world.tolerance = tolerance;
     }
     for command in &script.setup {
         world.shell(command, file)?;
@@ -98,9 +75,8 @@ struct Blocked {
     expected: ast::Call,
 }
 
-struct World {
-    host: Host,
-    dialect: Dialect,
+struct World<'a> {
+    host: &'a mut dyn Host,
     tolerance: Duration,
     /// Descriptors by the numbers that the script gives them.
     fds: BTreeMap<i64, i32>,
@@ -108,24 +84,20 @@ struct World {
     clocks: packets::Clocks,
     scope: Scope,
     outcome: Outcome,
-    /// The peer's port of connections that it opens.
-    remote_port: u16,
 }
 
 type Step = (Line, Option<Failure>);
 
-impl World {
-    fn new(stack: Stack, script: &Script, options: &Options) -> Self {
+impl<'a> World<'a> {
+    fn new(script: &Script, host: &'a mut dyn Host) -> Self {
         Self {
-            host: Host::new(stack, options.seed),
-            dialect: options.dialect,
-            tolerance: options.tolerance.unwrap_or(TOLERANCE),
+            host,
+            tolerance: TOLERANCE,
             fds: BTreeMap::new(),
             blocked: Vec::new(),
             clocks: packets::Clocks::default(),
             scope: Scope::with_known(known_names()),
             outcome: Outcome::new(script.events.len()),
-            remote_port: 40_000,
         }
     }
 
@@ -222,14 +194,16 @@ impl World {
         });
         self.outcome.failure = failed.or(left);
         for packet in self.host.sent().iter().take(4) {
-            let text = packets::describe(self.dialect, &packet.segment, packet.ecn);
+            let text = packets::describe(&packet.tcp, packet.ecn);
             self.outcome.notes.push(format!("sent at {} and not expected: {text}", time::seconds(packet.at)));
         }
         self.outcome.ended = self.host.now();
     }
 
     fn inject(&mut self, packet: &ast::Packet) -> Result<(), String> {
-        let ports = self.ports_of(packet);
+        let opens = matches!(&packet.body, Body::Tcp(t) if t.flags.bits & 0x12 == 0x02);
+        let named = packet.ports.map(|(from, to)| Ports { local: to, remote: from });
+        let ports = named.unwrap_or_else(|| self.host.ports(opens));
         match &packet.body {
             Body::Tcp(tcp) => {
                 if tcp.ack.is_some() != (tcp.flags.bits & 0x10 != 0) {
@@ -237,8 +211,6 @@ impl World {
                         "a segment has an acknowledgment number where it has the flag for it (.)".into()
                     );
                 }
-                let segment = self.segment_of(tcp);
-                let payload = vec![0; tcp.len as usize];
                 let ecn = match packet.ip.tos {
                     Some(ast::Tos::Ect0) => Ecn::Ect0,
                     Some(ast::Tos::Ect1 | ast::Tos::Ect) => Ecn::Ect1,
@@ -248,61 +220,10 @@ impl World {
                     }
                     Some(ast::Tos::NotEct) | None => Ecn::NotEct,
                 };
-                self.host.receive(ports, &segment, &payload, ecn);
+                self.host.inject(ports, &self.clocks.in_host_terms(tcp), ecn);
                 Ok(())
             }
-            Body::Icmp(icmp) => {
-                let error = packets::icmp_error(icmp, ports, self.host.latest())?;
-                self.host.receive_icmp(ports, &error);
-                Ok(())
-            }
-        }
-    }
-
-    /// The ports of a packet, by the script or those of the latest connection.
-    fn ports_of(&self, packet: &ast::Packet) -> Ports {
-        if let Some((from, to)) = packet.ports {
-            return Ports { local: to, remote: from };
-        }
-        let opens = matches!(&packet.body, Body::Tcp(t) if t.flags.bits & 0x12 == 0x02);
-        match self.host.latest() {
-            Some(flow) if !opens || flow.is_opening() => flow.ports,
-            Some(flow)
-                if flow
-                    .connection
-                    .may_be_replaced_by(&Segment { flags: Flags::SYN, ..Segment::default() }) =>
-            {
-                flow.ports
-            }
-            flow => {
-                let others = flow.is_some() && opens;
-                let remote = self.remote_port
-                    + u16::from(others) * u16::try_from(self.host.connections()).unwrap_or(0);
-                Ports { local: SERVER_PORT, remote }
-            }
-        }
-    }
-
-    fn segment_of(&self, tcp: &ast::Tcp) -> Segment {
-        let ace = u16::from(tcp.flags.ace.unwrap_or(0));
-        // ECE, CWR and AE are bits 0, 1 and 2 of the counter (RFC 9768 §3.2).
-        let counter = (ace & 1) << 6 | (ace & 2) << 6 | (ace & 4) << 6;
-        let list = match &tcp.options {
-            ast::TcpOptions::List(list) => list.as_slice(),
-            ast::TcpOptions::Any => &[],
-        };
-        let mut options = layout::engine(list);
-        if let Some(ts) = &mut options.timestamps {
-            ts.tsecr = self.clocks.live(ts.tsecr);
-        }
-        Segment {
-            seq: ackclock_units::SeqNumber(tcp.seq),
-            ack: ackclock_units::SeqNumber(tcp.ack.unwrap_or(0)),
-            len: tcp.len,
-            window: tcp.window.unwrap_or(0),
-            flags: Flags(tcp.flags.bits | counter),
-            urgent: tcp.urgent.unwrap_or(0),
-            options,
+            Body::Icmp(icmp) => self.host.inject_icmp(ports, icmp),
         }
     }
 
@@ -347,7 +268,7 @@ impl World {
         let at = |line: usize| code.line as usize + line - 1;
         let program =
             Program::parse(&code.text).map_err(|e| format!("line {}: {}", at(e.line), e.message))?;
-        let info = info::of(&mut self.host).unwrap_or_default();
+        let info = self.host.info().unwrap_or_default();
         let names = |name: &str| info.get(name).or_else(|| constant(name));
         let mut note = |printed: Vec<String>| {
             self.outcome.notes.extend(printed.into_iter().map(|p| format!("line {}: {p}", code.line)));

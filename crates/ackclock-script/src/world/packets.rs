@@ -1,16 +1,14 @@
 //! Packets that are expected beside packets that leave.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use ackclock_units::{Duration, Ecn, SeqNumber};
-use ackclock_wire::{Flags, IcmpError, IcmpKind, Segment};
+use ackclock_units::{Duration, Ecn};
+use ackclock_wire::Flags;
 
 use super::time::Window;
 use super::{MAX_STEPS, PATIENCE, World, time};
-use crate::ast::{self, Body, Tcp, TcpFlags, TcpOption, TcpOptions, Tos};
-use crate::dialect::Dialect;
-use crate::host::{Departure, Flow, Ports};
+use crate::ast::{self, Body, Tcp, TcpOption, TcpOptions, Tos};
+use crate::host::Departure;
 use crate::render;
 use crate::report::Line;
 
@@ -33,6 +31,19 @@ impl Clocks {
         if script == 0 { 0 } else { self.live.get(&script).copied().unwrap_or_else(beside) }
     }
 
+    /// A segment of the script with the host's clock in its echo.
+    pub(super) fn in_host_terms(&self, tcp: &Tcp) -> Tcp {
+        let mut tcp = tcp.clone();
+        if let TcpOptions::List(list) = &mut tcp.options {
+            for option in list {
+                if let TcpOption::Timestamps { ecr, .. } = option {
+                    *ecr = self.live(*ecr);
+                }
+            }
+        }
+        tcp
+    }
+
     /// The script's reading for one of the host's, which it expects to be `wanted`. Returns what it is.
     fn learn(&mut self, live: u32, wanted: u32) -> u32 {
         let tick = self.tick.map_or(0, |tick| tick.as_nanos() / 1_000_000);
@@ -52,12 +63,12 @@ impl Clocks {
 }
 
 /// A segment as a script would write it.
-pub(super) fn describe(dialect: Dialect, segment: &Segment, ecn: Ecn) -> String {
+pub(super) fn describe(tcp: &Tcp, ecn: Ecn) -> String {
     let mark = match ecn {
         Ecn::NotEct => String::new(),
         ecn => format!("{} ", render::tos(tos_of(ecn))),
     };
-    format!("{mark}{}", render::tcp(&tcp_of(dialect, segment)))
+    format!("{mark}{}", render::tcp(tcp))
 }
 
 fn tos_of(ecn: Ecn) -> Tos {
@@ -69,19 +80,7 @@ fn tos_of(ecn: Ecn) -> Tos {
     }
 }
 
-fn tcp_of(dialect: Dialect, segment: &Segment) -> Tcp {
-    Tcp {
-        flags: TcpFlags { bits: segment.flags.0, ace: None },
-        seq: segment.seq.0,
-        len: segment.len,
-        ack: segment.flags.has(Flags::ACK).then_some(segment.ack.0),
-        window: Some(segment.window),
-        urgent: segment.flags.has(Flags::URG).then_some(segment.urgent),
-        options: TcpOptions::List(dialect.options(segment)),
-    }
-}
-
-impl World {
+impl World<'_> {
     /// Waits for a packet, and compares it with the one that is expected.
     pub(super) fn expect(
         &mut self,
@@ -103,12 +102,12 @@ impl World {
                 return Err(format!("the call of line {}: {}", failure.line, failure.why));
             }
         }
-        let Some(first) = self.host.take_sent() else {
+        let Some(first) = self.host.sent().pop_front() else {
             return Err(format!("nothing was sent until {}", time::seconds(last)));
         };
         let (sent, segments) = self.joined(first, expected);
         line.at = Some(sent.at);
-        let got = self.in_script_terms(tcp_of(self.dialect, &sent.segment), expected);
+        let got = self.in_script_terms(sent.tcp, expected);
         let mark = packet.ip.tos.map_or(String::new(), |_| format!("{} ", render::tos(tos_of(sent.ecn))));
         line.got = Some(format!("> {mark}{}", render::tcp(&got)));
         compare(expected, &got, segments > 1)?;
@@ -125,25 +124,26 @@ impl World {
     /// to the device in one piece, where the engine sends segments.
     fn joined(&mut self, first: Departure, expected: &Tcp) -> (Departure, u32) {
         let (mut all, mut segments) = (first, 1);
-        while first.segment.len > 0 && all.segment.len < expected.len {
+        let whole = all.tcp.len > 0;
+        while whole && all.tcp.len < expected.len {
             let Some(next) = self.host.sent().front() else { break };
-            let s = &next.segment;
-            let follows = s.seq == all.segment.seq + all.segment.len
-                && s.len > 0
+            let t = &next.tcp;
+            let follows = t.seq == all.tcp.seq.wrapping_add(all.tcp.len)
+                && t.len > 0
                 && next.at == all.at
                 && next.ports == all.ports
                 && next.ecn == all.ecn
-                && s.ack == all.segment.ack
-                && all.segment.len + s.len <= expected.len
-                && s.options == all.segment.options;
+                && t.ack == all.tcp.ack
+                && all.tcp.len + t.len <= expected.len
+                && t.options == all.tcp.options;
             if !follows {
                 break;
             }
-            all.segment.len += s.len;
-            all.segment.flags |= s.flags;
-            all.segment.window = s.window;
+            all.tcp.len += t.len;
+            all.tcp.flags.bits |= t.flags.bits;
+            all.tcp.window = t.window;
             segments += 1;
-            self.host.take_sent();
+            self.host.sent().pop_front();
         }
         (all, segments)
     }
@@ -212,43 +212,4 @@ fn compare_ecn(expected: Option<Tos>, got: Ecn) -> Result<(), String> {
         Some(tos) => tos == tos_of(got),
     };
     if same { Ok(()) } else { Err(format!("ECN field {}", render::tos(tos_of(got)))) }
-}
-
-/// Codes of "destination unreachable" by their names (RFC 792, RFC 1122 §3.2.2.1).
-const UNREACHABLE: &[(&str, u8)] = &[
-    ("net_unreachable", 0),
-    ("host_unreachable", 1),
-    ("protocol_unreachable", 2),
-    ("port_unreachable", 3),
-    ("source_route_failed", 5),
-    ("net_unreachable_for_tos", 11),
-    ("host_unreachable_for_tos", 12),
-    ("pkt_filtered", 13),
-];
-
-/// The ICMP error that a script writes, about a segment of a connection.
-pub(super) fn icmp_error(icmp: &ast::Icmp, ports: Ports, flow: Option<&Flow>) -> Result<IcmpError, String> {
-    let kind = match (icmp.kind.as_str(), icmp.code.as_deref()) {
-        ("unreachable", Some("frag_needed")) => IcmpKind::TooBig { mtu: icmp.mtu.unwrap_or(0) },
-        ("unreachable", code) => {
-            let code = code.unwrap_or("net_unreachable");
-            let known = UNREACHABLE.iter().find(|(name, _)| *name == code);
-            IcmpKind::Unreachable(known.ok_or_else(|| format!("the ICMP code {code} is not known here"))?.1)
-        }
-        ("source_quench", None) => IcmpKind::SourceQuench,
-        ("time_exceeded", _) => IcmpKind::TimeExceeded,
-        ("parameter_problem", _) => IcmpKind::ParameterProblem,
-        (kind, _) => return Err(format!("the ICMP type {kind} is not known here")),
-    };
-    // Without a quotation it is about the oldest segment that is outstanding.
-    let oldest = flow.map_or(0, |f| f.connection.view(ackclock_units::Instant::ZERO).snd_una.0);
-    let (seq, len) = icmp.quoted.unwrap_or((oldest, 0));
-    let address = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port);
-    Ok(IcmpError {
-        kind,
-        from: address(ports.local),
-        to: address(ports.remote),
-        seq: SeqNumber(seq),
-        packet_len: len + 40,
-    })
 }

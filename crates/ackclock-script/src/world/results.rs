@@ -6,7 +6,7 @@ use crate::ast::{self, Expr};
 use crate::constants::constant;
 use crate::host::{Call, OptionValue, Returned};
 
-impl World {
+impl World<'_> {
     /// Compares what a call returned with what the script expects, and remembers descriptors.
     pub(super) fn returned(
         &mut self,

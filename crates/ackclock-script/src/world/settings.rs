@@ -2,88 +2,34 @@
 
 use std::fmt;
 
-use ackclock_engine::StackError;
-
 use super::World;
 use crate::ast::Shell;
 use crate::code::{Program, Scope};
+use crate::host::Setting;
 
-/// Why a script cannot be run as it is set up.
-#[derive(Debug)]
-pub enum SettingsError {
-    /// The stack is not known.
-    Stack(StackError),
-    /// A setting has a value that it cannot have.
-    Value {
-        /// The line of the script.
-        line: u32,
-        /// The setting.
-        name: String,
-        /// What it was to be.
-        value: String,
-    },
+/// A setting that has a value which it cannot have.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SettingsError {
+    /// The line of the script.
+    pub line: u32,
+    /// The setting.
+    pub name: String,
+    /// What it was to be.
+    pub value: String,
 }
 
 impl fmt::Display for SettingsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Stack(e) => e.fmt(f),
-            Self::Value { line, name, value } => write!(f, "line {line}: {name} cannot be \"{value}\""),
-        }
+        write!(f, "line {}: {} cannot be \"{}\"", self.line, self.name, self.value)
     }
 }
 
 impl std::error::Error for SettingsError {}
 
-/// What a setting of Linux's `net.ipv4` becomes in a stack.
-enum Meaning {
-    /// A flag of the stack: on where the value is not 0.
-    Flag(&'static str),
-    /// The number at that place, or the last.
-    Number(&'static str, usize),
-    /// Bytes, at that place among its numbers.
-    Bytes(&'static str, usize),
-    /// Seconds.
-    Seconds(&'static str),
-    /// The receive buffer, and the shift that lets it grow to its largest size.
-    ReceiveBuffer,
-    /// A word.
-    Word(&'static str),
-    /// Settled by what is built: no value changes anything.
-    Fixed,
-}
-
-const SETTINGS: &[(&str, Meaning)] = &[
-    ("tcp_timestamps", Meaning::Flag("timestamps")),
-    ("tcp_sack", Meaning::Flag("sack")),
-    ("tcp_window_scaling", Meaning::Flag("window_scaling")),
-    ("tcp_ecn", Meaning::Flag("ecn")),
-    ("tcp_slow_start_after_idle", Meaning::Flag("idle_restart")),
-    ("tcp_syn_retries", Meaning::Number("syn_retries", 0)),
-    ("tcp_synack_retries", Meaning::Number("syn_retries", 0)),
-    ("tcp_rmem", Meaning::ReceiveBuffer),
-    ("tcp_wmem", Meaning::Bytes("snd_buf", 1)),
-    ("tcp_congestion_control", Meaning::Word("window")),
-    ("tcp_keepalive_time", Meaning::Seconds("keepalive")),
-    ("tcp_keepalive_intvl", Meaning::Seconds("keepalive_interval")),
-    ("tcp_keepalive_probes", Meaning::Number("keepalive_probes", 0)),
-    ("tcp_no_metrics_save", Meaning::Fixed),
-    ("tcp_moderate_rcvbuf", Meaning::Fixed),
-    ("tcp_dsack", Meaning::Fixed),
-    ("tcp_fack", Meaning::Fixed),
-    ("tcp_tso_win_divisor", Meaning::Fixed),
-    ("tcp_min_tso_segs", Meaning::Fixed),
-    ("tcp_pacing_ss_ratio", Meaning::Fixed),
-    ("tcp_pacing_ca_ratio", Meaning::Fixed),
-    ("tcp_fastopen", Meaning::Fixed),
-    ("tcp_fastopen_key", Meaning::Fixed),
-    ("tcp_syncookies", Meaning::Fixed),
-];
-
 /// How deep files of settings may name others.
 const MAX_DEPTH: u32 = 4;
 
-impl World {
+impl World<'_> {
     /// Carries out what a command sets, and names the rest of it.
     pub(super) fn shell(
         &mut self,
@@ -134,28 +80,17 @@ impl World {
     }
 
     fn assign(&mut self, line: u32, name: &str, value: &str) -> Result<(), SettingsError> {
-        let Some((_, meaning)) = SETTINGS.iter().find(|(known, _)| *known == name) else {
-            self.outcome.notes.push(format!("line {line}: net.ipv4.{name} has no effect here"));
-            return Ok(());
-        };
-        let bad =
-            |_| SettingsError::Value { line, name: format!("net.ipv4.{name}"), value: value.to_owned() };
-        let number = |at: usize| value.split_whitespace().nth(at).or(value.split_whitespace().last());
-        let (key, value_of) = match meaning {
-            Meaning::Flag(key) => (*key, (number(0) != Some("0")).to_string()),
-            Meaning::Number(key, at) => (*key, number(*at).unwrap_or_default().to_owned()),
-            Meaning::Bytes(key, at) => (*key, format!("{}B", number(*at).unwrap_or_default())),
-            Meaning::Seconds(key) => (*key, format!("{value}s")),
-            Meaning::Word(key) => (*key, value.to_owned()),
-            Meaning::ReceiveBuffer => {
-                let most: u64 = number(2).and_then(|n| n.parse().ok()).unwrap_or(0);
-                let shift = (0..14).find(|s| most >> s <= 65_535).unwrap_or(14);
-                self.host.stack.set("window_shift", &shift.to_string()).map_err(bad)?;
-                ("rcv_buf", format!("{}B", number(1).unwrap_or_default()))
+        match self.host.set(name, value) {
+            Setting::Done => {}
+            Setting::Unknown => {
+                self.outcome.notes.push(format!("line {line}: net.ipv4.{name} has no effect here"))
             }
-            Meaning::Fixed => return Ok(()),
-        };
-        self.host.stack.set(key, &value_of).map_err(bad)
+            Setting::Refused => {
+                let (name, value) = (format!("net.ipv4.{name}"), value.to_owned());
+                return Err(SettingsError { line, name, value });
+            }
+        }
+        Ok(())
     }
 }
 

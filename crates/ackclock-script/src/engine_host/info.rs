@@ -4,16 +4,14 @@ use ackclock_engine::State;
 use ackclock_policy::Phase;
 use ackclock_units::{Duration, Instant};
 
+use super::Flow;
 use crate::code::TcpInfo;
-use crate::host::Host;
 
 /// Linux's threshold of a connection that never met congestion (`TCP_INFINITE_SSTHRESH`).
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
-/// What is known of the latest connection, as Linux would report it.
-pub(crate) fn of(host: &mut Host) -> Option<TcpInfo> {
-    let now = host.now();
-    let flow = host.latest_mut()?;
+/// What is known of a connection, as Linux would report it.
+pub(super) fn of(flow: &mut Flow, now: Instant) -> TcpInfo {
     // The window has its first value once it is asked for.
     flow.connection.room(now);
     let flow = &*flow;
@@ -30,7 +28,7 @@ pub(crate) fn of(host: &mut Host) -> Option<TcpInfo> {
         (v.window.ssthresh / smss) as u32
     };
     let counts = connection.outstanding();
-    Some(TcpInfo {
+    TcpInfo {
         state: state(connection.state()),
         ca_state: match v.phase {
             Phase::Open => 0,
@@ -73,7 +71,7 @@ pub(crate) fn of(host: &mut Host) -> Option<TcpInfo> {
         data_segs_out: u32::try_from(stats.data_segments_sent).unwrap_or(u32::MAX),
         notsent_bytes: u32::try_from(v.unsent).unwrap_or(u32::MAX),
         ..TcpInfo::default()
-    })
+    }
 }
 
 /// Linux's number of a state (`include/net/tcp_states.h`).

@@ -7,15 +7,7 @@ use ackclock_wire::{IcmpError, IcmpKind, Segment};
 
 use super::options::SocketOptions;
 use crate::constants::Errno;
-
-/// The ports of a connection, which tell it from others: there is one address on each side.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Ports {
-    /// The tested host's.
-    pub local: u16,
-    /// The script's.
-    pub remote: u16,
-}
+use crate::host::Ports;
 
 /// A connection.
 #[derive(Debug)]

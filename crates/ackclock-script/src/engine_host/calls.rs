@@ -4,113 +4,25 @@ use std::collections::VecDeque;
 
 use ackclock_units::Instant;
 
-use super::options::{Level, OptionValue};
+use super::options::Level;
 use super::socket::{Listener, SocketKind};
-use super::{Flow, Host, Ports, SERVER_PORT, Socket};
+use super::{EngineHost, Flow, Socket};
 use crate::constants as c;
 use crate::constants::Errno;
+use crate::host::{Call, OptionValue, Ports, Returned, SERVER_PORT};
 
-/// What a system call returns, if it returns.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Returned {
-    /// A number: a descriptor, a count of bytes, zero.
-    Value(i64),
-    /// An error.
-    Error(Errno),
-    /// What `getsockopt` wrote.
-    Option(OptionValue),
-    /// What `ioctl` wrote.
-    Number(i64),
-    /// What `poll` found: the events of each descriptor.
-    Events(Vec<i64>),
-}
+/// What became of a call; `None` where it blocks.
+type CallResult = Result<Option<Returned>, Errno>;
 
-/// A system call with its arguments.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Call {
-    Socket {
-        nonblocking: bool,
-    },
-    Bind {
-        fd: i32,
-        port: Option<u16>,
-    },
-    Listen {
-        fd: i32,
-        backlog: i64,
-    },
-    Accept {
-        fd: i32,
-        nonblocking: bool,
-    },
-    Connect {
-        fd: i32,
-        port: Option<u16>,
-    },
-    /// `done` bytes were taken already, by a call that blocks.
-    Write {
-        fd: i32,
-        len: u64,
-        flags: i64,
-        done: u64,
-    },
-    Read {
-        fd: i32,
-        len: u64,
-        flags: i64,
-    },
-    Shutdown {
-        fd: i32,
-        how: i64,
-    },
-    Close {
-        fd: i32,
-    },
-    SetOption {
-        fd: i32,
-        level: i64,
-        name: i64,
-        value: OptionValue,
-    },
-    GetOption {
-        fd: i32,
-        level: i64,
-        name: i64,
-    },
-    GetFlags {
-        fd: i32,
-    },
-    SetFlags {
-        fd: i32,
-        flags: i64,
-    },
-    Ioctl {
-        fd: i32,
-        request: i64,
-    },
-    /// Descriptors with the events that are asked for; until when it waits, where it does not do so forever.
-    Poll {
-        fds: Vec<(i32, i64)>,
-        until: Option<Instant>,
-        forever: bool,
-    },
-}
+const ZERO: CallResult = Ok(Some(Returned::Value(0)));
 
-type Answer = Result<Option<Returned>, Errno>;
-
-const ZERO: Answer = Ok(Some(Returned::Value(0)));
-
-fn value(n: impl TryInto<i64>) -> Answer {
+fn value(n: impl TryInto<i64>) -> CallResult {
     Ok(Some(Returned::Value(n.try_into().unwrap_or(i64::MAX))))
 }
 
-impl Host {
+impl EngineHost {
     /// Runs a system call. `None` while it blocks.
-    pub(crate) fn call(&mut self, call: &mut Call) -> Option<Returned> {
-        self.try_call(call).unwrap_or_else(|errno| Some(Returned::Error(errno)))
-    }
-
-    fn try_call(&mut self, call: &mut Call) -> Answer {
+    pub(super) fn try_call(&mut self, call: &mut Call) -> CallResult {
         match call {
             Call::Socket { nonblocking } => {
                 let mut socket = Socket::new(super::options::SocketOptions::default());
@@ -163,7 +75,7 @@ impl Host {
         }
     }
 
-    fn listen(&mut self, fd: i32, backlog: i64) -> Answer {
+    fn listen(&mut self, fd: i32, backlog: i64) -> CallResult {
         let socket = self.socket(fd)?;
         match &mut socket.kind {
             SocketKind::Fresh => {
@@ -176,7 +88,7 @@ impl Host {
         ZERO
     }
 
-    fn accept(&mut self, fd: i32, nonblocking: bool) -> Answer {
+    fn accept(&mut self, fd: i32, nonblocking: bool) -> CallResult {
         let socket = self.socket(fd)?;
         let blocks = !socket.nonblocking;
         let options = socket.options.clone();
@@ -188,7 +100,7 @@ impl Host {
         value(self.open(Socket { kind: SocketKind::Stream(i), options, nonblocking, port })?)
     }
 
-    fn connect(&mut self, fd: i32, port: Option<u16>) -> Answer {
+    fn connect(&mut self, fd: i32, port: Option<u16>) -> CallResult {
         let now = self.now;
         let local = self.free_port();
         let socket = self.socket(fd)?;
@@ -227,7 +139,7 @@ impl Host {
         }
     }
 
-    fn write(&mut self, fd: i32, len: u64, flags: i64, done: &mut u64) -> Answer {
+    fn write(&mut self, fd: i32, len: u64, flags: i64, done: &mut u64) -> CallResult {
         let now = self.now;
         let (i, blocks) = match self.stream(fd) {
             // Not connected at all.
@@ -264,7 +176,7 @@ impl Host {
         }
     }
 
-    fn read(&mut self, fd: i32, len: u64, flags: i64) -> Answer {
+    fn read(&mut self, fd: i32, len: u64, flags: i64) -> CallResult {
         let now = self.now;
         let (i, blocks) = self.stream(fd)?;
         let blocks = blocks && flags & c::MSG_DONTWAIT == 0;
@@ -289,7 +201,7 @@ impl Host {
         if blocks { Ok(None) } else { Err(Errno::EAGAIN) }
     }
 
-    fn shutdown(&mut self, fd: i32, how: i64) -> Answer {
+    fn shutdown(&mut self, fd: i32, how: i64) -> CallResult {
         let now = self.now;
         if !(c::SHUT_RD..=c::SHUT_RDWR).contains(&how) {
             return Err(Errno::EINVAL);
@@ -314,7 +226,7 @@ impl Host {
         ZERO
     }
 
-    fn close(&mut self, fd: i32) -> Answer {
+    fn close(&mut self, fd: i32) -> CallResult {
         let now = self.now;
         self.stop_listening(fd);
         let socket = self.sockets.remove(&fd).ok_or(Errno::EBADF)?;
@@ -340,7 +252,7 @@ impl Host {
         }
     }
 
-    fn set_option(&mut self, fd: i32, level: Level, name: i64, to: OptionValue) -> Answer {
+    fn set_option(&mut self, fd: i32, level: Level, name: i64, to: OptionValue) -> CallResult {
         let now = self.now;
         let socket = self.sockets.get_mut(&fd).ok_or(Errno::EBADF)?;
         socket.options.set(level, name, to.clone())?;
@@ -360,7 +272,7 @@ impl Host {
         ZERO
     }
 
-    fn get_option(&mut self, fd: i32, level: Level, name: i64) -> Answer {
+    fn get_option(&mut self, fd: i32, level: Level, name: i64) -> CallResult {
         let socket = self.sockets.get(&fd).ok_or(Errno::EBADF)?;
         let flow = match socket.kind {
             SocketKind::Stream(i) => self.flows.get_mut(i),
@@ -384,7 +296,7 @@ impl Host {
         }
     }
 
-    fn set_value(options: &super::options::SocketOptions, level: Level, name: i64) -> Answer {
+    fn set_value(options: &super::options::SocketOptions, level: Level, name: i64) -> CallResult {
         if !super::options::SocketOptions::is_known(level, name) {
             return Err(Errno::ENOPROTOOPT);
         }
@@ -397,7 +309,7 @@ impl Host {
         })))
     }
 
-    fn ioctl(&mut self, fd: i32, request: i64) -> Answer {
+    fn ioctl(&mut self, fd: i32, request: i64) -> CallResult {
         let (i, _) = self.stream(fd)?;
         let flow = &self.flows[i];
         match request {
@@ -411,7 +323,7 @@ impl Host {
         }
     }
 
-    fn poll(&mut self, fds: &[(i32, i64)], until: Option<Instant>, forever: bool) -> Answer {
+    fn poll(&mut self, fds: &[(i32, i64)], until: Option<Instant>, forever: bool) -> CallResult {
         let found: Vec<i64> = fds.iter().map(|(fd, wanted)| self.events_of(*fd, *wanted)).collect();
         let over = until.is_some_and(|at| self.now >= at) || (until.is_none() && !forever);
         let any = found.iter().any(|e| *e != 0);

@@ -7,19 +7,11 @@ use ackclock_units::Duration;
 
 use crate::constants as c;
 use crate::constants::Errno;
+use crate::host::OptionValue;
 
 /// The level of an option.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Level(pub i64);
-
-/// What an option is set to.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum OptionValue {
-    Int(i64),
-    /// On or off, and for how many seconds.
-    Linger(i64, i64),
-    Text(String),
-}
 
 /// The options of a socket that were set.
 #[derive(Clone, Debug, Default)]

@@ -1,52 +1,44 @@
 //! A host in virtual time: sockets above connections of the engine, and the packets that leave it.
 
-mod call;
+mod calls;
 mod flow;
+mod icmp;
+mod info;
 mod options;
+mod settings;
 mod socket;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use ackclock_engine::{Connection, ConnectionEvent, Stack, State};
+use ackclock_engine::{Connection, ConnectionEvent, Stack, StackError, State};
+use ackclock_policy::Registry;
 use ackclock_units::{Ecn, Instant, Rng, SeqNumber};
-use ackclock_wire::{Flags, IcmpError, Segment};
+use ackclock_wire::{Flags, Segment};
 
-pub(crate) use call::{Call, Returned};
-pub(crate) use flow::{Flow, Ports};
-pub(crate) use options::OptionValue;
-pub(crate) use socket::{Socket, SocketKind};
+use flow::Flow;
+use socket::{Socket, SocketKind};
 
+use crate::ast::{Icmp, Tcp, TcpFlags, TcpOptions};
+use crate::code::TcpInfo;
 use crate::constants::Errno;
+use crate::dialect::Dialect;
+use crate::host::{CLIENT_PORT, Call, Departure, Host, Ports, Returned, SERVER_PORT, Setting};
+use crate::layout;
 
 /// Most descriptors and connections of a script: far more than any needs.
 const MAX_OPEN: usize = 1024;
 
-/// The port that a server binds to, and that a client's peer has, where a script names none.
-pub(crate) const SERVER_PORT: u16 = 8080;
-
 /// The first port of a client.
 const FIRST_EPHEMERAL_PORT: u16 = 49_152;
 
-/// A packet that has left.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Departure {
-    /// When.
-    pub at: Instant,
-    /// Its segment.
-    pub segment: Segment,
-    /// The field of its IP header.
-    pub ecn: Ecn,
-    /// The connection that it belongs to.
-    pub ports: Ports,
-}
-
-/// The host that is tested.
+/// A host in virtual time.
 #[derive(Debug)]
-pub(crate) struct Host {
+pub struct EngineHost {
     now: Instant,
     /// What new sockets run.
-    pub(crate) stack: Stack,
+    stack: Stack,
+    dialect: Dialect,
     /// Open descriptors.
     sockets: BTreeMap<i32, Socket>,
     /// All connections, in the order of their making; those that are over too.
@@ -56,63 +48,27 @@ pub(crate) struct Host {
     seed: u64,
 }
 
-impl Host {
-    pub(crate) fn new(stack: Stack, seed: u64) -> Self {
-        Self {
+impl EngineHost {
+    /// A host whose sockets run `stack`, that of the dialect where there is none.
+    ///
+    /// # Errors
+    ///
+    /// Names what is not known of the stack.
+    pub fn new(
+        registry: &Registry,
+        dialect: Dialect,
+        stack: Option<&str>,
+        seed: u64,
+    ) -> Result<Self, StackError> {
+        Ok(Self {
             now: Instant::ZERO,
-            stack,
+            stack: Stack::named(registry, stack.unwrap_or(dialect.stack()))?,
+            dialect,
             sockets: BTreeMap::new(),
             flows: Vec::new(),
             sent: VecDeque::new(),
             seed,
-        }
-    }
-
-    /// The present moment.
-    pub(crate) fn now(&self) -> Instant {
-        self.now
-    }
-
-    /// The earliest deadline of a connection.
-    pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.flows.iter().filter_map(|f| f.connection.poll_timeout()).min()
-    }
-
-    /// Lets time pass until `then`, which no deadline may precede, and runs what is due then.
-    pub(crate) fn advance(&mut self, then: Instant) {
-        self.now = self.now.max(then);
-        for i in 0..self.flows.len() {
-            let flow = &mut self.flows[i];
-            while flow.connection.poll_timeout().is_some_and(|at| at <= self.now) {
-                flow.connection.handle_timeout(self.now);
-            }
-            self.run(i);
-        }
-    }
-
-    /// The packet that left first of those that nobody has looked at.
-    pub(crate) fn take_sent(&mut self) -> Option<Departure> {
-        self.sent.pop_front()
-    }
-
-    /// Those packets, in the order in which they left.
-    pub(crate) fn sent(&self) -> &VecDeque<Departure> {
-        &self.sent
-    }
-
-    /// The connection that a script means where it names no ports: the latest.
-    pub(crate) fn latest(&self) -> Option<&Flow> {
-        self.flows.last()
-    }
-
-    /// The same, to change it.
-    pub(crate) fn latest_mut(&mut self) -> Option<&mut Flow> {
-        self.flows.last_mut()
-    }
-
-    /// How many connections there were.
-    pub(crate) fn connections(&self) -> usize {
-        self.flows.len()
+        })
     }
 
     fn find(&self, ports: Ports) -> Option<usize> {
@@ -121,8 +77,7 @@ impl Host {
         self.flows.iter().rposition(alive)
     }
 
-    /// A segment arrives.
-    pub(crate) fn receive(&mut self, ports: Ports, segment: &Segment, payload: &[u8], ecn: Ecn) {
+    fn receive(&mut self, ports: Ports, segment: &Segment, payload: &[u8], ecn: Ecn) {
         let mut found = self.find(ports);
         if let Some(i) = found
             && self.flows[i].connection.may_be_replaced_by(segment)
@@ -149,19 +104,10 @@ impl Host {
         self.run(i);
     }
 
-    /// An ICMP error arrives about a segment of a connection.
-    pub(crate) fn receive_icmp(&mut self, ports: Ports, error: &IcmpError) {
-        if let Some(i) = self.find(ports) {
-            self.flows[i].noted(error);
-            self.flows[i].connection.handle_icmp(self.now, error);
-            self.run(i);
-        }
-    }
-
     /// Responds to a segment that belongs to no connection (RFC 9293 §3.10.7.1).
     fn refuse(&mut self, ports: Ports, segment: &Segment) {
         if let Some(segment) = Connection::reset_for(segment) {
-            self.sent.push_back(Departure { at: self.now, segment, ecn: Ecn::NotEct, ports });
+            self.depart(&segment, Ecn::NotEct, ports);
         }
     }
 
@@ -199,12 +145,12 @@ impl Host {
 
     /// Sends what a connection has to send, and passes on what happened to it.
     fn run(&mut self, i: usize) {
-        let flow = &mut self.flows[i];
-        while let Some(t) = flow.connection.poll_transmit(self.now) {
-            flow.departed(&t);
-            let (segment, ecn) = (t.segment, t.ecn);
-            self.sent.push_back(Departure { at: self.now, segment, ecn, ports: flow.ports });
+        while let Some(t) = self.flows[i].connection.poll_transmit(self.now) {
+            self.flows[i].departed(&t);
+            let ports = self.flows[i].ports;
+            self.depart(&t.segment, t.ecn, ports);
         }
+        let flow = &mut self.flows[i];
         while let Some(event) = flow.connection.poll_event() {
             flow.took(event);
             let over = matches!(event, ConnectionEvent::Aborted(_));
@@ -224,6 +170,19 @@ impl Host {
         }
     }
 
+    fn depart(&mut self, segment: &Segment, ecn: Ecn, ports: Ports) {
+        let tcp = Tcp {
+            flags: TcpFlags { bits: segment.flags.0, ace: None },
+            seq: segment.seq.0,
+            len: segment.len,
+            ack: segment.flags.has(Flags::ACK).then_some(segment.ack.0),
+            window: Some(segment.window),
+            urgent: segment.flags.has(Flags::URG).then_some(segment.urgent),
+            options: TcpOptions::List(self.dialect.options(segment)),
+        };
+        self.sent.push_back(Departure { at: self.now, tcp, ecn, ports });
+    }
+
     fn free_port(&self) -> u16 {
         let taken = |port: &u16| self.flows.iter().any(|f| f.ports.local == *port);
         (FIRST_EPHEMERAL_PORT..=u16::MAX).find(|p| !taken(p)).unwrap_or(FIRST_EPHEMERAL_PORT)
@@ -236,5 +195,84 @@ impl Host {
         let fd = (3..).find(|fd| !self.sockets.contains_key(fd)).ok_or(Errno::EMFILE)?;
         self.sockets.insert(fd, socket);
         Ok(fd)
+    }
+}
+
+impl Host for EngineHost {
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.flows.iter().filter_map(|f| f.connection.poll_timeout()).min()
+    }
+
+    fn advance(&mut self, then: Instant) {
+        self.now = self.now.max(then);
+        for i in 0..self.flows.len() {
+            let flow = &mut self.flows[i];
+            while flow.connection.poll_timeout().is_some_and(|at| at <= self.now) {
+                flow.connection.handle_timeout(self.now);
+            }
+            self.run(i);
+        }
+    }
+
+    fn inject(&mut self, ports: Ports, tcp: &Tcp, ecn: Ecn) {
+        let ace = u16::from(tcp.flags.ace.unwrap_or(0));
+        // ECE, CWR and AE are bits 0, 1 and 2 of the counter (RFC 9768 §3.2).
+        let counter = ace << 6;
+        let list = match &tcp.options {
+            TcpOptions::List(list) => list.as_slice(),
+            TcpOptions::Any => &[],
+        };
+        let segment = Segment {
+            seq: SeqNumber(tcp.seq),
+            ack: SeqNumber(tcp.ack.unwrap_or(0)),
+            len: tcp.len,
+            window: tcp.window.unwrap_or(0),
+            flags: Flags(tcp.flags.bits | counter),
+            urgent: tcp.urgent.unwrap_or(0),
+            options: layout::engine(list),
+        };
+        self.receive(ports, &segment, &vec![0; tcp.len as usize], ecn);
+    }
+
+    fn inject_icmp(&mut self, ports: Ports, icmp: &Icmp) -> Result<(), String> {
+        let error = icmp::error(icmp, ports, self.flows.last())?;
+        if let Some(i) = self.find(ports) {
+            self.flows[i].noted(&error);
+            self.flows[i].connection.handle_icmp(self.now, &error);
+            self.run(i);
+        }
+        Ok(())
+    }
+
+    fn sent(&mut self) -> &mut VecDeque<Departure> {
+        &mut self.sent
+    }
+
+    fn ports(&self, opens: bool) -> Ports {
+        let syn = Segment { flags: Flags::SYN, ..Segment::default() };
+        match self.flows.last() {
+            Some(f) if !opens || f.is_opening() || f.connection.may_be_replaced_by(&syn) => f.ports,
+            _ => {
+                let others = u16::try_from(self.flows.len()).unwrap_or(0);
+                Ports { local: SERVER_PORT, remote: CLIENT_PORT.saturating_add(others) }
+            }
+        }
+    }
+
+    fn call(&mut self, call: &mut Call) -> Option<Returned> {
+        self.try_call(call).unwrap_or_else(|errno| Some(Returned::Error(errno)))
+    }
+
+    fn info(&mut self) -> Option<TcpInfo> {
+        let now = self.now;
+        self.flows.last_mut().map(|flow| info::of(flow, now))
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Setting {
+        settings::set(&mut self.stack, name, value)
     }
 }

@@ -1,0 +1,75 @@
+//! What settings of Linux become in a stack.
+
+use ackclock_engine::Stack;
+
+use crate::host::Setting;
+
+/// What a setting of Linux's `net.ipv4` becomes in a stack.
+enum Meaning {
+    /// A flag of the stack: on where the value is not 0.
+    Flag(&'static str),
+    /// The number at that place, or the last.
+    Number(&'static str, usize),
+    /// Bytes, at that place among its numbers.
+    Bytes(&'static str, usize),
+    /// Seconds.
+    Seconds(&'static str),
+    /// The receive buffer, and the shift that lets it grow to its largest size.
+    ReceiveBuffer,
+    /// A word.
+    Word(&'static str),
+    /// Settled by what is built: no value changes anything.
+    Fixed,
+}
+
+const SETTINGS: &[(&str, Meaning)] = &[
+    ("tcp_timestamps", Meaning::Flag("timestamps")),
+    ("tcp_sack", Meaning::Flag("sack")),
+    ("tcp_window_scaling", Meaning::Flag("window_scaling")),
+    ("tcp_ecn", Meaning::Flag("ecn")),
+    ("tcp_slow_start_after_idle", Meaning::Flag("idle_restart")),
+    ("tcp_syn_retries", Meaning::Number("syn_retries", 0)),
+    ("tcp_synack_retries", Meaning::Number("syn_retries", 0)),
+    ("tcp_rmem", Meaning::ReceiveBuffer),
+    ("tcp_wmem", Meaning::Bytes("snd_buf", 1)),
+    ("tcp_congestion_control", Meaning::Word("window")),
+    ("tcp_keepalive_time", Meaning::Seconds("keepalive")),
+    ("tcp_keepalive_intvl", Meaning::Seconds("keepalive_interval")),
+    ("tcp_keepalive_probes", Meaning::Number("keepalive_probes", 0)),
+    ("tcp_no_metrics_save", Meaning::Fixed),
+    ("tcp_moderate_rcvbuf", Meaning::Fixed),
+    ("tcp_dsack", Meaning::Fixed),
+    ("tcp_fack", Meaning::Fixed),
+    ("tcp_tso_win_divisor", Meaning::Fixed),
+    ("tcp_min_tso_segs", Meaning::Fixed),
+    ("tcp_pacing_ss_ratio", Meaning::Fixed),
+    ("tcp_pacing_ca_ratio", Meaning::Fixed),
+    ("tcp_fastopen", Meaning::Fixed),
+    ("tcp_fastopen_key", Meaning::Fixed),
+    ("tcp_syncookies", Meaning::Fixed),
+];
+
+/// Sets `net.ipv4.NAME`.
+pub(super) fn set(stack: &mut Stack, name: &str, value: &str) -> Setting {
+    let Some((_, meaning)) = SETTINGS.iter().find(|(known, _)| *known == name) else {
+        return Setting::Unknown;
+    };
+    let number = |at: usize| value.split_whitespace().nth(at).or(value.split_whitespace().last());
+    let (key, value_of) = match meaning {
+        Meaning::Flag(key) => (*key, (number(0) != Some("0")).to_string()),
+        Meaning::Number(key, at) => (*key, number(*at).unwrap_or_default().to_owned()),
+        Meaning::Bytes(key, at) => (*key, format!("{}B", number(*at).unwrap_or_default())),
+        Meaning::Seconds(key) => (*key, format!("{value}s")),
+        Meaning::Word(key) => (*key, value.to_owned()),
+        Meaning::ReceiveBuffer => {
+            let most: u64 = number(2).and_then(|n| n.parse().ok()).unwrap_or(0);
+            let shift = (0..14).find(|s| most >> s <= 65_535).unwrap_or(14);
+            if stack.set("window_shift", &shift.to_string()).is_err() {
+                return Setting::Refused;
+            }
+            ("rcv_buf", format!("{}B", number(1).unwrap_or_default()))
+        }
+        Meaning::Fixed => return Setting::Done,
+    };
+    if stack.set(key, &value_of).is_ok() { Setting::Done } else { Setting::Refused }
+}

@@ -1,3 +1,5 @@
+//! The options of a connection.
+
 use ackclock_policy::{Param, Params};
 use ackclock_units::{Bytes, Duration};
 
@@ -19,36 +21,36 @@ pub enum IdleAfter {
     Rtt,
 }
 
-/// From when on an idle period counts (J-A12, footnote 23).
+/// When an idle period begins (J-A12, footnote 23).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IdleSince {
-    /// The last segment sent.
+    /// With the last segment sent.
     Send,
-    /// The last segment received.
+    /// With the last segment received.
     Receive,
 }
 
-/// What the receiver tells the sender of marks, where ECN is in use.
+/// What a receiver reports of marks to the sender, with ECN in use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EcnFeedback {
-    /// That there was one, until the sender has heard (RFC 3168 §6.1.3).
+    /// That there was one, until the sender confirms with CWR (RFC 3168 §6.1.3).
     Rfc3168,
-    /// How the last packet arrived (RFC 8257 §3.2).
+    /// Whether the last packet was marked (RFC 8257 §3.2).
     Dctcp,
-    /// How many there were (RFC 9768), if the peer knows how to.
+    /// How many there were (RFC 9768), if the peer supports it.
     Accurate,
 }
 
-/// A connection's options, the policies aside.
+/// The options of a connection, apart from its policies.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
     /// Largest segment we accept and announce, bytes of payload without options.
     pub mss: u32,
     /// Largest segment to send to a peer that announces none: 536 bytes over IPv4, 1220 over IPv6 (RFC 9293
-    /// §3.7.1), which the world knows.
+    /// §3.7.1). A world sets it.
     pub default_mss: u32,
-    /// No ICMP error makes packets smaller than this, bytes: a world sets it. 552 is Linux's `min_pmtu`; RFC
-    /// 1191 §3 allows 68.
+    /// Smallest packet size that an ICMP error can cause, bytes. A world sets it. 552 is Linux's `min_pmtu`;
+    /// RFC 1191 §3 allows 68.
     pub min_pmtu: u32,
     /// Receive buffer.
     pub rcv_buf: Bytes,
@@ -62,7 +64,7 @@ pub struct Config {
     pub sack: bool,
     /// Offer and accept ECN (RFC 3168).
     pub ecn: bool,
-    /// What is fed back of marks.
+    /// How the receiver reports marks.
     pub ecn_feedback: EcnFeedback,
     /// Nagle's algorithm (RFC 9293 §3.7.4).
     pub nagle: bool,
@@ -81,39 +83,38 @@ pub struct Config {
     pub keepalive_probes: u32,
     /// Restart from the restart window after idling for a timeout (J-A12, RFC 5681 §4.1).
     pub idle_restart: bool,
-    /// After how long.
+    /// What the idle period is compared with.
     pub idle_after: IdleAfter,
-    /// Since when.
+    /// When the idle period began.
     pub idle_since: IdleSince,
     /// Keep a backed-off timeout until an unambiguous sample arrives (Karn, E-A2); otherwise until the next
     /// new acknowledgment.
     pub karn_backoff: bool,
-    /// Floor of the timeout while at most `thin_window` of the congestion window is outstanding (I-A5); zero
-    /// for the estimator's own.
+    /// Minimum of the timeout while at most `thin_window` of the congestion window is outstanding (I-A5);
+    /// zero for the estimator's own minimum.
     pub thin_min_rto: Duration,
-    /// That part of the window.
+    /// Fraction of the window up to which a flow is thin, with `thin_min_rto`.
     pub thin_window: f64,
-    /// Take no sample of a segment that was sent twice (Karn, E-A2). Without, a timing that runs goes on
-    /// through retransmissions, with `OncePerRtt`.
+    /// Take no sample of a segment that was sent twice (Karn, E-A2). Without it, and with `OncePerRtt`, a
+    /// running timing continues through retransmissions.
     pub karn_samples: bool,
     /// Which segments are timed without timestamps.
     pub rtt_sampling: RttSampling,
     /// Challenge ACKs per second at most (RFC 5961 §7).
     pub challenge_ack_limit: u32,
-    /// Mean number of new segments between two tests whether the peer acknowledges what it has not got; 0 for
-    /// none.
+    /// Mean number of new segments between two tests whether the peer acknowledges data that it has not
+    /// received; 0 for none.
     pub skip_test: u64,
 }
 
-/// The smallest packet size that is believed of a path unless a world says otherwise: Linux's
-/// `ip_rt_min_pmtu`, a segment of 512 bytes.
+/// The default of `min_pmtu`: that of Linux's `ip_rt_min_pmtu`, a segment of 512 bytes.
 pub const MIN_PMTU: u32 = 552;
 
 const SECOND: Duration = Duration::from_secs(1);
 const NONE: Duration = Duration::ZERO;
 const WEEK: Duration = Duration::from_secs(604_800);
 
-/// The options as parameters: the same declaration that scenario files, `--help` and Python read.
+/// The options as parameters. Scenario files, `--help` and Python read this declaration.
 pub const OPTIONS: &[Param] = &[
     Param::bytes("mss", 1460, 64..=65_495, "largest segment, payload bytes, options not counted"),
     Param::bytes("rcv_buf", 1 << 20, 1..=1 << 30, "receive buffer"),

@@ -10,18 +10,19 @@ use ackclock_units::{Count, Duration, Instant, since};
 pub use troubles::TroubleCounts;
 use troubles::Troubles;
 
-/// When something happened, if it did, in eight bytes rather than sixteen.
+/// The instant of an event that may not have happened: an `Option<Instant>` in eight bytes instead of
+/// sixteen.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Moment(Option<NonZeroU64>);
 
 impl Moment {
-    /// The instant; `None` when it has not come.
+    /// The instant; `None` if the event has not happened.
     pub fn get(self) -> Option<Instant> {
         self.0.map(|n| Instant::from_nanos(n.get() - 1))
     }
 
-    /// It is `now`, unless it was earlier.
-    pub(crate) fn come(&mut self, now: Instant) {
+    /// Sets it to `now`, unless it is set.
+    pub(crate) fn set_once(&mut self, now: Instant) {
         self.0 = self.0.or(NonZeroU64::new(now.as_nanos().saturating_add(1)));
     }
 }
@@ -32,17 +33,18 @@ impl std::fmt::Debug for Moment {
     }
 }
 
-/// The shortest of some times, if there was one, in eight bytes rather than sixteen.
+/// The smallest of a series of durations: an `Option<Duration>` in eight bytes instead of sixteen.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Shortest(Duration);
 
 impl Shortest {
-    /// It; `None` when there was none.
+    /// The smallest duration; `None` without any.
     pub fn get(self) -> Option<Duration> {
         (self.0 != Duration::MAX).then_some(self.0)
     }
 
-    pub(crate) fn take_in(&mut self, time: Duration) {
+    /// Takes the minimum with `time`.
+    pub(crate) fn update(&mut self, time: Duration) {
         self.0 = self.0.min(time);
     }
 }
@@ -59,8 +61,8 @@ impl std::fmt::Debug for Shortest {
     }
 }
 
-/// Counters of one connection, kept whether tracing is on or off. Those of what goes wrong, in
-/// [`TroubleCounts`], read as its own.
+/// Counters of one connection, kept with or without tracing. Those for losses and errors are in
+/// [`TroubleCounts`], to which it dereferences.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Stats {
     /// Segments sent, all kinds.
@@ -71,28 +73,27 @@ pub struct Stats {
     pub bytes_sent: u64,
     /// Payload bytes that the peer acknowledged cumulatively.
     pub bytes_acked: u64,
-    /// Full-sized-equivalent segments acknowledged (the denominator of M-U1's p): data segments cumulatively
-    /// acknowledged.
+    /// Data segments cumulatively acknowledged (the denominator of M-U1's p).
     pub segments_acked: u64,
-    /// Segments accepted.
+    /// Acceptable segments received.
     pub segments_received: u64,
     /// Payload bytes delivered in order.
     pub bytes_received: u64,
-    /// Segments with payload that brought nothing new (B-A4 seen from the receiver).
+    /// Segments received whose payload had all been received before (B-A4 seen from the receiver).
     pub duplicate_segments: u64,
     /// Round-trip samples taken.
     pub rtt_samples: u64,
-    /// Their sum.
+    /// Sum of the round-trip samples.
     pub rtt_sum: Duration,
-    /// The smallest.
+    /// Smallest round-trip sample.
     pub rtt_min: Shortest,
-    /// The largest.
+    /// Largest round-trip sample.
     pub rtt_max: Duration,
     /// When the handshake was complete.
     pub established_at: Moment,
     /// When both sides were closed, or the connection was aborted.
     pub closed_at: Moment,
-    /// What has gone wrong.
+    /// Counters that stay zero on most connections.
     troubles: Troubles,
 }
 
@@ -113,8 +114,8 @@ impl DerefMut for Stats {
 }
 
 impl Stats {
-    /// What was counted since `before`, an earlier state of the same counters. The smallest and largest
-    /// round-trip time and the moments stay: see
+    /// The counts since `before`, an earlier state of the same counters. The smallest and largest round-trip
+    /// time and the instants are kept as they are: see
     /// [`Connection::forget_rtt_extremes`](crate::Connection::forget_rtt_extremes).
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {

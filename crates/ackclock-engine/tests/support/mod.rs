@@ -1,4 +1,4 @@
-//! Two endpoints with plain policies over a pipe in virtual time: enough to test the connection apart from
+//! Two endpoints with simple policies over a pipe in virtual time, to test the connection independently of
 //! the built-in policies.
 #![allow(dead_code)]
 
@@ -14,6 +14,7 @@ use ackclock_policy::*;
 use ackclock_units::{Bytes, Duration, Instant, Rng, SeqNumber, SeqRange};
 use ackclock_wire::Segment;
 
+/// The simplest policy of every kind.
 #[derive(Debug, Default)]
 pub struct Plain {
     rtt: Option<Rtt>,
@@ -82,7 +83,7 @@ impl CongestionControl for Plain {
     }
 }
 
-/// Third duplicate ack: the first hole is lost; each partial ack shows the next one.
+/// At the third duplicate ack the first hole is lost. Each partial ack shows the next one.
 impl LossRecovery for Plain {
     fn on_ack(&mut self, a: &AckInfo, b: &dyn Scoreboard, v: &SenderView, lost: &mut Vec<SeqRange>) -> Phase {
         match v.phase {
@@ -103,7 +104,7 @@ impl LossRecovery for Plain {
         }
     }
     fn quota(&mut self, v: &SenderView) -> Bytes {
-        // The first retransmission of a repair goes whatever the window says.
+        // The first retransmission of a repair does not depend on the window.
         if matches!(v.phase, Phase::Recovery) { v.room().max(u64::from(v.smss)) } else { v.room() }
     }
     fn next_seg(&mut self, b: &dyn Scoreboard, v: &SenderView) -> Option<SeqRange> {
@@ -164,8 +165,8 @@ pub fn endpoint(stack: &str, iss: u32) -> Connection {
     )
 }
 
-/// A connection of two such, open and a second old; of its data segments those of these numbers, counted from
-/// 0 and copies included, are lost.
+/// A pipe between two such endpoints, connected and run for one second, that loses the data segments with
+/// these numbers (from 0, copies included).
 pub fn losing(stack: &str, lost: &'static [u32]) -> Pipe {
     let mut n = 0;
     let mut pipe = Pipe::with(endpoint(stack, 1), endpoint(stack, 2), move |_, from, s| {
@@ -186,11 +187,11 @@ pub fn ms(n: u64) -> Instant {
 
 type Fate = Box<dyn FnMut(u64, usize, &Segment) -> Vec<Duration>>;
 
-/// To which end, and what.
+/// A segment in flight: its destination, payload and ECN field.
 type Flying = (usize, Segment, Vec<u8>, Ecn);
 
-/// A pipe of 10 ms each way; `fate` says for the n-th segment from end `from` when its copies arrive (none:
-/// lost).
+/// A pipe with 10 ms delay. For the n-th segment from end `from`, `fate` returns the delays of its copies
+/// (none: it is lost).
 pub struct Pipe {
     pub now: Instant,
     pub ends: [Connection; 2],
@@ -198,7 +199,7 @@ pub struct Pipe {
     pub log: Vec<(Instant, usize, Segment)>,
     /// Sequence numbers of segments that arrive with Congestion Experienced set.
     pub marks: Vec<u32>,
-    /// The present moment, for `fate` to look at.
+    /// The present time, for `fate`.
     pub clock: Rc<Cell<Instant>>,
     flying: BTreeMap<(Instant, u64), Flying>,
     sent: u64,
@@ -259,7 +260,7 @@ impl Pipe {
         }
     }
 
-    /// The next thing that happens; false when nothing will.
+    /// Handles the next arrival or timer. Returns false when there is none until `until`.
     pub fn step(&mut self, until: Instant) -> bool {
         let arrival = self.flying.keys().next().map(|k| k.0);
         let deadline = self.ends.iter().filter_map(Connection::poll_timeout).min();

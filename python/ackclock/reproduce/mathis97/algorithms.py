@@ -28,7 +28,7 @@ rule(
         f"{WINDOW}::per_ack_increments_are_exact",
         f"{WINDOW}::reductions",
         f"{WINDOW}::a_reduction_may_leave_whole_segments",
-        f"{ENGINE}/stacks.rs::several_losses_in_a_window_tell_the_recoveries_apart",
+        f"{ENGINE}/stacks.rs::several_losses_in_a_window_distinguish_the_recoveries",
         f"{SIM}/runs.rs::the_window_draws_its_saw_teeth",
     ],
     choices={
@@ -75,7 +75,7 @@ rule(
     tests=[
         f"{RECOVERY}::the_third_duplicate_resends_the_first_segment",
         f"{RECOVERY}::a_partial_ack_ends_renos_recovery_and_names_newrenos_next_hole",
-        f"{ENGINE}/stacks.rs::several_losses_in_a_window_tell_the_recoveries_apart",
+        f"{ENGINE}/stacks.rs::several_losses_in_a_window_distinguish_the_recoveries",
     ],
     choices={
         "inflation": "what duplicate acks say has arrived comes off the estimate of what is in the "
@@ -91,7 +91,7 @@ rule(
         f"{RECOVERY}::further_duplicates_clock_out_new_data",
         f"{RECOVERY}::a_partial_ack_ends_renos_recovery_and_names_newrenos_next_hole",
         f"{RECOVERY}::careful_newreno_does_not_take_its_own_resent_data_for_a_loss",
-        f"{ENGINE}/stacks.rs::several_losses_in_a_window_tell_the_recoveries_apart",
+        f"{ENGINE}/stacks.rs::several_losses_in_a_window_distinguish_the_recoveries",
     ],
 )
 rule(
@@ -103,7 +103,7 @@ rule(
         f"{RECOVERY}::three_discontiguous_ranges_mean_a_loss",
         f"{RECOVERY}::more_than_two_segments_sacked_mean_a_loss",
         f"{RECOVERY}::holes_are_resent_in_order_as_pipe_allows",
-        f"{ENGINE}/stacks.rs::several_losses_in_a_window_tell_the_recoveries_apart",
+        f"{ENGINE}/stacks.rs::several_losses_in_a_window_distinguish_the_recoveries",
     ],
     choices={
         "pipe": "counted from the scoreboard (RFC 6675), which gives what one less for each duplicate ack "
@@ -236,15 +236,15 @@ rule(
     "stack sack+timestamps",
     tests=[
         f"{ENGINE}/signals.rs::one_loss_is_one_clock_preserving_halving",
-        f"{ENGINE}/signals.rs::a_timeout_is_no_halving_however_often_it_repeats",
-        f"{ENGINE}/signals.rs::a_recovery_that_ends_in_a_timeout_is_a_timeout_and_nothing_else",
-        f"{ENGINE}/signals.rs::a_window_lost_twice_over_is_one_episode",
-        f"{ENGINE}/signals.rs::several_losses_in_a_window_are_one_signal_unless_the_window_is_cut_again",
+        f"{ENGINE}/signals.rs::a_timeout_is_one_non_ca_event_even_if_it_repeats",
+        f"{ENGINE}/signals.rs::a_recovery_that_ends_in_a_timeout_counts_only_as_a_timeout",
+        f"{ENGINE}/signals.rs::a_window_of_losses_with_a_lost_retransmission_is_one_episode",
+        f"{ENGINE}/signals.rs::several_losses_in_a_window_are_one_signal_unless_it_is_reduced_again",
         f"{ENGINE}/signals.rs::lost_syns_are_no_signals",
-        f"{ENGINE}/signals.rs::an_echo_cuts_the_window_once_and_loses_nothing",
-        f"{ENGINE}/signals.rs::a_timeout_that_is_taken_back_is_marked_as_spurious",
-        f"{ENGINE}/signals.rs::a_recovery_goes_on_as_what_it_was_when_a_timeout_in_it_is_taken_back",
-        f"{ENGINE}/signals.rs::round_trips_are_measured_by_timestamps_through_a_recovery",
+        f"{ENGINE}/signals.rs::an_ecn_echo_reduces_the_window_once_and_is_no_loss",
+        f"{ENGINE}/signals.rs::an_undone_timeout_is_marked_as_spurious",
+        f"{ENGINE}/signals.rs::a_recovery_continues_when_a_timeout_in_it_is_undone",
+        f"{ENGINE}/signals.rs::timestamps_give_round_trip_samples_during_a_recovery",
         f"{KIT}/instruments.rs::tables_made_of_events_add_up_to_the_counters",
         f"{SIM}/scenarios/measured.rs::what_came_before_is_left_out_and_nothing_else_changes",
         f"{SIM}/scenarios/measured.rs::a_flow_counts_after_its_first_loss_episode",

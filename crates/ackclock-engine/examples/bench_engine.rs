@@ -8,7 +8,7 @@ mod measure;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use ackclock_engine::{AtNeed, Config, Connection, Policies, SenderPolicies, State};
+use ackclock_engine::{Config, Connection, Lazy, Policies, SenderPolicies, State};
 use ackclock_policy::*;
 use ackclock_units::{Duration, Instant, Rng, SeqNumber};
 use ackclock_wire::Segment;
@@ -20,8 +20,8 @@ const NEVER: Instant = Instant::from_nanos(u64::MAX);
 fn policies(registry: &Registry) -> Result<Policies, RegistryError> {
     Ok(Policies {
         estimator: registry.choose::<dyn RttEstimator>("rfc6298")?.build(),
-        ack: AtNeed::Made(registry.choose::<dyn AckPolicy>("delayed")?.build()),
-        sender: AtNeed::Made(Box::new(SenderPolicies {
+        ack: Lazy::Built(registry.choose::<dyn AckPolicy>("delayed")?.build()),
+        sender: Lazy::Built(Box::new(SenderPolicies {
             backoff: registry.choose::<dyn Backoff>("exponential")?.build(),
             timer: registry.choose::<dyn RetransmissionTimer>("restart-on-ack")?.build(),
             recovery: registry.choose::<dyn LossRecovery>("sack")?.build(),

@@ -16,9 +16,9 @@ pub struct Policies {
     /// Estimates the timeout from round-trip samples.
     pub estimator: Box<dyn RttEstimator>,
     /// Decides when to acknowledge.
-    pub ack: AtNeed<dyn AckPolicy>,
+    pub ack: Lazy<dyn AckPolicy>,
     /// The policies of the sending side.
-    pub sender: AtNeed<SenderPolicies>,
+    pub sender: Lazy<SenderPolicies>,
 }
 
 /// Declares the kinds of policy of a sending side: those that every sender has, and those of which most
@@ -177,76 +177,76 @@ pub(crate) fn list<T: Role + ?Sized>(chosen: &Chosen<T>, all: &mut Vec<(String, 
 
 /// Policies that not every connection uses, built on first use. So an end that only receives has no policies
 /// of a sender, and the reverse.
-pub enum AtNeed<T: Need + ?Sized> {
-    /// Built.
-    Made(Box<T>),
+pub enum Lazy<T: LazyBuild + ?Sized> {
+    /// The policies in use.
+    Built(Box<T>),
     /// To be built from this choice.
     Chosen(Arc<T::Choice>),
 }
 
-/// What [`AtNeed`] can build.
-pub trait Need: Debug + 'static {
+/// What [`Lazy`] can build.
+pub trait LazyBuild: Debug + 'static {
     /// The choice from which it is built.
     type Choice: Debug;
 
     /// Builds it.
-    fn make(choice: &Self::Choice) -> Box<Self>;
+    fn build(choice: &Self::Choice) -> Box<Self>;
 }
 
-impl Need for dyn AckPolicy {
+impl LazyBuild for dyn AckPolicy {
     type Choice = Chosen<Self>;
 
-    fn make(choice: &Self::Choice) -> Box<Self> {
+    fn build(choice: &Self::Choice) -> Box<Self> {
         choice.build()
     }
 }
 
-impl Need for SenderPolicies {
+impl LazyBuild for SenderPolicies {
     type Choice = SenderChoice;
 
-    fn make(choice: &Self::Choice) -> Box<Self> {
+    fn build(choice: &Self::Choice) -> Box<Self> {
         Box::new(choice.build())
     }
 }
 
-impl<T: Need + ?Sized> AtNeed<T> {
+impl<T: LazyBuild + ?Sized> Lazy<T> {
     /// The policies, built by the first call.
     #[inline]
-    pub fn get(&mut self) -> &mut T {
+    pub fn get_mut(&mut self) -> &mut T {
         if matches!(self, Self::Chosen(_)) {
-            self.make();
+            self.build();
         }
         match self {
-            Self::Made(made) => made,
-            Self::Chosen(_) => unreachable!("just made"),
+            Self::Built(policies) => policies,
+            Self::Chosen(_) => unreachable!("just built"),
         }
     }
 
     #[cold]
-    fn make(&mut self) {
+    fn build(&mut self) {
         if let Self::Chosen(choice) = self {
-            *self = Self::Made(T::make(choice));
+            *self = Self::Built(T::build(choice));
         }
     }
 }
 
 // Not derived: the bounds would then be on `T` instead of on the box and the choice.
-impl<T: Need + ?Sized> Debug for AtNeed<T> {
+impl<T: LazyBuild + ?Sized> Debug for Lazy<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Made(made) => made.fmt(f),
+            Self::Built(policies) => policies.fmt(f),
             Self::Chosen(choice) => choice.fmt(f),
         }
     }
 }
 
-impl<T: Need + ?Sized> From<Box<T>> for AtNeed<T> {
-    fn from(made: Box<T>) -> Self {
-        Self::Made(made)
+impl<T: LazyBuild + ?Sized> From<Box<T>> for Lazy<T> {
+    fn from(policies: Box<T>) -> Self {
+        Self::Built(policies)
     }
 }
 
-impl<T: Need + ?Sized> From<&Arc<T::Choice>> for AtNeed<T> {
+impl<T: LazyBuild + ?Sized> From<&Arc<T::Choice>> for Lazy<T> {
     fn from(choice: &Arc<T::Choice>) -> Self {
         Self::Chosen(Arc::clone(choice))
     }

@@ -162,7 +162,7 @@ impl<B: Books<Connection>> User<B> {
             Some(Wake::AckedOrAt(at)) => {
                 at <= now
                     || connection.stats().bytes_acked > self.seen_acked
-                    || first && connection.holds_sacks()
+                    || first && connection.has_sacked_data()
             }
             Some(Wake::RoomOrAt(_)) => first,
             _ => false,

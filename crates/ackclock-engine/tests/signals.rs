@@ -123,7 +123,7 @@ fn run(name: &str, script: &Script) -> (Counts, Stats, Vec<EpisodeRow>) {
         s.other_losses,
         "{name}: {episodes:?}"
     );
-    assert_eq!(pipe.ends[0].episodes_over(), s.ca_events + s.non_ca_events, "{name}");
+    assert_eq!(pipe.ends[0].ended_episodes(), s.ca_events + s.non_ca_events, "{name}");
     ((s.ca_events, s.non_ca_events, s.other_losses, s.window_cuts, s.timeouts), s, episodes)
 }
 

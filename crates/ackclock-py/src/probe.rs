@@ -45,7 +45,7 @@ impl Settings {
             .map_err(|e| InputError::new_err(e.to_string()))?;
         let (config, time) = (stack.config(), Duration::from_secs_f64);
         // Whether the window grows by what arrives, or by the acks of it.
-        let each = stack.build().ack.get().name() == "every"
+        let each = stack.build().ack.get_mut().name() == "every"
             || stack.entries().contains(&("window.byte_counting".to_owned(), "true".to_owned()));
         let options = ProbeOptions {
             mss: self.mss,

@@ -53,7 +53,7 @@ impl Core {
                 // Like the kernel's own receive offload: the segments are taken one by one, and answered
                 // together.
                 Some(size) => {
-                    let counts_marks = entry.connection.counts_marks();
+                    let counts_marks = entry.connection.uses_accurate_ecn();
                     split(tcp, size, counts_marks).for_each(|(segment, payload)| {
                         entry.connection.handle_segment(now, &segment, payload, packet.ecn)
                     })

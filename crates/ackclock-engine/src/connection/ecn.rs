@@ -269,7 +269,7 @@ impl Connection {
     /// The counter as flags for a reset, which carries it too (RFC 9768 §3.2.2.2).
     pub(super) fn counter_flags(&self) -> Flags {
         match &self.rare.ecn.feedback {
-            Some(feedback) if self.counts_marks() && self.state.is_synchronized() => {
+            Some(feedback) if self.uses_accurate_ecn() && self.state.is_synchronized() => {
                 ace_flags(feedback.counters.ace())
             }
             _ => Flags::default(),
@@ -277,7 +277,7 @@ impl Connection {
     }
 
     /// True when every segment carries a counter of marks in its flags, CWR included.
-    pub fn counts_marks(&self) -> bool {
+    pub fn uses_accurate_ecn(&self) -> bool {
         self.rare.is_some_and(|r| r.ecn.is_accurate())
     }
 

@@ -44,7 +44,7 @@ pub use self::state::State;
 use self::trace::Tracer;
 use crate::buffer::{ReceiveBuffer, SendBuffer};
 use crate::timer::{Timer, Timers};
-use crate::{AbortReason, AtNeed, Config, ConnectionEvent, Policies, Shortest, Stats};
+use crate::{AbortReason, Config, ConnectionEvent, Lazy, MinDuration, Policies, Stats};
 
 /// A segment to send, and where its payload lies in the stream.
 #[derive(Clone, Copy, Debug)]
@@ -100,7 +100,7 @@ pub struct Connection {
     write_blocked: bool,
     timers: Timers,
     estimator: Box<dyn RttEstimator>,
-    ack: AtNeed<dyn AckPolicy>,
+    ack: Lazy<dyn AckPolicy>,
     config: Arc<Config>,
     rng: Rng,
 
@@ -252,14 +252,14 @@ impl Connection {
     }
 
     /// Number of loss episodes that have ended (M-U1).
-    pub fn episodes_over(&self) -> u32 {
+    pub fn ended_episodes(&self) -> u32 {
         self.stats.ca_events + self.stats.non_ca_events - u32::from(self.sender.episode.is_some())
     }
 
     /// Restarts the smallest and the largest round-trip time from the next sample on, for counting from a
     /// given moment ([`Stats::since`]).
-    pub fn forget_rtt_extremes(&mut self) {
-        (self.stats.rtt_min, self.stats.rtt_max) = (Shortest::default(), Duration::ZERO);
+    pub fn reset_rtt_extremes(&mut self) {
+        (self.stats.rtt_min, self.stats.rtt_max) = (MinDuration::default(), Duration::ZERO);
     }
 
     /// Largest segment that is sent, options not counted (SMSS).

@@ -61,7 +61,7 @@ impl Connection {
         self.unacked.full_segments += u32::from(full_sized);
         if seldom(had_gap | (delivered == 0) | self.dsack.is_some()) {
             // Out of order, or filling all or part of a gap: acknowledged at once (RFC 5681 §4.2).
-            if !self.ack.get().holds_out_of_order() {
+            if !self.ack.get_mut().holds_out_of_order() {
                 self.pending.ack = true;
                 return;
             }
@@ -105,7 +105,7 @@ impl Connection {
             rmss: self.rmss,
             deadline: self.timers.deadline(Timer::Ack),
         };
-        match self.ack.get().on_arrival(&arrival, &p) {
+        match self.ack.get_mut().on_arrival(&arrival, &p) {
             AckAction::Now => self.pending.ack = true,
             AckAction::By(at) if at <= now => self.pending.ack = true,
             AckAction::By(at) => self.timers.arm(Timer::Ack, at),

@@ -11,7 +11,7 @@ use ackclock_units::{Bytes, Instant, SeqNumber, SeqRange, seldom};
 use super::Connection;
 use super::duplicates::DuplicateAcks;
 use super::usage::Usage;
-use crate::policies::{AtNeed, SenderChoice, SenderPolicies};
+use crate::policies::{Lazy, SenderChoice, SenderPolicies};
 use crate::scoreboard::Scoreboard;
 
 /// Reads as the initial state until it is built, by the first write or the first use of a policy.
@@ -102,12 +102,12 @@ impl Deref for Sender {
 }
 
 impl Sender {
-    pub(super) fn new(policies: AtNeed<SenderPolicies>) -> Self {
+    pub(super) fn new(policies: Lazy<SenderPolicies>) -> Self {
         match policies {
-            AtNeed::Made(policies) => {
+            Lazy::Built(policies) => {
                 Self::Built(Box::new(BuiltSender { policies: *policies, state: SenderState::new() }))
             }
-            AtNeed::Chosen(choice) => Self::Chosen(choice),
+            Lazy::Chosen(choice) => Self::Chosen(choice),
         }
     }
 

@@ -36,7 +36,7 @@ impl Connection {
     /// Passive open of a connection whose SYN-ACK was sent already: from Closed to SynReceived, with what
     /// `syn` announces. Pass the acknowledgment to [`Connection::handle_segment`]. `clock` is the present
     /// value of its timestamp clock.
-    pub fn listen_answered(&mut self, now: Instant, syn: &Segment, clock: u32) {
+    pub fn listen_after_syn_ack(&mut self, now: Instant, syn: &Segment, clock: u32) {
         self.listen();
         if self.state != State::Listen {
             return;

@@ -81,7 +81,7 @@ impl Connection {
     }
 
     /// True while data above a gap is SACKed.
-    pub fn holds_sacks(&self) -> bool {
+    pub fn has_sacked_data(&self) -> bool {
         !self.sender.sent.sacked().is_empty()
     }
 

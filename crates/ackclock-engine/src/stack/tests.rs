@@ -57,7 +57,7 @@ fn tcp_star_backs_off_late() {
     let (mut rng, rto) = (Rng::stream(1, "test", 0), Duration::from_secs(1));
     let mut policies = named("newreno+star(3)").build();
     let timeouts = [0, 1, 2, 3, 4, 5, 6]
-        .map(|j| policies.sender.get().backoff.timeout(rto, j, &mut rng).as_millis() / 1000);
+        .map(|j| policies.sender.get_mut().backoff.timeout(rto, j, &mut rng).as_millis() / 1000);
     assert_eq!(timeouts, [1, 1, 1, 1, 2, 4, 8]);
 }
 
@@ -87,7 +87,7 @@ fn settings_reach_the_connection() {
     stack.set("estimator.min_rto", "2s").expect("a parameter");
     assert_eq!((stack.config().mss, stack.config().sack), (1000, false));
     assert_eq!(stack.build().estimator.name(), "jacobson88");
-    assert_eq!(named("rfc793").build().sender.get().window.name(), "receiver-only");
+    assert_eq!(named("rfc793").build().sender.get_mut().window.name(), "receiver-only");
 }
 
 #[test]

@@ -1,21 +1,21 @@
 //! Counters of one connection.
 
-mod troubles;
+mod rare;
 
 use std::num::NonZeroU64;
 use std::ops::{Deref, DerefMut};
 
 use ackclock_units::{Count, Duration, Instant, since};
 
-pub use troubles::TroubleCounts;
-use troubles::Troubles;
+use rare::LazyRareCounts;
+pub use rare::RareCounts;
 
 /// The instant of an event that may not have happened: an `Option<Instant>` in eight bytes instead of
 /// sixteen.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub struct Moment(Option<NonZeroU64>);
+pub struct CompactInstant(Option<NonZeroU64>);
 
-impl Moment {
+impl CompactInstant {
     /// The instant; `None` if the event has not happened.
     pub fn get(self) -> Option<Instant> {
         self.0.map(|n| Instant::from_nanos(n.get() - 1))
@@ -27,7 +27,7 @@ impl Moment {
     }
 }
 
-impl std::fmt::Debug for Moment {
+impl std::fmt::Debug for CompactInstant {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.get().fmt(f)
     }
@@ -35,9 +35,9 @@ impl std::fmt::Debug for Moment {
 
 /// The smallest of a series of durations: an `Option<Duration>` in eight bytes instead of sixteen.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Shortest(Duration);
+pub struct MinDuration(Duration);
 
-impl Shortest {
+impl MinDuration {
     /// The smallest duration; `None` without any.
     pub fn get(self) -> Option<Duration> {
         (self.0 != Duration::MAX).then_some(self.0)
@@ -49,20 +49,20 @@ impl Shortest {
     }
 }
 
-impl Default for Shortest {
+impl Default for MinDuration {
     fn default() -> Self {
         Self(Duration::MAX)
     }
 }
 
-impl std::fmt::Debug for Shortest {
+impl std::fmt::Debug for MinDuration {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.get().fmt(f)
     }
 }
 
 /// Counters of one connection, kept with or without tracing. Those for losses and errors are in
-/// [`TroubleCounts`], to which it dereferences.
+/// [`RareCounts`], to which it dereferences.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Stats {
     /// Segments sent, all kinds.
@@ -86,43 +86,43 @@ pub struct Stats {
     /// Sum of the round-trip samples.
     pub rtt_sum: Duration,
     /// Smallest round-trip sample.
-    pub rtt_min: Shortest,
+    pub rtt_min: MinDuration,
     /// Largest round-trip sample.
     pub rtt_max: Duration,
     /// When the handshake was complete.
-    pub established_at: Moment,
+    pub established_at: CompactInstant,
     /// When both sides were closed, or the connection was aborted.
-    pub closed_at: Moment,
+    pub closed_at: CompactInstant,
     /// Counters that stay zero on most connections.
-    troubles: Troubles,
+    rare: LazyRareCounts,
 }
 
 impl Deref for Stats {
-    type Target = TroubleCounts;
+    type Target = RareCounts;
 
     #[inline]
-    fn deref(&self) -> &TroubleCounts {
-        &self.troubles
+    fn deref(&self) -> &RareCounts {
+        &self.rare
     }
 }
 
 impl DerefMut for Stats {
     #[inline]
-    fn deref_mut(&mut self) -> &mut TroubleCounts {
-        &mut self.troubles
+    fn deref_mut(&mut self) -> &mut RareCounts {
+        &mut self.rare
     }
 }
 
 impl Stats {
     /// The counts since `before`, an earlier state of the same counters. The smallest and largest round-trip
     /// time and the instants are kept as they are: see
-    /// [`Connection::forget_rtt_extremes`](crate::Connection::forget_rtt_extremes).
+    /// [`Connection::reset_rtt_extremes`](crate::Connection::reset_rtt_extremes).
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         since!(Self { self, before }
             counted {
                 segments_sent, data_segments_sent, bytes_sent, bytes_acked, segments_acked, segments_received,
-                bytes_received, duplicate_segments, rtt_samples, rtt_sum, troubles,
+                bytes_received, duplicate_segments, rtt_samples, rtt_sum, rare,
             }
             kept { rtt_min, rtt_max, established_at, closed_at }
             set {}

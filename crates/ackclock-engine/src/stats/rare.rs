@@ -9,7 +9,7 @@ const ROUNDS: usize = 8;
 
 /// Counters of losses, timeouts, reductions and errors of one connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TroubleCounts {
+pub struct RareCounts {
     /// Segments with payload retransmitted.
     pub retransmitted_segments: u64,
     /// Payload bytes retransmitted.
@@ -43,7 +43,7 @@ pub struct TroubleCounts {
     pub challenge_acks: u32,
 }
 
-impl TroubleCounts {
+impl RareCounts {
     const NONE: Self = Self {
         retransmitted_segments: 0,
         retransmitted_bytes: 0,
@@ -65,39 +65,39 @@ impl TroubleCounts {
 /// Boxed counters, allocated when the first of them is changed: most receivers, and many senders, never
 /// change any.
 #[derive(Clone, Default)]
-pub(super) struct Troubles(Option<Box<TroubleCounts>>);
+pub(super) struct LazyRareCounts(Option<Box<RareCounts>>);
 
-impl Deref for Troubles {
-    type Target = TroubleCounts;
+impl Deref for LazyRareCounts {
+    type Target = RareCounts;
 
     #[inline]
-    fn deref(&self) -> &TroubleCounts {
-        self.0.as_deref().unwrap_or(&TroubleCounts::NONE)
+    fn deref(&self) -> &RareCounts {
+        self.0.as_deref().unwrap_or(&RareCounts::NONE)
     }
 }
 
-impl DerefMut for Troubles {
+impl DerefMut for LazyRareCounts {
     #[inline]
-    fn deref_mut(&mut self) -> &mut TroubleCounts {
-        self.0.get_or_insert_with(|| Box::new(TroubleCounts::NONE))
+    fn deref_mut(&mut self) -> &mut RareCounts {
+        self.0.get_or_insert_with(|| Box::new(RareCounts::NONE))
     }
 }
 
-impl PartialEq for Troubles {
+impl PartialEq for LazyRareCounts {
     fn eq(&self, other: &Self) -> bool {
         **self == **other
     }
 }
 
-impl std::fmt::Debug for Troubles {
+impl std::fmt::Debug for LazyRareCounts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         (**self).fmt(f)
     }
 }
 
-impl Count for Troubles {
+impl Count for LazyRareCounts {
     fn since(&self, before: &Self) -> Self {
-        Self(Some(Box::new(since!(TroubleCounts { self, before }
+        Self(Some(Box::new(since!(RareCounts { self, before }
             counted {
                 retransmitted_segments, retransmitted_bytes, timeouts, timeouts_by_round, syn_retransmissions,
                 tail_loss_probes, fast_recoveries, spurious_timeouts, other_losses, window_cuts,

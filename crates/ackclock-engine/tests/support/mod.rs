@@ -7,9 +7,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ackclock_engine::{
-    AtNeed, Config, Connection, ConnectionEvent, Policies, SenderPolicies, Stack, Transmit,
-};
+use ackclock_engine::{Config, Connection, ConnectionEvent, Lazy, Policies, SenderPolicies, Stack, Transmit};
 use ackclock_policy::*;
 use ackclock_units::{Bytes, Duration, Instant, Rng, SeqNumber, SeqRange};
 use ackclock_wire::Segment;
@@ -133,8 +131,8 @@ impl AckPolicy for Plain {
 pub fn policies() -> Policies {
     Policies {
         estimator: Box::new(Plain::default()),
-        ack: AtNeed::Made(Box::new(Plain::default())),
-        sender: AtNeed::Made(Box::new(SenderPolicies {
+        ack: Lazy::Built(Box::new(Plain::default())),
+        sender: Lazy::Built(Box::new(SenderPolicies {
             backoff: Box::new(Plain::default()),
             timer: Box::new(Plain::default()),
             recovery: Box::new(Plain::default()),

@@ -129,7 +129,7 @@ impl Simulation {
                     )));
                 }
                 end.sent.dropped.forget_below(stats.bytes_acked);
-                if matches!(flow.counting.as_deref(), Some(Counting::After(n)) if connection.episodes_over() >= *n)
+                if matches!(flow.counting.as_deref(), Some(Counting::After(n)) if connection.ended_episodes() >= *n)
                 {
                     flow.begin_counting(net.now);
                 }

@@ -3,7 +3,7 @@
 //! Nothing is counted as packets pass. The run loop stops now and then to add up what its lists take; it
 //! stops the more often the less is left.
 
-use ackclock_engine::{Connection, TroubleCounts};
+use ackclock_engine::{Connection, RareCounts};
 use ackclock_trace::{Event, FlowRow};
 
 use super::{EVENTS_PER_SLICE, LinkPlace, Simulation};
@@ -135,7 +135,7 @@ impl Flow {
     fn list_bytes(&self) -> u64 {
         let counting = match self.counting.as_deref() {
             Some(Counting::From(_)) => {
-                size_of::<Before>() + size_of::<Counting>() + 2 * size_of::<TroubleCounts>()
+                size_of::<Before>() + size_of::<Counting>() + 2 * size_of::<RareCounts>()
             }
             Some(Counting::After(_)) => size_of::<Counting>(),
             None => 0,

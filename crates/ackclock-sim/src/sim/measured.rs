@@ -12,7 +12,7 @@ impl Flow {
     #[cold]
     pub(super) fn begin_counting(&mut self, now: Instant) {
         for connection in self.ends.iter_mut().filter_map(|end| end.connection.as_mut()) {
-            connection.forget_rtt_extremes();
+            connection.reset_rtt_extremes();
         }
         let before = Before { at: now, counts: self.counts() };
         self.counting = Some(Box::new(Counting::From(Box::new(before))));

@@ -127,8 +127,8 @@ pub const OPTIONS: &[Param] = &[
         "ecn_feedback",
         "rfc3168",
         &["rfc3168", "dctcp", "accurate"],
-        "what a receiver reports of marks: one until the sender has heard of it (RFC 3168), how the last \
-         packet arrived (DCTCP, RFC 8257), or how many there were (RFC 9768)",
+        "how a receiver reports marks: ECE until the sender responds with CWR (RFC 3168), whether the last \
+         packet was marked (DCTCP, RFC 8257), or counters (RFC 9768)",
     ),
     Param::flag("nagle", true, "hold small segments while data is unacknowledged (RFC 9293 3.7.4)"),
     Param::count(
@@ -167,34 +167,34 @@ pub const OPTIONS: &[Param] = &[
         "idle_after",
         "rto",
         &["rto", "rtt"],
-        "what a connection must have idled for: the timeout, or the smoothed round-trip time (J-A12)",
+        "length of an idle period: the timeout, or the smoothed round-trip time (J-A12)",
     ),
     Param::choice(
         "idle_since",
         "send",
         &["send", "receive"],
-        "when idling began: with the last segment sent, or with the last one received (J-A12)",
+        "when an idle period begins: with the last segment sent, or with the last one received (J-A12)",
     ),
     Param::flag("karn_backoff", true, "keep a backed-off timeout until an unambiguous sample (E-A2)"),
     Param::duration(
         "thin_min_rto",
         NONE,
         NONE..=Duration::from_secs(3600),
-        "floor of the timeout while at most `thin_window` of the window is outstanding (I-A5); 0s for the \
-         estimator's own, `min_rto`, at all times",
+        "minimum of the timeout while at most `thin_window` of the window is outstanding (I-A5); 0s for the \
+         estimator's `min_rto` at all times",
     ),
     Param::ratio(
         "thin_window",
         0.25,
         0.0..=1.0,
-        "part of the congestion window, taken for no less than the initial one, up to which a flow is thin \
+        "fraction of the congestion window (or of the initial one, if larger) up to which a flow is thin \
          (`thin_min_rto`)",
     ),
     Param::flag(
         "karn_samples",
         true,
-        "no sample of a segment sent twice (J-A8); without, a timing once per round trip goes on through \
-         retransmissions",
+        "take no round-trip sample of a retransmitted segment (J-A8); if false, a timing once per round trip \
+         continues through retransmissions",
     ),
     Param::choice(
         "rtt_sampling",
@@ -207,8 +207,8 @@ pub const OPTIONS: &[Param] = &[
         "skip_test",
         0,
         0..=1 << 32,
-        "mean number of new segments between two that are sent a round trip late, to end a connection whose \
-         peer acknowledges them before (optimistic acks, Sherwood et al. 2005); 0 for none",
+        "mean number of new segments between two that are sent a round trip late, to abort a connection \
+         whose peer acknowledges them before they are sent (optimistic acks, Sherwood et al. 2005); 0 for none",
     ),
 ];
 

@@ -22,7 +22,7 @@ impl Connection {
         let nothing_out = self.snd_una == self.snd_nxt
             && segment.options.sack.is_empty()
             && !self.rare.is_some_and(|r| r.copies.is_some());
-        if nothing_out && self.may_skip(segment) {
+        if nothing_out && self.can_skip(segment) {
             // The usual case at an end that only receives data, detected early.
             return;
         }
@@ -31,8 +31,8 @@ impl Connection {
 
     /// True when an ack that reports nothing new needs no processing.
     #[inline]
-    fn may_skip(&self, segment: &Segment) -> bool {
-        self.phase == Phase::Open && !self.may_echo(segment) && !self.sender.sent.keeps_deliveries()
+    fn can_skip(&self, segment: &Segment) -> bool {
+        self.phase == Phase::Open && !self.may_report_marks(segment) && !self.sender.sent.keeps_deliveries()
     }
 
     /// Processes an ack that may report something. `opened`: it has changed the send window.
@@ -72,7 +72,7 @@ impl Connection {
             && !copied
             && self.is_duplicate(segment, newly_sacked, opened);
         let nothing_new = advanced == 0 && newly_sacked == 0 && !is_dup;
-        if nothing_new && self.may_skip(segment) {
+        if nothing_new && self.can_skip(segment) {
             return;
         }
         if advanced > 0 {

@@ -142,7 +142,7 @@ impl Connection {
             self.note_reduction();
         } else {
             self.end_repaired(now);
-            self.end_reduction(Settled::Done, now);
+            self.notify_episode_end(Settled::Done, now);
         }
     }
 

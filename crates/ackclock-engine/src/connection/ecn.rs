@@ -347,7 +347,7 @@ impl Connection {
 
     /// True when an ack reports marks.
     #[inline(always)]
-    pub(super) fn may_echo(&self, segment: &Segment) -> bool {
+    pub(super) fn may_report_marks(&self, segment: &Segment) -> bool {
         self.rare.is_some_and(|r| match r.ecn.mode {
             Mode::Off => false,
             Mode::Accurate => r.ecn.feedback.as_ref().is_some_and(|m| m.marks != Marks::default()),
@@ -359,7 +359,7 @@ impl Connection {
     /// mark.
     #[inline(always)]
     pub(super) fn marked_bytes(&mut self, segment: &Segment, delivered: Bytes) -> Option<Bytes> {
-        if self.may_echo(segment) { self.count_marked(delivered) } else { None }
+        if self.may_report_marks(segment) { self.count_marked(delivered) } else { None }
     }
 
     #[cold]

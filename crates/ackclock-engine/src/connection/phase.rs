@@ -54,7 +54,7 @@ impl Connection {
             self.begin_reduction(now);
         }
         if t.settles {
-            self.end_reduction(Settled::Done, now);
+            self.notify_episode_end(Settled::Done, now);
         }
     }
 
@@ -108,7 +108,7 @@ impl Connection {
         let v = SenderView { flight_size, ..self.view(now) };
         let control = self.sender.policies().window.on(Feedback::Congestion(c), &v);
         self.apply(control, now);
-        self.end_reduction(Settled::Done, now);
+        self.notify_episode_end(Settled::Done, now);
     }
 
     /// An ack of `acked` bytes carries an ECN echo: one reduction per window of data (RFC 3168 §6.1.2).
@@ -239,7 +239,7 @@ impl Connection {
 
     /// Notifies the window that the episode of its last reduction is over, and applies what it returns.
     #[inline(never)]
-    pub(super) fn end_reduction(&mut self, s: Settled, now: Instant) {
+    pub(super) fn notify_episode_end(&mut self, s: Settled, now: Instant) {
         let v = self.view(now);
         let control = self.sender.policies().window.on(Feedback::Settled(s), &v);
         self.apply(control, now);

@@ -149,7 +149,7 @@ impl Connection {
         self.sender.policies().recovery.on_undo(&v);
         let window = self.sender.policies().undo.resume(a, &w.timeout, &v);
         self.set_window(window, now);
-        self.end_reduction(Settled::Spurious, now);
+        self.notify_episode_end(Settled::Spurious, now);
     }
 
     /// SRTT and RTTVAR after a spurious timeout, if this is the first sample of data sent since (RFC 4015

@@ -94,8 +94,8 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "rack",
-        about: "RACK-TLP with the standard window: losses told by time, tails probed; `cubic+rack` has \
-                Linux's window.",
+        about: "RACK-TLP with the standard window: losses detected by time, tails probed; `cubic+rack` \
+                has Linux's window.",
         source: "I-A9, RFC 8985",
         sets: &[("recovery", "rack"), ("window.initial_window", "rfc5681")],
     },

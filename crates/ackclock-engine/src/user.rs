@@ -14,7 +14,7 @@ pub struct User<B> {
     /// What it waits for; `None` before the connection is established.
     wake: Option<Wake>,
     /// What its world provides for it.
-    pub books: B,
+    pub io: B,
     /// Bytes acknowledged when it was last called.
     seen_acked: Bytes,
 }
@@ -45,13 +45,13 @@ pub trait ResponseTimes {
     /// A transaction begins.
     fn begin(&mut self, at: Instant);
     /// Ends the running transaction, if there is one, and returns when it began.
-    fn begun(&mut self) -> Option<Instant>;
+    fn end(&mut self) -> Option<Instant>;
     /// Records a transaction that took from `since` until `now`.
     fn record(&mut self, since: Instant, now: Instant);
 }
 
 /// What a world provides for the user of a transport: reading, writing, and recording of response times.
-pub trait Books<T>: ResponseTimes {
+pub trait UserIo<T>: ResponseTimes {
     /// Reads up to `n` bytes from the transport and returns how many there were.
     fn read(&mut self, transport: &mut T, now: Instant, n: Bytes) -> Bytes;
     /// Writes up to `n` bytes to the transport and returns how many fitted.
@@ -77,14 +77,14 @@ const CALLS_AT_ONCE: u32 = 64;
 
 impl<B: Default> Default for User<B> {
     fn default() -> Self {
-        Self { application: None, wake: None, books: B::default(), seen_acked: 0 }
+        Self { application: None, wake: None, io: B::default(), seen_acked: 0 }
     }
 }
 
 impl<B> User<B> {
     /// A user whose application is called once its connection is established.
-    pub fn new(application: Box<dyn Application>, books: B) -> Self {
-        Self { application: Some(application), wake: None, books, seen_acked: 0 }
+    pub fn new(application: Box<dyn Application>, io: B) -> Self {
+        Self { application: Some(application), wake: None, io, seen_acked: 0 }
     }
 
     /// What it waits for; `None` before it was called.
@@ -114,11 +114,11 @@ impl<B> User<B> {
     /// Calls the application, and again while the condition that it waits for holds.
     pub fn call<T: Transport>(&mut self, transport: &mut T, rng: &mut Rng, call: Call)
     where
-        B: Books<T>,
+        B: UserIo<T>,
     {
         let Some(application) = &mut self.application else { return };
         for _ in 0..CALLS_AT_ONCE {
-            let mut io = Io { call, transport, books: &mut self.books, moved: false };
+            let mut io = Io { call, transport, io: &mut self.io, moved: false };
             let wake = application.on_wake(call.now, &mut io, rng);
             let moved = io.moved;
             // Time must pass, or a run would not end.
@@ -143,7 +143,7 @@ impl<B> User<B> {
     }
 }
 
-impl<B: Books<Connection>> User<B> {
+impl<B: UserIo<Connection>> User<B> {
     /// Polls the connection's events, passes each to `on_event`, and calls the application if it waits for
     /// one of them. Returns true if it was called: then there may be more to send, and more events. `opened`
     /// is when the connection was opened. `first`: something other than the application's own calls has
@@ -172,7 +172,7 @@ impl<B: Books<Connection>> User<B> {
             match event {
                 ConnectionEvent::Established => established = true,
                 ConnectionEvent::Readable if self.wake == Some(Wake::Ended) => {
-                    self.books.read(connection, now, Bytes::MAX);
+                    self.io.read(connection, now, Bytes::MAX);
                     call |= connection.at_end();
                 }
                 ConnectionEvent::Readable => call |= self.wake == Some(Wake::Readable),
@@ -194,18 +194,18 @@ impl<B: Books<Connection>> User<B> {
 struct Io<'a, T, B> {
     call: Call,
     transport: &'a mut T,
-    books: &'a mut B,
+    io: &'a mut B,
     /// The application has read or written something.
     moved: bool,
 }
 
-impl<T: Transport, B: Books<T>> AppIo for Io<'_, T, B> {
+impl<T: Transport, B: UserIo<T>> AppIo for Io<'_, T, B> {
     fn readable(&self) -> Bytes {
         self.transport.readable()
     }
 
     fn read(&mut self, n: Bytes) -> Bytes {
-        let got = self.books.read(self.transport, self.call.now, n);
+        let got = self.io.read(self.transport, self.call.now, n);
         self.moved |= got > 0;
         got
     }
@@ -215,7 +215,7 @@ impl<T: Transport, B: Books<T>> AppIo for Io<'_, T, B> {
     }
 
     fn write(&mut self, n: Bytes) -> Bytes {
-        let taken = self.books.write(self.transport, self.call.now, n);
+        let taken = self.io.write(self.transport, self.call.now, n);
         self.moved |= taken > 0;
         taken
     }
@@ -241,17 +241,17 @@ impl<T: Transport, B: Books<T>> AppIo for Io<'_, T, B> {
     }
 
     fn mark_start(&mut self) {
-        self.books.begin(self.call.opened.unwrap_or(self.call.at));
+        self.io.begin(self.call.opened.unwrap_or(self.call.at));
     }
 
     fn mark_end(&mut self) {
-        if let Some(began) = self.books.begun() {
-            self.books.record(began, self.call.at);
+        if let Some(began) = self.io.end() {
+            self.io.record(began, self.call.at);
         }
     }
 
     fn record_response(&mut self, since: Instant) {
-        self.books.record(since, self.call.at);
+        self.io.record(since, self.call.at);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use ackclock_engine::{Books, Transport};
+use ackclock_engine::{Transport, UserIo};
 use ackclock_units::{Bytes, Instant};
 use rustix::io::{Errno, ioctl_fionread};
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown, sockopt};
@@ -66,7 +66,7 @@ impl Socket {
     }
 }
 
-impl Books<Socket> for Ledger {
+impl UserIo<Socket> for Ledger {
     fn read(&mut self, socket: &mut Socket, _: Instant, n: Bytes) -> Bytes {
         let got = self.read_by(n, |block| socket.receive(block));
         if got > 0 && socket.quick_acks {

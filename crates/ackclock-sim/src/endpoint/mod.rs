@@ -129,7 +129,7 @@ impl End {
             over = over.or(Some(Ending { at: now, reason }));
         });
         if seldom(over.is_some()) {
-            let rare = self.user.books.rare.get_or_insert_default();
+            let rare = self.user.io.rare.get_or_insert_default();
             rare.over = rare.over.or(over);
         }
         called
@@ -138,7 +138,7 @@ impl End {
     /// How it came to its end, if it has.
     #[inline]
     pub(crate) fn over(&self) -> Option<Ending> {
-        self.user.books.over()
+        self.user.io.over()
     }
 
     /// The same once more, when only the application itself has done something since.
@@ -150,7 +150,7 @@ impl End {
     /// Reads what the next packet will need, so that it is near by then.
     #[inline]
     pub(crate) fn glance(&self) {
-        black_box((self.user.is_waiting(), self.user.books.read, self.sent.high));
+        black_box((self.user.is_waiting(), self.user.io.read, self.sent.high));
         if let Some(c) = &self.connection {
             black_box((
                 c.state(),
@@ -219,14 +219,14 @@ impl Flow {
             let acked = acked
                 .saturating_sub(to.connection.as_ref().map_or(0, |c| c.acked_early()))
                 .max(acked.min(delivered));
-            let chain = [acked, delivered, to.arrived.prefix, from.sent.high, from.user.books.written];
-            if to.user.books.read > delivered || chain.windows(2).any(|w| w[0] > w[1]) {
+            let chain = [acked, delivered, to.arrived.prefix, from.sent.high, from.user.io.written];
+            if to.user.io.read > delivered || chain.windows(2).any(|w| w[0] > w[1]) {
                 return self.broken(&format!(
                     "read {}, then acked, delivered, arrived, sent, written: {chain:?} is not in order",
-                    to.user.books.read
+                    to.user.io.read
                 ));
             }
-            if self.is_orderly() && chain.iter().any(|n| *n != from.user.books.written) {
+            if self.is_orderly() && chain.iter().any(|n| *n != from.user.io.written) {
                 return self.broken(&format!(
                     "closed in order, but acked, delivered, arrived, sent, written differ: {chain:?}"
                 ));

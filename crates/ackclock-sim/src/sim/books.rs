@@ -152,7 +152,7 @@ impl Simulation {
         let info = &flow.info;
         let whole = flow.stats();
         // Who sends most; a flow that has not sent yet counts for the server, as in a download.
-        let sent = |side: usize| (whole[side].bytes_sent, flow.ends[side].user.books.written);
+        let sent = |side: usize| (whole[side].bytes_sent, flow.ends[side].user.io.written);
         let side = usize::from(sent(1) >= sent(0));
         let (from, counted) = flow.counted(self.options.measured, self.net.now);
         let (s, other) = (&counted.stats[side], &counted.stats[1 - side]);

@@ -143,7 +143,7 @@ impl Flow {
         let end = |end: &crate::endpoint::End| {
             let books = end.sent.held_bytes()
                 + end.arrived.held_bytes()
-                + end.user.books.rare.as_ref().map_or(0, |rare| rare.held_bytes());
+                + end.user.io.rare.as_ref().map_or(0, |rare| rare.held_bytes());
             let application = end.user.application.as_ref().map_or(0, |a| a.held_bytes());
             books + application + end.connection.as_ref().map_or(0, Connection::list_bytes)
         };

@@ -21,12 +21,12 @@ impl Flow {
     /// Bytes that a source of datagrams has sent, and of which the network has delivered; of a connection,
     /// what its client's application has written and read.
     fn datagram_bytes(&self) -> [Bytes; 2] {
-        [self.ends[0].user.books.written, self.ends[0].user.books.read]
+        [self.ends[0].user.io.written, self.ends[0].user.io.read]
     }
 
     /// Responses of both ends since they were made, and the time that they took together.
     pub(super) fn responses(&self) -> (u32, Duration) {
-        let all = self.ends.iter().filter_map(|end| Some(end.user.books.rare.as_ref()?.responses));
+        let all = self.ends.iter().filter_map(|end| Some(end.user.io.rare.as_ref()?.responses));
         all.fold((0, Duration::ZERO), |(count, sum), r| (count + r.count, sum + r.sum))
     }
 

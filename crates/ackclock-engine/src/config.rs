@@ -208,7 +208,8 @@ pub const OPTIONS: &[Param] = &[
         0,
         0..=1 << 32,
         "mean number of new segments between two that are sent a round trip late, to abort a connection \
-         whose peer acknowledges them before they are sent (optimistic acks, Sherwood et al. 2005); 0 for none",
+         whose peer acknowledges them before they are sent (optimistic acks, Sherwood et al. 2005); 0 for \
+         none",
     ),
 ];
 

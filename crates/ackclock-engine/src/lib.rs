@@ -24,4 +24,4 @@ pub use pacing::Pacer;
 pub use policies::{Lazy, LazyBuild, Policies, SenderChoice, SenderPolicies, SpecialPolicies};
 pub use stack::{PRESETS, Preset, Stack, StackError};
 pub use stats::{CompactInstant, MinDuration, RareCounts, Stats};
-pub use user::{Call, ResponseTimes, Transport, User, UserIo};
+pub use user::{Call, ResponseTimes, User, UserIo, UserTransport};

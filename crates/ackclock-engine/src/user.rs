@@ -1,5 +1,6 @@
 //! The user of a connection (RFC 9293 §3.9): the application above it. When it is called and what it sees is
-//! the same in every world. The connection may be the engine's, or a kernel's socket behind [`Transport`].
+//! the same in every world. The connection may be the engine's, or a kernel's socket behind
+//! [`UserTransport`].
 
 use ackclock_policy::{AppIo, Application, Wake};
 use ackclock_units::{Bytes, Duration, Instant, Rng, seldom};
@@ -20,7 +21,7 @@ pub struct User<B> {
 }
 
 /// A connection as its user sees it: the engine's, or a kernel's socket.
-pub trait Transport {
+pub trait UserTransport {
     /// Bytes that can be read.
     fn readable(&self) -> Bytes;
     /// Bytes that can be written.
@@ -112,7 +113,7 @@ impl<B> User<B> {
     }
 
     /// Calls the application, and again while the condition that it waits for holds.
-    pub fn call<T: Transport>(&mut self, transport: &mut T, rng: &mut Rng, call: Call)
+    pub fn call<T: UserTransport>(&mut self, transport: &mut T, rng: &mut Rng, call: Call)
     where
         B: UserIo<T>,
     {
@@ -199,7 +200,7 @@ struct Io<'a, T, B> {
     moved: bool,
 }
 
-impl<T: Transport, B: UserIo<T>> AppIo for Io<'_, T, B> {
+impl<T: UserTransport, B: UserIo<T>> AppIo for Io<'_, T, B> {
     fn readable(&self) -> Bytes {
         self.transport.readable()
     }
@@ -255,7 +256,7 @@ impl<T: Transport, B: UserIo<T>> AppIo for Io<'_, T, B> {
     }
 }
 
-impl Transport for Connection {
+impl UserTransport for Connection {
     fn readable(&self) -> Bytes {
         Connection::readable(self)
     }

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use ackclock_engine::{Transport, UserIo};
+use ackclock_engine::{UserIo, UserTransport};
 use ackclock_units::{Bytes, Instant};
 use rustix::io::{Errno, ioctl_fionread};
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown, sockopt};
@@ -83,7 +83,7 @@ impl UserIo<Socket> for Ledger {
     }
 }
 
-impl Transport for Socket {
+impl UserTransport for Socket {
     fn readable(&self) -> Bytes {
         ioctl_fionread(&self.fd).unwrap_or(0)
     }

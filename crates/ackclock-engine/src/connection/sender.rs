@@ -12,7 +12,7 @@ use super::Connection;
 use super::duplicates::DuplicateAcks;
 use super::usage::Usage;
 use crate::policies::{Lazy, SenderChoice, SenderPolicies};
-use crate::scoreboard::Scoreboard;
+use crate::scoreboard::OutstandingSegments;
 
 /// Reads as the initial state until it is built, by the first write or the first use of a policy.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(super) struct BuiltSender {
 /// What is known of the data that was sent.
 #[derive(Debug)]
 pub(super) struct SenderState {
-    pub(super) sent: Scoreboard,
+    pub(super) sent: OutstandingSegments,
     pub(super) window: Window,
     pub(super) initial_window: u32,
     pub(super) recovery_point: SeqNumber,
@@ -65,7 +65,7 @@ pub(super) struct Episode {
 impl SenderState {
     const fn new() -> Self {
         Self {
-            sent: Scoreboard::new(),
+            sent: OutstandingSegments::new(),
             window: Window { cwnd: 0, ssthresh: Bytes::MAX },
             initial_window: 0,
             recovery_point: SeqNumber(0),

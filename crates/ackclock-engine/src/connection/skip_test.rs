@@ -61,8 +61,8 @@ impl Connection {
     #[cold]
     pub(super) fn note_skipped_retransmission(&mut self, range: SeqRange) {
         let Some(test) = self.rare.part_mut(|r| r.skip_test.as_deref_mut()) else { return };
-        if matches!(test.stage, Stage::Skipped { range: skipped, .. } if range.start < skipped.end && skipped.start < range.end)
-        {
+        let overlaps = |skipped: SeqRange| range.start < skipped.end && skipped.start < range.end;
+        if matches!(test.stage, Stage::Skipped { range: skipped, .. } if overlaps(skipped)) {
             test.stage = Stage::Idle;
         }
     }

@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering;
 use ackclock_policy::Scoreboard as _;
 use ackclock_units::{SeqNumber, SeqRange, seldom};
 
-use super::Scoreboard;
+use super::OutstandingSegments;
 use super::sent::{AGAIN_BITS, FIN, KEPT, LOST, RETRANSMITTED, SACKED, WAS_LOST, WAS_RETRANSMITTED};
 
-impl Scoreboard {
+impl OutstandingSegments {
     #[inline]
     pub(super) fn lost_hint(&self) -> SeqNumber {
         SeqNumber(self.lost_hint.load(Ordering::Relaxed))
@@ -64,7 +64,8 @@ impl Scoreboard {
         lost
     }
 
-    /// Saves which segments are marked lost and retransmitted now, for [`Scoreboard::restore_marks`].
+    /// Saves which segments are marked lost and retransmitted now, for
+    /// [`OutstandingSegments::restore_marks`].
     pub fn save_marks(&mut self) {
         for s in &mut self.sent {
             s.marks &= !(WAS_LOST | WAS_RETRANSMITTED);
@@ -75,7 +76,7 @@ impl Scoreboard {
         }
     }
 
-    /// Restores the marks saved by [`Scoreboard::save_marks`]. SACKs stay.
+    /// Restores the marks saved by [`OutstandingSegments::save_marks`]. SACKs stay.
     pub fn restore_marks(&mut self) {
         (self.lost_bytes, self.retransmitted_bytes) = (0, 0);
         if let Some(rates) = self.rates() {

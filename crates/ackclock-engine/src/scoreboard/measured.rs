@@ -3,7 +3,7 @@
 use ackclock_policy::{Deliveries, RateSample, Transmission};
 use ackclock_units::{Duration, Instant, mostly, seldom};
 
-use super::Scoreboard;
+use super::OutstandingSegments;
 use super::rates::Rates;
 use super::sent::Sent;
 
@@ -15,8 +15,8 @@ pub(super) struct Measured {
     pub(super) rates: Option<Rates>,
 }
 
-impl Scoreboard {
-    /// Records from now on which transmissions are delivered, for [`Scoreboard::take_deliveries`].
+impl OutstandingSegments {
+    /// Records from now on which transmissions are delivered, for [`OutstandingSegments::take_deliveries`].
     pub fn record_deliveries(&mut self) {
         self.measured.get_or_insert_default().deliveries.get_or_insert_default();
     }
@@ -38,7 +38,8 @@ impl Scoreboard {
         self.measured.as_mut()?.deliveries.as_mut().map(std::mem::take)
     }
 
-    /// Measures delivery rates from now on, for [`Scoreboard::rate_sample`]. Nothing may be outstanding.
+    /// Measures delivery rates from now on, for [`OutstandingSegments::rate_sample`]. Nothing may be
+    /// outstanding.
     pub fn measure_rates(&mut self) {
         self.measured.get_or_insert_default().rates.get_or_insert_with(Rates::new);
     }

@@ -10,7 +10,7 @@ mod sent;
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicU32;
 
-use ackclock_policy::{Scoreboard as View, SentSegment};
+use ackclock_policy::{Scoreboard, SentSegment};
 use ackclock_units::{Duration, Instant, SeqNumber, SeqRange, SeqRanges, mostly, seldom};
 
 use measured::Measured;
@@ -45,7 +45,7 @@ pub(crate) struct Acked {
 
 /// The outstanding segments, with their marks and counts of marked bytes.
 #[derive(Debug)]
-pub(crate) struct Scoreboard {
+pub(crate) struct OutstandingSegments {
     sent: VecDeque<Sent>,
     /// The times of segments are relative to this; none was sent earlier.
     epoch: Instant,
@@ -61,7 +61,7 @@ pub(crate) struct Scoreboard {
     measured: Option<Box<Measured>>,
 }
 
-impl Scoreboard {
+impl OutstandingSegments {
     pub const fn new() -> Self {
         Self {
             sent: VecDeque::new(),
@@ -152,8 +152,8 @@ impl Scoreboard {
             + self.retransmitted_bytes
     }
 
-    /// How many of the bytes [in the network](Scoreboard::in_network) are sequence numbers of a FIN: its
-    /// first transmission, unless it was SACKed or marked lost, and its retransmission.
+    /// How many of the bytes [in the network](OutstandingSegments::in_network) are sequence numbers of a FIN:
+    /// its first transmission, unless it was SACKed or marked lost, and its retransmission.
     #[cold]
     pub fn fins_in_network(&self) -> u32 {
         let fin = self.sent.back().filter(|s| s.has(FIN));
@@ -295,7 +295,7 @@ impl Scoreboard {
     }
 }
 
-impl View for Scoreboard {
+impl Scoreboard for OutstandingSegments {
     fn sacked(&self) -> &[SeqRange] {
         &self.sacked
     }

@@ -176,7 +176,7 @@ impl Rates {
 mod tests {
     use ackclock_units::{Rng, SeqRange};
 
-    use super::super::Scoreboard;
+    use super::super::OutstandingSegments;
     use super::*;
 
     const MSS: u32 = 1000;
@@ -189,8 +189,8 @@ mod tests {
         SeqNumber(n * MSS)
     }
 
-    fn measuring() -> Scoreboard {
-        let mut b = Scoreboard::new();
+    fn measuring() -> OutstandingSegments {
+        let mut b = OutstandingSegments::new();
         b.measure_rates();
         b
     }
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_application_limited_is_marked_until_it_has_left() {
+    fn samples_are_app_limited_until_that_data_has_left() {
         let mut b = measuring();
         b.push(seq(0), MSS, false, at(0));
         b.mark_app_limited(MSS);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn every_segment_has_its_departure_whatever_acks_say() {
+    fn every_segment_has_its_departure_under_any_acks() {
         for round in 0..300 {
             let mut rng = Rng::stream(round, "rates", 0);
             let (mut b, mut una, mut nxt, mut now) = (measuring(), 0_u32, 0_u32, at(0));

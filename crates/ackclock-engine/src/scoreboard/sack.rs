@@ -2,10 +2,10 @@
 
 use ackclock_units::SeqRange;
 
-use super::Scoreboard;
+use super::OutstandingSegments;
 use super::sent::{AGAIN_BITS, FIN, SACKED};
 
-impl Scoreboard {
+impl OutstandingSegments {
     /// Marks what a SACK block reports. Returns the bytes newly SACKed. Only whole segments are marked: SACK
     /// is advisory (RFC 2018 §8), and a peer gains nothing by reporting parts of segments.
     pub fn sack(&mut self, block: SeqRange) -> u32 {

@@ -11,15 +11,15 @@ fn segs(a: u32, b: u32) -> SeqRange {
 }
 
 /// Ten segments of a thousand bytes, across the wrap of the sequence space.
-fn ten() -> Scoreboard {
-    let mut b = Scoreboard::new();
+fn ten() -> OutstandingSegments {
+    let mut b = OutstandingSegments::new();
     for i in 0..10 {
         b.push(seq(i), MSS, false, Instant::from_nanos(u64::from(i)));
     }
     b
 }
 
-fn pipe(b: &Scoreboard) -> u32 {
+fn pipe(b: &OutstandingSegments) -> u32 {
     let outstanding: u32 = b.sent.iter().map(Sent::len).sum();
     b.in_network(outstanding, 0)
 }
@@ -90,7 +90,7 @@ fn acknowledgments_remove_whole_segments_and_parts() {
 
 #[test]
 fn a_long_segment_is_split_for_a_shorter_limit() {
-    let mut b = Scoreboard::new();
+    let mut b = OutstandingSegments::new();
     b.push(seq(0), MSS + 1, true, Instant::ZERO);
     let now = Instant::from_nanos(9);
     assert_eq!(b.retransmit(seq(0), 600, now), Some((SeqRange::new(seq(0), seq(0) + 600), false)));
@@ -140,9 +140,9 @@ fn saved_marks_are_restored() {
 #[test]
 fn times_of_segments_are_right_beyond_the_range_of_40_bits() {
     let at = |s: u64| Instant::ZERO + Duration::from_secs(s);
-    let mut b = Scoreboard::new();
+    let mut b = OutstandingSegments::new();
     b.push(seq(0), MSS, false, at(5));
-    let times = |b: &Scoreboard| b.segments_from(seq(0)).map(|s| s.xmit_ts).collect::<Vec<_>>();
+    let times = |b: &OutstandingSegments| b.segments_from(seq(0)).map(|s| s.xmit_ts).collect::<Vec<_>>();
     // Beyond the range of 40 bits the epoch is moved.
     b.push(seq(1), MSS, false, at(900));
     b.push(seq(2), MSS, false, at(1100));

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use ackclock_engine::{Books, Connection, ResponseTimes};
+use ackclock_engine::{Connection, ResponseTimes, UserIo};
 use ackclock_units::{Bytes, Duration, Instant};
 
 use crate::pattern::{PayloadPattern, RUN};
@@ -91,7 +91,7 @@ impl Ledger {
     }
 }
 
-impl Books<Connection> for Ledger {
+impl UserIo<Connection> for Ledger {
     fn read(&mut self, connection: &mut Connection, now: Instant, n: Bytes) -> Bytes {
         self.read_by(n, |block| connection.read(now, block))
     }
@@ -106,7 +106,7 @@ impl ResponseTimes for Ledger {
         self.began = Some(at);
     }
 
-    fn begun(&mut self) -> Option<Instant> {
+    fn end(&mut self) -> Option<Instant> {
         self.began.take()
     }
 

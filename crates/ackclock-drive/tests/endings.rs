@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration as Time, Instant as Now};
 
 use ackclock_drive::{Clock, EndKind, FlowTestbed, Flows, KernelsOptions};
-use ackclock_engine::{AtNeed, Config, Policies, State};
+use ackclock_engine::{Config, Lazy, Policies, State};
 use ackclock_policy::{AckAction, AckPending, AckPolicy, ArrivedSegment, Policy};
 use ackclock_sim::StackFactory;
 use ackclock_sim::scenario::{LinkPlan, Scenario};
@@ -75,10 +75,10 @@ struct Superstitious(Box<dyn AckPolicy>);
 
 /// The default policies with that ack policy.
 fn superstitious() -> Policies {
-    let Policies { ack: AtNeed::Made(ack), estimator, sender } = policies("sack", "cubic")() else {
+    let Policies { ack: Lazy::Built(ack), estimator, sender } = policies("sack", "cubic")() else {
         panic!("made at once")
     };
-    Policies { ack: AtNeed::Made(Box::new(Superstitious(ack))), estimator, sender }
+    Policies { ack: Lazy::Built(Box::new(Superstitious(ack))), estimator, sender }
 }
 
 impl Policy for Superstitious {

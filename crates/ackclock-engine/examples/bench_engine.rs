@@ -1,6 +1,6 @@
-//! The engine alone: two connections back to back over pipes of 5 ms, without event queue, links or network.
-//! Prints one line of JSON per figure: ns of CPU time per data segment, its ack included, or per connection.
-//! An argument divides the amount of work, for callgrind.
+//! The engine alone: two connections over pipes of 5 ms, without event queue, links or network. Prints one
+//! line of JSON per figure: ns of CPU time per data segment, its ack included, or per connection. An argument
+//! divides the amount of work, for callgrind.
 
 #[path = "../../ackclock-sim/examples/measure/mod.rs"]
 mod measure;
@@ -8,7 +8,7 @@ mod measure;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use ackclock_engine::{AtNeed, Config, Connection, Policies, SenderPolicies, State};
+use ackclock_engine::{Config, Connection, Lazy, Policies, SenderPolicies, State};
 use ackclock_policy::*;
 use ackclock_units::{Duration, Instant, Rng, SeqNumber};
 use ackclock_wire::Segment;
@@ -20,8 +20,8 @@ const NEVER: Instant = Instant::from_nanos(u64::MAX);
 fn policies(registry: &Registry) -> Result<Policies, RegistryError> {
     Ok(Policies {
         estimator: registry.choose::<dyn RttEstimator>("rfc6298")?.build(),
-        ack: AtNeed::Made(registry.choose::<dyn AckPolicy>("delayed")?.build()),
-        sender: AtNeed::Made(Box::new(SenderPolicies {
+        ack: Lazy::Built(registry.choose::<dyn AckPolicy>("delayed")?.build()),
+        sender: Lazy::Built(Box::new(SenderPolicies {
             backoff: registry.choose::<dyn Backoff>("exponential")?.build(),
             timer: registry.choose::<dyn RetransmissionTimer>("restart-on-ack")?.build(),
             recovery: registry.choose::<dyn LossRecovery>("sack")?.build(),
@@ -32,14 +32,14 @@ fn policies(registry: &Registry) -> Result<Policies, RegistryError> {
     })
 }
 
-/// A sender, a receiver and what is between them.
+/// A sender, a receiver and the pipes between them.
 struct Pair {
     ends: [Connection; 2],
-    /// Towards the end of that number.
+    /// The pipe towards each end.
     pipes: [VecDeque<(Instant, Segment)>; 2],
     now: Instant,
     data_segments: u64,
-    /// Every so many data segments one is lost; 0: none.
+    /// One of so many data segments is lost; 0: none.
     lose_every: u64,
 }
 
@@ -66,7 +66,7 @@ impl Pair {
         Ok(pair)
     }
 
-    /// Puts everything that an end wants to send into the pipe.
+    /// Puts everything that an end can send into the pipe.
     fn flush(&mut self, end: usize) {
         while let Some(t) = self.ends[end].poll_transmit(self.now) {
             if t.segment.len > 0 {
@@ -115,7 +115,7 @@ fn bulk(registry: &Registry, lose_every: u64, less: u64) -> Result<f64, Registry
     let mut run = |segments: u64| {
         let end = pair.data_segments + segments;
         while pair.data_segments < end && pair.step() {
-            // Far between, as an application would.
+            // In large writes, as an application would.
             if pair.ends[0].state() == State::Established && pair.ends[0].writable() > 1 << 19 {
                 pair.ends[0].write_counted(pair.now, u64::MAX);
                 pair.flush(0);

@@ -1,5 +1,5 @@
-//! Send and receive buffers. A *counted* buffer holds no bytes, only how many there would be; everything else
-//! is the same.
+//! Send and receive buffers. A *counted* buffer holds only the number of bytes, not the bytes; everything
+//! else is the same.
 
 use std::collections::VecDeque;
 
@@ -7,22 +7,23 @@ use ackclock_units::{Bytes, SeqNumber, SeqRange, SeqRanges, seldom};
 
 use crate::reassembly::Pages;
 
-/// An empty buffer that has grown beyond this gives its memory back.
+/// An empty buffer with a capacity above this frees its memory.
 const IDLE_ROOM: usize = 65_536;
 
-/// Gives memory back that a buffer needs no more.
-fn let_go(bytes: &mut VecDeque<u8>) {
+/// Frees the memory of an empty buffer with a large capacity.
+fn shrink_if_empty(bytes: &mut VecDeque<u8>) {
     if seldom(bytes.is_empty() && bytes.capacity() > IDLE_ROOM) {
         *bytes = VecDeque::new();
     }
 }
 
-/// What a buffer counts for: its memory where that is much, what is in it where it may stay.
-fn held_by(bytes: &VecDeque<u8>) -> Bytes {
+/// Memory for which a buffer counts: its capacity if that is large, else its contents, since a small capacity
+/// may be kept.
+fn held_memory(bytes: &VecDeque<u8>) -> Bytes {
     (if bytes.capacity() > IDLE_ROOM { bytes.capacity() } else { bytes.len() }) as Bytes
 }
 
-/// Copies from the ring at `at`; bytes past its end are left alone.
+/// Copies from position `at` of the ring. Bytes of `out` past the end of the ring are not changed.
 fn copy_out(ring: &VecDeque<u8>, at: usize, out: &mut [u8]) {
     let n = out.len().min(ring.len().saturating_sub(at));
     let (a, b) = ring.as_slices();
@@ -65,6 +66,7 @@ impl SendBuffer {
         self.end - self.start
     }
 
+    /// Appends data up to a buffer size of `limit`. Returns how many bytes fitted.
     pub fn write(&mut self, data: &[u8], limit: Bytes) -> usize {
         let room = limit.saturating_sub(self.len());
         let n = (data.len() as u64).min(room) as usize;
@@ -75,6 +77,7 @@ impl SendBuffer {
         n
     }
 
+    /// Appends `n` counted bytes in the same way.
     pub fn write_counted(&mut self, n: Bytes, limit: Bytes) -> Bytes {
         let n = n.min(limit.saturating_sub(self.len()));
         if let Some(bytes) = &mut self.bytes {
@@ -92,15 +95,16 @@ impl SendBuffer {
             && let Some(bytes) = &mut self.bytes
         {
             bytes.drain(..n as usize);
-            let_go(bytes);
+            shrink_if_empty(bytes);
         }
     }
 
-    /// Memory that it takes.
+    /// Memory of the bytes held.
     pub fn held(&self) -> Bytes {
-        self.bytes.as_ref().map_or(0, |bytes| held_by(bytes))
+        self.bytes.as_ref().map_or(0, |bytes| held_memory(bytes))
     }
 
+    /// Copies bytes from stream position `position`.
     pub fn copy(&self, position: u64, out: &mut [u8]) {
         if let (Some(bytes), Some(at)) = (&self.bytes, position.checked_sub(self.start)) {
             copy_out(bytes, at as usize, out);
@@ -116,21 +120,22 @@ struct OutOfOrder {
     recent: [SeqRange; 4],
 }
 
-/// More separate holes than this are not kept: what would open another is dropped and comes again.
+/// The largest number of ranges kept. A segment that would add another is dropped, and has to be
+/// retransmitted.
 const MAX_RANGES: usize = 1024;
 
-/// What arrived and was not read, in order or not. Its memory is bounded by the receive buffer: only what
-/// lies in the window gets here.
+/// Data that was received and not read, in order or not. Its memory is bounded by the window, since only data
+/// inside the window is stored.
 #[derive(Debug)]
 pub(crate) struct ReceiveBuffer {
-    /// In order and not read.
+    /// Bytes in order and not read.
     readable: Bytes,
     out_of_order: Option<Box<OutOfOrder>>,
     /// Out of line: simulated connections hold none.
     bytes: Option<Box<Arrived>>,
 }
 
-/// Bytes that arrived.
+/// Received bytes.
 #[derive(Debug, Default)]
 struct Arrived {
     /// In order, from the read position on.
@@ -153,14 +158,14 @@ impl ReceiveBuffer {
             && self.out_of_order.as_ref().is_some_and(|o| !o.ranges.is_empty())
     }
 
-    /// The first part of `range` that arrived out of order before.
+    /// The first part of `range` that is already held out of order.
     pub fn overlap(&self, range: SeqRange) -> Option<SeqRange> {
         let o = self.out_of_order.as_ref()?;
         let held = o.ranges.get(o.ranges.partition_point(|r| r.end <= range.start))?;
         (held.start < range.end).then(|| SeqRange::new(held.start.max(range.start), held.end.min(range.end)))
     }
 
-    /// Takes `len` bytes of payload that come next, when none waits behind a gap.
+    /// Appends the next `len` bytes in order, when nothing waits behind a gap.
     #[inline]
     pub fn append(&mut self, len: u32, payload: &[u8]) {
         if seldom(self.bytes.is_some())
@@ -171,8 +176,8 @@ impl ReceiveBuffer {
         self.readable += u64::from(len);
     }
 
-    /// Takes payload at `range`, where `range.start >= rcv_nxt`. Returns the new `rcv_nxt`, or `None` when it
-    /// was turned away (too many holes).
+    /// Stores payload at `range`, where `range.start >= rcv_nxt`. Returns the new `rcv_nxt`, or `None` if the
+    /// payload was dropped because there are too many ranges.
     pub fn insert(&mut self, rcv_nxt: SeqNumber, range: SeqRange, payload: &[u8]) -> Option<SeqNumber> {
         let in_order = range.start == rcv_nxt;
         if !in_order && self.out_of_order.as_ref().is_some_and(|o| o.ranges.len() >= MAX_RANGES) {
@@ -207,18 +212,18 @@ impl ReceiveBuffer {
         Some(next)
     }
 
-    /// Memory that it takes.
+    /// Memory of the bytes held.
     pub fn held(&self) -> Bytes {
-        self.bytes.as_ref().map_or(0, |bytes| held_by(&bytes.in_order) + bytes.pages.held())
+        self.bytes.as_ref().map_or(0, |bytes| held_memory(&bytes.in_order) + bytes.pages.held())
     }
 
-    /// Memory that the list of what waits behind a gap takes.
+    /// Memory of the list of ranges behind a gap.
     pub fn list_bytes(&self) -> Bytes {
         self.out_of_order.as_ref().map_or(0, |o| size_of::<OutOfOrder>() as u64 + o.ranges.held_bytes())
     }
 
-    /// SACK blocks, the most recent first; then whatever else is held, since as many should be said as there
-    /// is room for (RFC 2018 §4).
+    /// SACK blocks, the most recent first, then all other ranges, since an ack should report as many as fit
+    /// (RFC 2018 §4).
     pub fn sack_blocks(&self) -> impl Iterator<Item = SeqRange> + '_ {
         self.out_of_order.iter().flat_map(|o| {
             let others = o.ranges.iter().filter(|r| !o.recent.contains(r));
@@ -234,14 +239,14 @@ impl ReceiveBuffer {
         self.discard(n as u64) as usize
     }
 
-    /// Takes up to `n` bytes without looking at them.
+    /// Reads up to `n` bytes without copying them.
     pub fn discard(&mut self, n: Bytes) -> Bytes {
         let n = n.min(self.readable);
         if seldom(self.bytes.is_some())
             && let Some(bytes) = &mut self.bytes
         {
             bytes.in_order.drain(..n as usize);
-            let_go(&mut bytes.in_order);
+            shrink_if_empty(&mut bytes.in_order);
         }
         self.readable -= n;
         n
@@ -251,7 +256,7 @@ impl ReceiveBuffer {
 impl OutOfOrder {
     fn insert(&mut self, range: SeqRange) {
         let union = self.ranges.insert(range);
-        // The changed range goes first; those it swallowed go away.
+        // The changed range goes first; the ranges that it now includes are removed.
         let mut recent = [SeqRange::default(); 4];
         recent[0] = union;
         let others = self.recent.iter().filter(|r| !r.is_empty() && !union.covers(**r));
@@ -261,6 +266,7 @@ impl OutOfOrder {
         self.recent = recent;
     }
 
+    /// Removes everything below `next`.
     fn forget_below(&mut self, next: SeqNumber) {
         self.ranges.forget_below(next);
         let mut recent = [SeqRange::default(); 4];

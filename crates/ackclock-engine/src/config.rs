@@ -1,3 +1,5 @@
+//! The options of a connection.
+
 use ackclock_policy::{Param, Params};
 use ackclock_units::{Bytes, Duration};
 
@@ -19,36 +21,36 @@ pub enum IdleAfter {
     Rtt,
 }
 
-/// From when on an idle period counts (J-A12, footnote 23).
+/// When an idle period begins (J-A12, footnote 23).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IdleSince {
-    /// The last segment sent.
+    /// With the last segment sent.
     Send,
-    /// The last segment received.
+    /// With the last segment received.
     Receive,
 }
 
-/// What the receiver tells the sender of marks, where ECN is in use.
+/// What a receiver reports of marks to the sender, with ECN in use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EcnFeedback {
-    /// That there was one, until the sender has heard (RFC 3168 §6.1.3).
+    /// That there was one, until the sender confirms with CWR (RFC 3168 §6.1.3).
     Rfc3168,
-    /// How the last packet arrived (RFC 8257 §3.2).
+    /// Whether the last packet was marked (RFC 8257 §3.2).
     Dctcp,
-    /// How many there were (RFC 9768), if the peer knows how to.
+    /// How many there were (RFC 9768), if the peer supports it.
     Accurate,
 }
 
-/// A connection's options, the policies aside.
+/// The options of a connection, apart from its policies.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
     /// Largest segment we accept and announce, bytes of payload without options.
     pub mss: u32,
     /// Largest segment to send to a peer that announces none: 536 bytes over IPv4, 1220 over IPv6 (RFC 9293
-    /// §3.7.1), which the world knows.
+    /// §3.7.1). A world sets it.
     pub default_mss: u32,
-    /// No ICMP error makes packets smaller than this, bytes: a world sets it. 552 is Linux's `min_pmtu`; RFC
-    /// 1191 §3 allows 68.
+    /// Smallest packet size that an ICMP error can cause, bytes. A world sets it. 552 is Linux's `min_pmtu`;
+    /// RFC 1191 §3 allows 68.
     pub min_pmtu: u32,
     /// Receive buffer.
     pub rcv_buf: Bytes,
@@ -64,7 +66,7 @@ pub struct Config {
     pub sack: bool,
     /// Offer and accept ECN (RFC 3168).
     pub ecn: bool,
-    /// What is fed back of marks.
+    /// How the receiver reports marks.
     pub ecn_feedback: EcnFeedback,
     /// Nagle's algorithm (RFC 9293 §3.7.4).
     pub nagle: bool,
@@ -83,39 +85,38 @@ pub struct Config {
     pub keepalive_probes: u32,
     /// Restart from the restart window after idling for a timeout (J-A12, RFC 5681 §4.1).
     pub idle_restart: bool,
-    /// After how long.
+    /// What the idle period is compared with.
     pub idle_after: IdleAfter,
-    /// Since when.
+    /// When the idle period began.
     pub idle_since: IdleSince,
     /// Keep a backed-off timeout until an unambiguous sample arrives (Karn, E-A2); otherwise until the next
     /// new acknowledgment.
     pub karn_backoff: bool,
-    /// Floor of the timeout while at most `thin_window` of the congestion window is outstanding (I-A5); zero
-    /// for the estimator's own.
+    /// Minimum of the timeout while at most `thin_window` of the congestion window is outstanding (I-A5);
+    /// zero for the estimator's own minimum.
     pub thin_min_rto: Duration,
-    /// That part of the window.
+    /// Fraction of the window up to which a flow is thin, with `thin_min_rto`.
     pub thin_window: f64,
-    /// Take no sample of a segment that was sent twice (Karn, E-A2). Without, a timing that runs goes on
-    /// through retransmissions, with `OncePerRtt`.
+    /// Take no sample of a segment that was sent twice (Karn, E-A2). Without it, and with `OncePerRtt`, a
+    /// running timing continues through retransmissions.
     pub karn_samples: bool,
     /// Which segments are timed without timestamps.
     pub rtt_sampling: RttSampling,
     /// Challenge ACKs per second at most (RFC 5961 §7).
     pub challenge_ack_limit: u32,
-    /// Mean number of new segments between two tests whether the peer acknowledges what it has not got; 0 for
-    /// none.
+    /// Mean number of new segments between two tests whether the peer acknowledges data that it has not
+    /// received; 0 for none.
     pub skip_test: u64,
 }
 
-/// The smallest packet size that is believed of a path unless a world says otherwise: Linux's
-/// `ip_rt_min_pmtu`, a segment of 512 bytes.
+/// The default of `min_pmtu`: that of Linux's `ip_rt_min_pmtu`, a segment of 512 bytes.
 pub const MIN_PMTU: u32 = 552;
 
 const SECOND: Duration = Duration::from_secs(1);
 const NONE: Duration = Duration::ZERO;
 const WEEK: Duration = Duration::from_secs(604_800);
 
-/// The options as parameters: the same declaration that scenario files, `--help` and Python read.
+/// The options as parameters. Scenario files, `--help` and Python read this declaration.
 pub const OPTIONS: &[Param] = &[
     Param::bytes("mss", 1460, 64..=65_495, "largest segment, payload bytes, options not counted"),
     Param::bytes("rcv_buf", 1 << 20, 1..=1 << 30, "receive buffer"),
@@ -134,8 +135,8 @@ pub const OPTIONS: &[Param] = &[
         "ecn_feedback",
         "rfc3168",
         &["rfc3168", "dctcp", "accurate"],
-        "what a receiver reports of marks: one until the sender has heard of it (RFC 3168), how the last \
-         packet arrived (DCTCP, RFC 8257), or how many there were (RFC 9768)",
+        "how a receiver reports marks: ECE until the sender responds with CWR (RFC 3168), whether the last \
+         packet was marked (DCTCP, RFC 8257), or counters (RFC 9768)",
     ),
     Param::flag("nagle", true, "hold small segments while data is unacknowledged (RFC 9293 3.7.4)"),
     Param::count(
@@ -174,34 +175,34 @@ pub const OPTIONS: &[Param] = &[
         "idle_after",
         "rto",
         &["rto", "rtt"],
-        "what a connection must have idled for: the timeout, or the smoothed round-trip time (J-A12)",
+        "length of an idle period: the timeout, or the smoothed round-trip time (J-A12)",
     ),
     Param::choice(
         "idle_since",
         "send",
         &["send", "receive"],
-        "when idling began: with the last segment sent, or with the last one received (J-A12)",
+        "when an idle period begins: with the last segment sent, or with the last one received (J-A12)",
     ),
     Param::flag("karn_backoff", true, "keep a backed-off timeout until an unambiguous sample (E-A2)"),
     Param::duration(
         "thin_min_rto",
         NONE,
         NONE..=Duration::from_secs(3600),
-        "floor of the timeout while at most `thin_window` of the window is outstanding (I-A5); 0s for the \
-         estimator's own, `min_rto`, at all times",
+        "minimum of the timeout while at most `thin_window` of the window is outstanding (I-A5); 0s for the \
+         estimator's `min_rto` at all times",
     ),
     Param::ratio(
         "thin_window",
         0.25,
         0.0..=1.0,
-        "part of the congestion window, taken for no less than the initial one, up to which a flow is thin \
+        "fraction of the congestion window (or of the initial one, if larger) up to which a flow is thin \
          (`thin_min_rto`)",
     ),
     Param::flag(
         "karn_samples",
         true,
-        "no sample of a segment sent twice (J-A8); without, a timing once per round trip goes on through \
-         retransmissions",
+        "take no round-trip sample of a retransmitted segment (J-A8); if false, a timing once per round trip \
+         continues through retransmissions",
     ),
     Param::choice(
         "rtt_sampling",
@@ -214,8 +215,9 @@ pub const OPTIONS: &[Param] = &[
         "skip_test",
         0,
         0..=1 << 32,
-        "mean number of new segments between two that are sent a round trip late, to end a connection whose \
-         peer acknowledges them before (optimistic acks, Sherwood et al. 2005); 0 for none",
+        "mean number of new segments between two that are sent a round trip late, to abort a connection \
+         whose peer acknowledges them before they are sent (optimistic acks, Sherwood et al. 2005); 0 for \
+         none",
     ),
 ];
 

@@ -1,44 +1,46 @@
-/// Something the application above a connection wants to know.
+//! Events for the application above a connection.
+
+/// An event for the application above a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ConnectionEvent {
     /// The handshake is complete.
     Established,
     /// Data can be read, or the peer has closed its side.
     Readable,
-    /// There is room to write again after a write fell short.
+    /// There is room to write again after a write was cut short.
     Writable,
     /// Everything written so far is acknowledged.
     Flushed,
     /// Both sides are closed (TIME-WAIT may still run).
     Finished,
-    /// The connection is gone without an orderly close.
+    /// The connection ended without an orderly close.
     Aborted(AbortReason),
 }
 
 /// Why a connection ended without an orderly close.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AbortReason {
-    /// The peer refused it (RST or ICMP port unreachable in answer to a SYN).
+    /// The peer refused it (RST or ICMP port unreachable in response to a SYN).
     Refused,
     /// The peer reset it.
     Reset,
-    /// No answer to the SYNs.
+    /// No response to the SYNs.
     SynTimeout,
     /// Data stayed unacknowledged too long (R2 or the user timeout).
     Timeout,
-    /// An ICMP error says that the peer cannot be reached: in answer to a SYN, or the last that was heard
-    /// before a timeout.
+    /// An ICMP error reports that the peer cannot be reached: in response to a SYN, or as the last thing
+    /// received before a timeout.
     Unreachable,
-    /// The peer did not answer keepalive probes.
+    /// The peer did not respond to keepalive probes.
     KeepaliveTimeout,
-    /// The peer acknowledged what had not been sent to it (`skip_test`).
+    /// The peer acknowledged data that was not sent to it (`skip_test`).
     FalseAck,
     /// The application aborted it.
     Local,
 }
 
 impl AbortReason {
-    /// Its word in the tables.
+    /// The name of the reason in tables.
     pub fn word(self) -> &'static str {
         match self {
             Self::Refused => "refused",

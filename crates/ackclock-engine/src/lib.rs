@@ -21,7 +21,7 @@ pub use config::{Config, EcnFeedback, IdleAfter, IdleSince, MIN_PMTU, OPTIONS, R
 pub use connection::{Connection, Outstanding, State, Transmit};
 pub use event::{AbortReason, ConnectionEvent};
 pub use pacing::Pacer;
-pub use policies::{AtNeed, Need, Policies, SenderChoice, SenderPolicies, SpecialPolicies};
+pub use policies::{Lazy, LazyBuild, Policies, SenderChoice, SenderPolicies, SpecialPolicies};
 pub use stack::{PRESETS, Preset, Stack, StackError};
-pub use stats::{Moment, Shortest, Stats, TroubleCounts};
-pub use user::{Books, Call, ResponseTimes, Transport, User};
+pub use stats::{CompactInstant, MinDuration, RareCounts, Stats};
+pub use user::{Call, ResponseTimes, User, UserIo, UserTransport};

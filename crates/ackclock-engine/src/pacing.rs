@@ -1,62 +1,63 @@
-//! Pacing: when the next segment may leave, for every sender that has a rate.
+//! Pacing: when a sender with a pacing rate may send its next segment.
 
 use ackclock_policy::Pacing;
 use ackclock_units::{Duration, Instant, Rate};
 
-/// A timer that fires late by no more than this costs no rate: what it missed is made up for. Chosen: ten
-/// ticks of a clock of a millisecond, and what the bound of the probe allows.
+/// A timer that fires late by no more than this costs no throughput: the pacer catches up. The value is a
+/// choice: ten ticks of a millisecond clock, and what the rate bound of `ackclock probe` allows.
 const MOST_LATE: Duration = Duration::from_millis(10);
 
 /// Lets segments leave at a rate, a quantum at a time.
 ///
-/// A quantum leaves back to back; the next one follows when the rate has paid for the bytes of the last. After
-/// idling, one quantum leaves at once and no more: a rate that was not used is lost. What a late timer missed
-/// is made up for, up to ten milliseconds of it.
+/// A quantum leaves back to back. The next one follows when the previous bytes have had their time at the
+/// rate. After an idle period one quantum leaves at once, and no more: unused rate does not accumulate. If a
+/// timer fires late, the pacer catches up by at most ten milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Pacer {
     rate: Rate,
     /// Bytes of a whole quantum.
     quantum: u32,
-    /// Bytes of the present one that have not left.
+    /// Bytes of the current quantum that were not sent yet.
     left: u32,
-    /// When what has left will have been paid for.
-    paid_at: Instant,
-    /// By how much what leaves may run ahead of that.
+    /// When the bytes sent so far have had their time at the rate.
+    next_at: Instant,
+    /// How far bytes may be sent before that time.
     ahead: Duration,
-    /// When the timer that waited for that last fired.
+    /// When the timer for that last fired.
     fired_at: Option<Instant>,
 }
 
 impl Pacer {
-    /// A pacer that lets the first quantum leave at once. `smss`: the least that makes a quantum, and what
-    /// the rate lets leave each second at least, bytes.
+    /// A pacer that lets the first quantum leave at once. `smss` is the minimum of the quantum in bytes, and
+    /// of the rate in bytes per second.
     pub fn new(pacing: Pacing, smss: u32) -> Self {
         let (rate, quantum) = bounded(pacing, smss);
-        Self { rate, quantum, left: 0, paid_at: Instant::ZERO, ahead: Duration::ZERO, fired_at: None }
+        Self { rate, quantum, left: 0, next_at: Instant::ZERO, ahead: Duration::ZERO, fired_at: None }
     }
 
-    /// The same for a bound on a rate rather than a pace: bursts may run ahead of it by so much time.
+    /// Makes it a limit on the rate instead of a pace: bursts may run `ahead` of it by that time.
     #[must_use]
     pub fn running_ahead(self, ahead: Duration) -> Self {
         Self { ahead, ..self }
     }
 
-    /// Goes on at another rate: what has left and is not paid for is paid at the new one.
+    /// Changes the rate. The remaining time of bytes already sent is rescaled to the new rate.
     pub fn set(&mut self, now: Instant, pacing: Pacing, smss: u32) {
         let (rate, quantum) = bounded(pacing, smss);
-        if rate != self.rate && self.paid_at > now {
-            let owed = u128::from(self.paid_at.since(now).as_nanos()) * u128::from(self.rate.bits_per_sec())
+        if rate != self.rate && self.next_at > now {
+            let remaining = u128::from(self.next_at.since(now).as_nanos())
+                * u128::from(self.rate.bits_per_sec())
                 / u128::from(rate.bits_per_sec());
-            self.paid_at = now + Duration::from_nanos(u64::try_from(owed).unwrap_or(u64::MAX));
+            self.next_at = now + Duration::from_nanos(u64::try_from(remaining).unwrap_or(u64::MAX));
         }
         (self.rate, self.quantum) = (rate, quantum);
         self.left = self.left.min(quantum);
     }
 
-    /// When the next segment may leave; `None` when it may at once.
+    /// When the next segment may be sent; `None` if at once.
     #[inline]
     pub fn held_until(&self, now: Instant) -> Option<Instant> {
-        let due = self.paid_at.saturating_sub(self.ahead);
+        let due = self.next_at.saturating_sub(self.ahead);
         (self.left == 0 && due > now).then_some(due)
     }
 
@@ -65,15 +66,15 @@ impl Pacer {
         self.fired_at = Some(now);
     }
 
-    /// So many bytes leave.
+    /// `bytes` are sent.
     pub fn sent(&mut self, now: Instant, bytes: u32) {
-        if self.left == 0 || self.paid_at <= now {
+        if self.left == 0 || self.next_at <= now {
             let late = if self.fired_at == Some(now) { MOST_LATE } else { Duration::ZERO };
-            self.paid_at = self.paid_at.max(now.saturating_sub(late));
+            self.next_at = self.next_at.max(now.saturating_sub(late));
             self.left = self.quantum;
         }
         self.left = self.left.saturating_sub(bytes);
-        self.paid_at += self.rate.time_to_send(u64::from(bytes));
+        self.next_at += self.rate.time_to_send(u64::from(bytes));
     }
 }
 
@@ -116,11 +117,11 @@ mod tests {
     }
 
     #[test]
-    fn a_quantum_leaves_back_to_back_and_the_next_when_it_is_paid_for() {
+    fn a_quantum_leaves_back_to_back_and_the_next_at_the_rate() {
         let mut p = Pacer::new(pacing(3), SMSS);
         assert_eq!(burst(&mut p, at(0), 9), 3);
         assert_eq!(p.held_until(at(1000)), Some(at(3000)));
-        assert_eq!(burst(&mut p, at(3000), 2), 2, "the window or the application may stop it in the middle");
+        assert_eq!(burst(&mut p, at(3000), 2), 2, "the window or the application may interrupt a quantum");
         assert_eq!(burst(&mut p, at(3500), 9), 1, "and the rest follows");
         assert_eq!(p.held_until(at(3500)), Some(at(6000)));
     }
@@ -129,7 +130,7 @@ mod tests {
     fn an_idle_sender_saves_no_rate() {
         let mut p = Pacer::new(pacing(2), SMSS);
         assert_eq!(burst(&mut p, at(0), 1), 1);
-        assert_eq!(burst(&mut p, at(1_000_000), 9), 2, "one quantum, whatever was left of the last");
+        assert_eq!(burst(&mut p, at(1_000_000), 9), 2, "one full quantum");
         assert_eq!(p.held_until(at(1_000_000)), Some(at(1_002_000)));
     }
 
@@ -141,7 +142,7 @@ mod tests {
         p.fired(at(3500));
         assert_eq!(burst(&mut p, at(3500), 9), 3);
         assert_eq!(p.held_until(at(3500)), Some(at(4000)));
-        // Beyond ten milliseconds the rate is lost.
+        // Beyond ten milliseconds it does not catch up.
         p.fired(at(104_000));
         assert_eq!(burst(&mut p, at(104_000), 99), 11);
     }
@@ -155,11 +156,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_owed_is_paid_at_the_new_rate() {
+    fn a_change_of_rate_applies_to_bytes_already_sent() {
         let mut p = Pacer::new(pacing(4), SMSS);
         burst(&mut p, at(0), 4);
         p.set(at(2000), Pacing { rate: Rate::from_bits_per_sec(16_000_000), ..pacing(4) }, SMSS);
-        assert_eq!(p.held_until(at(2000)), Some(at(3000)), "two of four are left to pay, twice as fast");
+        assert_eq!(
+            p.held_until(at(2000)),
+            Some(at(3000)),
+            "the time for two of four segments remains, at twice the rate"
+        );
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The policies of a connection, and of what they are made. Every kind of policy that a stack has is declared
-//! here, once.
+//! The policies of a connection, and the choices from which they are built. Every kind of policy of a stack
+//! is declared here, once.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -13,26 +13,26 @@ use ackclock_policy::{
 /// The policies of one connection, one of each kind.
 #[derive(Debug)]
 pub struct Policies {
-    /// Samples to timeout.
+    /// Estimates the timeout from round-trip samples.
     pub estimator: Box<dyn RttEstimator>,
-    /// When to acknowledge.
-    pub ack: AtNeed<dyn AckPolicy>,
-    /// Those of the sending side.
-    pub sender: AtNeed<SenderPolicies>,
+    /// Decides when to acknowledge.
+    pub ack: Lazy<dyn AckPolicy>,
+    /// The policies of the sending side.
+    pub sender: Lazy<SenderPolicies>,
 }
 
-/// Declares the kinds of policy of a sending side: what every sender has, and what few have another rule for
-/// than the plain one. `standard` is the policy that a stack has unless it says otherwise.
+/// Declares the kinds of policy of a sending side: those that every sender has, and those of which most
+/// senders have the plain one. `standard` is the policy that a stack has by default.
 macro_rules! sender_kinds {
     (
         every sender { $($(#[$doc:meta])* $kind:ident: $role:ident, $standard:literal;)* }
         few senders { $($(#[$few_doc:meta])* $few:ident: $few_role:ident, $few_standard:literal;)* }
     ) => {
-        /// The policies that only what sends data asks, or a SYN that was not answered.
+        /// The policies that are used only to send data, or to retransmit a SYN.
         #[derive(Debug)]
         pub struct SenderPolicies {
             $($(#[$doc])* pub $kind: Box<dyn $role>,)*
-            /// What differs from the plain rule; `None` where nothing does.
+            /// Policies that are not the plain ones; `None` if all are plain.
             pub special: Option<Box<SpecialPolicies>>,
         }
 
@@ -42,7 +42,7 @@ macro_rules! sender_kinds {
             $($(#[$few_doc])* pub $few: Option<Box<dyn $few_role>>,)*
         }
 
-        /// Of what [`SenderPolicies`] are made.
+        /// The choice of policies from which [`SenderPolicies`] are built.
         #[derive(Clone, Debug)]
         pub struct SenderChoice {
             $($(#[$doc])* pub $kind: Chosen<dyn $role>,)*
@@ -54,7 +54,7 @@ macro_rules! sender_kinds {
             pub(crate) const KINDS: &[&str] =
                 &[$(<dyn $role as Role>::KIND,)* $(<dyn $few_role as Role>::KIND,)*];
 
-            /// Today's standard policies.
+            /// The standard policies of today.
             pub fn standard(registry: &Registry) -> Result<Self, RegistryError> {
                 Ok(Self {
                     $($kind: registry.choose($standard)?,)*
@@ -62,7 +62,7 @@ macro_rules! sender_kinds {
                 })
             }
 
-            /// Makes the policies of one connection.
+            /// Builds the policies of one connection.
             pub fn build(&self) -> SenderPolicies {
                 let special = SpecialPolicies {
                     $($few: Some(self.$few.build()).filter(|policy| !policy.is_default()),)*
@@ -103,29 +103,29 @@ macro_rules! sender_kinds {
 
 sender_kinds! {
     every sender {
-        /// Timeout after timeouts.
+        /// Backs off the timeout.
         backoff: Backoff, "exponential";
-        /// Countdown.
+        /// Decides when the retransmission timer runs.
         timer: RetransmissionTimer, "restart-on-ack";
-        /// What is lost and what goes next.
+        /// Decides what is lost and what is sent next.
         recovery: LossRecovery, "sack";
-        /// Whether a timeout was spurious.
+        /// Detects spurious timeouts, and undoes them.
         undo: SpuriousTimeout, "none";
-        /// Congestion window.
+        /// The congestion window.
         window: CongestionControl, "reno";
     }
     few senders {
-        /// How a window below its threshold grows.
+        /// Growth of a window below its threshold.
         slow_start: SlowStart, "classic";
-        /// How much leaves while a loss is repaired.
+        /// How much is sent while a loss is repaired.
         reduction: Reduction, "at-once";
-        /// In what segments new data leaves.
+        /// Sizes of the segments of new data.
         framing: Framing, "full";
     }
 }
 
 impl SenderPolicies {
-    /// Tells the congestion window of an ack.
+    /// Notifies the congestion window of an ack.
     #[inline(always)]
     pub(crate) fn window_on_ack(&mut self, a: &AckInfo, v: &SenderView) -> Control {
         let mut classic = ClassicSlowStart;
@@ -136,19 +136,19 @@ impl SenderPolicies {
         self.window.on(Feedback::Ack(a, slow_start), v)
     }
 
-    /// How new data is framed, where it is not plainly.
+    /// The framing of new data; `None` if it is the plain one.
     pub(crate) fn framing(&mut self) -> Option<&mut (dyn Framing + 'static)> {
         self.special.as_mut()?.framing.as_deref_mut()
     }
 
-    /// How much leaves while a loss is repaired, where the loss recovery does not say so itself.
+    /// The reduction that is spread over a recovery; `None` if the window is reduced at once.
     pub(crate) fn reduction(&mut self) -> Option<&mut (dyn Reduction + 'static)> {
         self.special.as_mut()?.reduction.as_deref_mut()
     }
 
-    /// True where new data leaves in full segments, each sent once.
+    /// True when new data is sent in full segments, each once.
     #[inline(always)]
-    pub(crate) fn frames_plainly(&self) -> bool {
+    pub(crate) fn sends_full_segments(&self) -> bool {
         self.special.as_ref().is_none_or(|s| s.framing.is_none())
     }
 }
@@ -167,7 +167,7 @@ pub(crate) fn adjust<T: Role + ?Sized>(
     Ok(())
 }
 
-/// A choice as keys and values.
+/// Appends a choice as keys and values.
 pub(crate) fn list<T: Role + ?Sized>(chosen: &Chosen<T>, all: &mut Vec<(String, String)>) {
     all.push((T::KIND.to_owned(), chosen.name().to_owned()));
     all.extend(
@@ -175,78 +175,78 @@ pub(crate) fn list<T: Role + ?Sized>(chosen: &Chosen<T>, all: &mut Vec<(String, 
     );
 }
 
-/// What not every connection asks for: made already, or to be made when it is first asked for, so that a
-/// receiver has nothing of a sender's, and the other way round.
-pub enum AtNeed<T: Need + ?Sized> {
-    /// There it is.
-    Made(Box<T>),
-    /// To be made of this.
+/// Policies that not every connection uses, built on first use. So an end that only receives has no policies
+/// of a sender, and the reverse.
+pub enum Lazy<T: LazyBuild + ?Sized> {
+    /// The policies in use.
+    Built(Box<T>),
+    /// To be built from this choice.
     Chosen(Arc<T::Choice>),
 }
 
-/// What can be made when it is needed.
-pub trait Need: Debug + 'static {
-    /// Of what.
+/// What [`Lazy`] can build.
+pub trait LazyBuild: Debug + 'static {
+    /// The choice from which it is built.
     type Choice: Debug;
 
-    /// Makes it.
-    fn make(choice: &Self::Choice) -> Box<Self>;
+    /// Builds it.
+    fn build(choice: &Self::Choice) -> Box<Self>;
 }
 
-impl Need for dyn AckPolicy {
+impl LazyBuild for dyn AckPolicy {
     type Choice = Chosen<Self>;
 
-    fn make(choice: &Self::Choice) -> Box<Self> {
+    fn build(choice: &Self::Choice) -> Box<Self> {
         choice.build()
     }
 }
 
-impl Need for SenderPolicies {
+impl LazyBuild for SenderPolicies {
     type Choice = SenderChoice;
 
-    fn make(choice: &Self::Choice) -> Box<Self> {
+    fn build(choice: &Self::Choice) -> Box<Self> {
         Box::new(choice.build())
     }
 }
 
-impl<T: Need + ?Sized> AtNeed<T> {
-    /// It.
+impl<T: LazyBuild + ?Sized> Lazy<T> {
+    /// The policies, built by the first call.
     #[inline]
-    pub fn get(&mut self) -> &mut T {
+    pub fn get_mut(&mut self) -> &mut T {
         if matches!(self, Self::Chosen(_)) {
-            self.make();
+            self.build();
         }
         match self {
-            Self::Made(made) => made,
-            Self::Chosen(_) => unreachable!("just made"),
+            Self::Built(policies) => policies,
+            Self::Chosen(_) => unreachable!("just built"),
         }
     }
 
     #[cold]
-    fn make(&mut self) {
+    fn build(&mut self) {
         if let Self::Chosen(choice) = self {
-            *self = Self::Made(T::make(choice));
+            *self = Self::Built(T::build(choice));
         }
     }
 }
 
-// Derived, it would ask the same of the choice's `Arc`.
-impl<T: Need + ?Sized> Debug for AtNeed<T> {
+// Not derived: the bounds would then be on `T` instead of on the box and the choice.
+impl<T: LazyBuild + ?Sized> Debug for Lazy<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Made(made) => made.fmt(f),
+            Self::Built(policies) => policies.fmt(f),
             Self::Chosen(choice) => choice.fmt(f),
         }
     }
 }
 
-impl<T: Need + ?Sized> From<Box<T>> for AtNeed<T> {
-    fn from(made: Box<T>) -> Self {
-        Self::Made(made)
+impl<T: LazyBuild + ?Sized> From<Box<T>> for Lazy<T> {
+    fn from(policies: Box<T>) -> Self {
+        Self::Built(policies)
     }
 }
 
-impl<T: Need + ?Sized> From<&Arc<T::Choice>> for AtNeed<T> {
+impl<T: LazyBuild + ?Sized> From<&Arc<T::Choice>> for Lazy<T> {
     fn from(choice: &Arc<T::Choice>) -> Self {
         Self::Chosen(Arc::clone(choice))
     }

@@ -1,28 +1,28 @@
-//! Bytes that wait behind a gap, in small pages: a few bytes far above what is missing keep a page, not
-//! everything between.
+//! Reassembly of bytes behind a gap, in small pages: a few bytes far above the gap take one page, not the
+//! whole distance.
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// Bytes of a page: about a segment, so that what a segment pins is in proportion to it.
+/// Bytes of a page: about a segment, so that the memory a segment takes is in proportion to its size.
 const PAGE: u64 = 2048;
 
-/// Bytes by their position above the next one in order.
+/// Received bytes by their position relative to the next byte in order.
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
     pages: BTreeMap<u64, Box<[u8; PAGE as usize]>>,
-    /// Position of the next byte in order: counted from when the pages were last empty.
+    /// Position of the next byte in order, counted from when the pages were last empty.
     next: u64,
 }
 
-/// The part of a page that `from..to` touches first: number of the page, place in it, length.
+/// The part of `from..to` in the first page that it touches: number of the page, offset in it, length.
 fn part(from: u64, to: u64) -> (u64, usize, usize) {
     let place = from % PAGE;
     (from / PAGE, place as usize, (to - from).min(PAGE - place) as usize)
 }
 
 impl Pages {
-    /// Keeps `payload`, which begins `above` bytes above the next one in order. What is there already is
-    /// written over.
+    /// Stores `payload`, which begins `above` bytes above the next byte in order. Existing bytes are
+    /// overwritten.
     pub fn put(&mut self, above: u32, mut payload: &[u8]) {
         let mut at = self.next + u64::from(above);
         while !payload.is_empty() {
@@ -33,14 +33,14 @@ impl Pages {
         }
     }
 
-    /// Moves the next `n` bytes in order, which are all there, to the end of `out`.
+    /// Moves the next `n` bytes in order, which must all be stored, to the end of `out`.
     pub fn take(&mut self, n: u32, out: &mut VecDeque<u8>) {
         let (mut at, end) = (self.next, self.next + u64::from(n));
         while at < end {
             let (page, place, n) = part(at, end);
             match self.pages.get(&page) {
                 Some(bytes) => out.extend(&bytes[place..place + n]),
-                // Never put: the caller's books are wrong, and the stream keeps its length.
+                // Never stored, which is a bug of the caller: zeros keep the length of the stream right.
                 None => out.extend(std::iter::repeat_n(0, n)),
             }
             at += n as u64;
@@ -48,7 +48,7 @@ impl Pages {
         self.skip(n);
     }
 
-    /// The next `n` bytes in order have come another way.
+    /// The next `n` bytes in order were delivered without being stored here.
     pub fn skip(&mut self, n: u32) {
         self.next += u64::from(n);
         while let Some(first) = self.pages.first_entry()
@@ -58,12 +58,12 @@ impl Pages {
         }
     }
 
-    /// Nothing waits any more.
+    /// Discards everything: nothing is behind a gap any more.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// Memory that they take.
+    /// Memory of the pages, bytes.
     pub fn held(&self) -> u64 {
         self.pages.len() as u64 * PAGE
     }

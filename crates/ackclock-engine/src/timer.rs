@@ -1,4 +1,4 @@
-//! Every timer of a connection, in one place to ask what fires next.
+//! All timers of a connection in one table, which knows the one that fires next.
 
 use ackclock_units::{Instant, mostly, seldom};
 
@@ -9,13 +9,14 @@ pub(crate) enum Timer {
     Retransmission,
     /// Delayed acknowledgment (RFC 9293 §3.8.6.3).
     Ack,
-    /// Zero-window probe (RFC 9293 §3.8.6.1), and the override of silly-window avoidance (§3.8.6.2.1).
+    /// Zero-window probe (RFC 9293 §3.8.6.1), and the override timeout of silly-window avoidance
+    /// (§3.8.6.2.1).
     Persist,
-    /// Reordering or probe timer of the loss recovery.
+    /// Reordering or tail loss probe timer of the loss recovery.
     Recovery,
     /// Next segment of a paced window.
     Pacing,
-    /// Duplicate acks for copies of a segment that are late (I-A7).
+    /// Duplicate acks that are expected for copies of a segment (I-A7).
     Copies,
     /// Keepalive (RFC 9293 §3.8.4).
     Keepalive,
@@ -25,49 +26,50 @@ pub(crate) enum Timer {
     TimeWait,
 }
 
-/// The first so many are used by every connection; the others have memory from when one of them is first
-/// armed.
-const USUAL: usize = 2;
-const UNUSUAL: usize = 7;
+/// The first timers are used by every connection. The others are boxed, and allocated when one of them is
+/// first armed.
+const COMMON: usize = 2;
+const RARE: usize = 7;
 
+/// Deadlines of all timers; a timer that is not armed has one in the far future.
 #[derive(Debug)]
 pub(crate) struct Timers {
-    usual: [Instant; USUAL],
-    unusual: Option<Box<[Instant; UNUSUAL]>>,
+    common: [Instant; COMMON],
+    rare: Option<Box<[Instant; RARE]>>,
 }
 
 impl Timers {
     pub fn new() -> Self {
-        Self { usual: [Instant::FAR_FUTURE; USUAL], unusual: None }
+        Self { common: [Instant::FAR_FUTURE; COMMON], rare: None }
     }
 
     #[inline]
     fn at(&self, timer: Timer) -> Instant {
         let i = timer as usize;
-        if i < USUAL {
-            return self.usual[i];
+        if i < COMMON {
+            return self.common[i];
         }
-        if mostly(self.unusual.is_none()) {
+        if mostly(self.rare.is_none()) {
             return Instant::FAR_FUTURE;
         }
-        self.unusual.as_ref().map_or(Instant::FAR_FUTURE, |unusual| unusual[i - USUAL])
+        self.rare.as_ref().map_or(Instant::FAR_FUTURE, |rare| rare[i - COMMON])
     }
 
     #[inline]
     pub fn arm(&mut self, timer: Timer, at: Instant) {
         match timer as usize {
-            i if i < USUAL => self.usual[i] = at,
-            i => self.unusual.get_or_insert_with(|| Box::new([Instant::FAR_FUTURE; UNUSUAL]))[i - USUAL] = at,
+            i if i < COMMON => self.common[i] = at,
+            i => self.rare.get_or_insert_with(|| Box::new([Instant::FAR_FUTURE; RARE]))[i - COMMON] = at,
         }
     }
 
     #[inline]
     pub fn disarm(&mut self, timer: Timer) {
         let i = timer as usize;
-        if i < USUAL {
-            self.usual[i] = Instant::FAR_FUTURE;
-        } else if seldom(self.unusual.is_some()) {
-            self.unusual.iter_mut().for_each(|unusual| unusual[i - USUAL] = Instant::FAR_FUTURE);
+        if i < COMMON {
+            self.common[i] = Instant::FAR_FUTURE;
+        } else if seldom(self.rare.is_some()) {
+            self.rare.iter_mut().for_each(|rare| rare[i - COMMON] = Instant::FAR_FUTURE);
         }
     }
 
@@ -75,6 +77,7 @@ impl Timers {
         *self = Self::new();
     }
 
+    /// When `timer` fires; `None` if it is not armed.
     #[inline]
     pub fn deadline(&self, timer: Timer) -> Option<Instant> {
         let at = self.at(timer);
@@ -89,14 +92,14 @@ impl Timers {
     /// The earliest deadline.
     #[inline]
     pub fn next(&self) -> Option<Instant> {
-        let mut at = self.usual.iter().copied().fold(Instant::FAR_FUTURE, Instant::min);
-        if seldom(self.unusual.is_some()) {
-            at = self.unusual.iter().flat_map(|unusual| unusual.iter().copied()).fold(at, Instant::min);
+        let mut at = self.common.iter().copied().fold(Instant::FAR_FUTURE, Instant::min);
+        if seldom(self.rare.is_some()) {
+            at = self.rare.iter().flat_map(|rare| rare.iter().copied()).fold(at, Instant::min);
         }
         (at != Instant::FAR_FUTURE).then_some(at)
     }
 
-    /// Disarms `timer` and returns true when its deadline has come.
+    /// Disarms `timer` and returns true if it has expired.
     #[inline]
     pub fn expire(&mut self, timer: Timer, now: Instant) -> bool {
         let due = self.at(timer) <= now;

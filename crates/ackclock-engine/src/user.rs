@@ -1,88 +1,91 @@
-//! The user of a connection (RFC 9293 §3.9): an application above it, in whatever world. When it is called,
-//! and what it sees. The connection may be the engine's, or a kernel's behind a [`Transport`].
+//! The user of a connection (RFC 9293 §3.9): the application above it. When it is called and what it sees is
+//! the same in every world. The connection may be the engine's, or a kernel's socket behind
+//! [`UserTransport`].
 
 use ackclock_policy::{AppIo, Application, Wake};
 use ackclock_units::{Bytes, Duration, Instant, Rng, seldom};
 
 use crate::{Connection, ConnectionEvent};
 
-/// An application above a connection.
+/// An application above a connection, and what it waits for.
 #[derive(Debug)]
 pub struct User<B> {
-    /// `None` where nobody is.
+    /// `None` without an application.
     pub application: Option<Box<dyn Application>>,
     /// What it waits for; `None` before the connection is established.
     wake: Option<Wake>,
-    /// What its world does for it.
-    pub books: B,
-    /// Bytes acknowledged when it was called last.
+    /// What its world provides for it.
+    pub io: B,
+    /// Bytes acknowledged when it was last called.
     seen_acked: Bytes,
 }
 
 /// A connection as its user sees it: the engine's, or a kernel's socket.
-pub trait Transport {
-    /// Bytes that have arrived and can be read.
+pub trait UserTransport {
+    /// Bytes that can be read.
     fn readable(&self) -> Bytes;
-    /// Bytes that it would take.
+    /// Bytes that can be written.
     fn writable(&self) -> Bytes;
-    /// True when it takes more than it has just taken. False also where an event tells when it does.
+    /// True when more can be written right after a write. False also for a transport that reports this by an
+    /// event.
     fn takes_more(&self) -> bool;
     /// Bytes written and not acknowledged.
     fn unacked(&self) -> Bytes;
-    /// True when the peer is known to have what was written from `from` to `to`.
+    /// True when the peer is known to have the bytes written from `from` to `to`.
     fn has_arrived(&self, from: Bytes, to: Bytes) -> bool;
-    /// Bytes that its window lets it send now.
+    /// Bytes that its windows would let leave at once.
     fn room(&mut self, now: Instant) -> Bytes;
-    /// True when the peer has closed and everything was read.
+    /// True when the peer has closed and everything has been read.
     fn at_end(&self) -> bool;
-    /// Ends the writing side.
+    /// Closes the sending direction.
     fn close(&mut self, now: Instant);
 }
 
-/// Keeps the response times of a connection's user.
+/// Records the response times of a connection's user.
 pub trait ResponseTimes {
     /// A transaction begins.
     fn begin(&mut self, at: Instant);
-    /// When the one that runs began, if one does: it runs no more.
-    fn begun(&mut self) -> Option<Instant>;
-    /// One has taken from `since` until `now`.
+    /// Ends the running transaction, if there is one, and returns when it began.
+    fn end(&mut self) -> Option<Instant>;
+    /// Records a transaction that took from `since` until `now`.
     fn record(&mut self, since: Instant, now: Instant);
 }
 
-/// What a world does for the user of a transport: moves its bytes, and keeps its response times.
-pub trait Books<T>: ResponseTimes {
-    /// Takes up to `n` bytes from the transport; returns how many there were.
+/// What a world provides for the user of a transport: reading, writing, and recording of response times.
+pub trait UserIo<T>: ResponseTimes {
+    /// Reads up to `n` bytes from the transport and returns how many there were.
     fn read(&mut self, transport: &mut T, now: Instant, n: Bytes) -> Bytes;
-    /// Writes up to `n` bytes; returns how many were taken.
+    /// Writes up to `n` bytes to the transport and returns how many fitted.
     fn write(&mut self, transport: &mut T, now: Instant, n: Bytes) -> Bytes;
 }
 
-/// When an application is called, and for what.
+/// The times that belong to one call of an application.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Call {
     /// The present moment.
     pub now: Instant,
-    /// When what it is called for happened: for an acknowledgment that a kernel has stamped, before `now`.
+    /// When the event that it is called for happened. With an acknowledgment that a kernel has timestamped,
+    /// that is before `now`.
     pub at: Instant,
-    /// When the connection was opened, if this is the first call: a transaction that begins then has waited
-    /// for the handshake too.
+    /// In the first call, when the connection was opened: a transaction that begins in this call includes the
+    /// handshake.
     pub opened: Option<Instant>,
 }
 
-/// An application that asks again and again for what it already has waits for the next event after so many
-/// calls.
+/// An application that keeps waiting for a condition that already holds is called at most this often before
+/// the next event.
 const CALLS_AT_ONCE: u32 = 64;
 
 impl<B: Default> Default for User<B> {
     fn default() -> Self {
-        Self { application: None, wake: None, books: B::default(), seen_acked: 0 }
+        Self { application: None, wake: None, io: B::default(), seen_acked: 0 }
     }
 }
 
 impl<B> User<B> {
-    /// An application that is called once its connection is established.
-    pub fn new(application: Box<dyn Application>, books: B) -> Self {
-        Self { application: Some(application), wake: None, books, seen_acked: 0 }
+    /// A user whose application is called once its connection is established.
+    pub fn new(application: Box<dyn Application>, io: B) -> Self {
+        Self { application: Some(application), wake: None, io, seen_acked: 0 }
     }
 
     /// What it waits for; `None` before it was called.
@@ -90,7 +93,7 @@ impl<B> User<B> {
         self.wake
     }
 
-    /// True once it was called, so that it waits for something, or for nothing more.
+    /// True once it was called, whether it waits for something or is done.
     pub fn is_waiting(&self) -> bool {
         self.wake.is_some()
     }
@@ -100,7 +103,7 @@ impl<B> User<B> {
         self.wake == Some(Wake::Done)
     }
 
-    /// When it is to be called, whatever happens.
+    /// When it is to be called even if nothing else happens.
     #[inline]
     pub fn deadline(&self) -> Option<Instant> {
         match self.wake {
@@ -109,14 +112,14 @@ impl<B> User<B> {
         }
     }
 
-    /// Calls the application, again and again while it asks for what it has.
-    pub fn call<T: Transport>(&mut self, transport: &mut T, rng: &mut Rng, call: Call)
+    /// Calls the application, and again while the condition that it waits for holds.
+    pub fn call<T: UserTransport>(&mut self, transport: &mut T, rng: &mut Rng, call: Call)
     where
-        B: Books<T>,
+        B: UserIo<T>,
     {
         let Some(application) = &mut self.application else { return };
         for _ in 0..CALLS_AT_ONCE {
-            let mut io = Io { call, transport, books: &mut self.books, moved: false };
+            let mut io = Io { call, transport, io: &mut self.io, moved: false };
             let wake = application.on_wake(call.now, &mut io, rng);
             let moved = io.moved;
             // Time must pass, or a run would not end.
@@ -141,11 +144,11 @@ impl<B> User<B> {
     }
 }
 
-impl<B: Books<Connection>> User<B> {
-    /// Reads the connection's events, tells `told` of each and calls the application where they concern it.
-    /// True when it was called: then there may be more to send, and more to tell. `opened` is when the
-    /// connection was opened. `first`: something has happened since this was asked last, other than what the
-    /// application itself has done.
+impl<B: UserIo<Connection>> User<B> {
+    /// Polls the connection's events, passes each to `on_event`, and calls the application if it waits for
+    /// one of them. Returns true if it was called: then there may be more to send, and more events. `opened`
+    /// is when the connection was opened. `first`: something other than the application's own calls has
+    /// happened since the last run.
     #[inline(always)]
     pub fn run(
         &mut self,
@@ -153,14 +156,14 @@ impl<B: Books<Connection>> User<B> {
         rng: &mut Rng,
         (now, opened): (Instant, Instant),
         first: bool,
-        mut told: impl FnMut(ConnectionEvent),
+        mut on_event: impl FnMut(ConnectionEvent),
     ) -> bool {
         let mut call = match self.wake {
             Some(Wake::At(at)) => at <= now,
             Some(Wake::AckedOrAt(at)) => {
                 at <= now
                     || connection.stats().bytes_acked > self.seen_acked
-                    || first && connection.holds_sacks()
+                    || first && connection.has_sacked_data()
             }
             Some(Wake::RoomOrAt(_)) => first,
             _ => false,
@@ -170,7 +173,7 @@ impl<B: Books<Connection>> User<B> {
             match event {
                 ConnectionEvent::Established => established = true,
                 ConnectionEvent::Readable if self.wake == Some(Wake::Ended) => {
-                    self.books.read(connection, now, Bytes::MAX);
+                    self.io.read(connection, now, Bytes::MAX);
                     call |= connection.at_end();
                 }
                 ConnectionEvent::Readable => call |= self.wake == Some(Wake::Readable),
@@ -178,7 +181,7 @@ impl<B: Books<Connection>> User<B> {
                 ConnectionEvent::Flushed => call |= self.wake == Some(Wake::Flushed),
                 ConnectionEvent::Finished | ConnectionEvent::Aborted(_) => {}
             }
-            told(event);
+            on_event(event);
         }
         if seldom(call || established) {
             self.seen_acked = connection.stats().bytes_acked;
@@ -192,18 +195,18 @@ impl<B: Books<Connection>> User<B> {
 struct Io<'a, T, B> {
     call: Call,
     transport: &'a mut T,
-    books: &'a mut B,
+    io: &'a mut B,
     /// The application has read or written something.
     moved: bool,
 }
 
-impl<T: Transport, B: Books<T>> AppIo for Io<'_, T, B> {
+impl<T: UserTransport, B: UserIo<T>> AppIo for Io<'_, T, B> {
     fn readable(&self) -> Bytes {
         self.transport.readable()
     }
 
     fn read(&mut self, n: Bytes) -> Bytes {
-        let got = self.books.read(self.transport, self.call.now, n);
+        let got = self.io.read(self.transport, self.call.now, n);
         self.moved |= got > 0;
         got
     }
@@ -213,7 +216,7 @@ impl<T: Transport, B: Books<T>> AppIo for Io<'_, T, B> {
     }
 
     fn write(&mut self, n: Bytes) -> Bytes {
-        let taken = self.books.write(self.transport, self.call.now, n);
+        let taken = self.io.write(self.transport, self.call.now, n);
         self.moved |= taken > 0;
         taken
     }
@@ -239,21 +242,21 @@ impl<T: Transport, B: Books<T>> AppIo for Io<'_, T, B> {
     }
 
     fn mark_start(&mut self) {
-        self.books.begin(self.call.opened.unwrap_or(self.call.at));
+        self.io.begin(self.call.opened.unwrap_or(self.call.at));
     }
 
     fn mark_end(&mut self) {
-        if let Some(began) = self.books.begun() {
-            self.books.record(began, self.call.at);
+        if let Some(began) = self.io.end() {
+            self.io.record(began, self.call.at);
         }
     }
 
     fn record_response(&mut self, since: Instant) {
-        self.books.record(since, self.call.at);
+        self.io.record(since, self.call.at);
     }
 }
 
-impl Transport for Connection {
+impl UserTransport for Connection {
     fn readable(&self) -> Bytes {
         Connection::readable(self)
     }

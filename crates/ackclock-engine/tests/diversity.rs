@@ -1,5 +1,4 @@
-//! Diversity (I-A7, I-X5): a packet that is alone is sent twice, and its copy is expected to bring a
-//! duplicate ack.
+//! Diversity (I-A7, I-X5): a single packet is sent twice, and its copy is expected to cause a duplicate ack.
 
 mod support;
 
@@ -7,7 +6,7 @@ use ackclock_policy::Phase;
 use ackclock_units::Rng;
 use support::{DELAY, Pipe, endpoint, ms};
 
-/// A connection of which these data segments are lost.
+/// A connection that loses these data segments.
 fn open(stack: &str, lost: &'static [u32]) -> Pipe {
     support::losing(&format!("{stack}+mss(500B)+ack-every"), lost)
 }
@@ -17,7 +16,7 @@ fn write(pipe: &mut Pipe, bytes: usize) {
     pipe.drain();
 }
 
-/// When data segments left, in ms since 1 s, and their numbers from the first byte on.
+/// When data segments were sent, in ms after 1 s, and their sequence numbers relative to the first byte.
 fn sent(pipe: &Pipe) -> Vec<(u64, u32)> {
     let data = pipe.log.iter().filter(|(_, from, s)| *from == 0 && s.len > 0);
     data.map(|(at, _, s)| ((at.as_nanos() - 1_000_000_000) / 1_000_000, s.seq.0 - 2)).collect()
@@ -46,7 +45,7 @@ fn both_copies_arrive_and_nothing_happens() {
             (0, 0, 0, 0),
             "{stack}"
         );
-        // Whatever came twice was the receiver's to throw away.
+        // The receiver has discarded the duplicates.
         assert_eq!(
             (pipe.ends[1].stats().duplicate_segments, pipe.ends[1].stats().bytes_received),
             (19, 19 * 400),
@@ -56,12 +55,12 @@ fn both_copies_arrive_and_nothing_happens() {
             v.phase == Phase::Open && v.dup_acks == 0 && v.window.cwnd >= window.cwnd.min(2000),
             "{stack}: {v:?}"
         );
-        assert_eq!(pipe.ends[0].poll_timeout(), None, "{stack}: nothing is waited for");
+        assert_eq!(pipe.ends[0].poll_timeout(), None, "{stack}: no timer is armed");
     }
 }
 
 #[test]
-fn one_lost_copy_reduces_the_window_and_times_nothing_out() {
+fn one_lost_copy_reduces_the_window_without_a_timeout() {
     // I-X5.
     for stack in STACKS {
         for lost in [&[0][..], &[1]] {
@@ -73,7 +72,7 @@ fn one_lost_copy_reduces_the_window_and_times_nothing_out() {
             assert_eq!(
                 (pipe.ends[0].unacked(), pipe.ends[0].stats().window_cuts),
                 (0, 0),
-                "{stack}: the other one arrived, and no timeout has passed"
+                "{stack}: the other copy arrived, and no timeout has passed"
             );
             pipe.run(ms(10_000));
             let (stats, v) = (pipe.ends[0].stats(), pipe.ends[0].view(pipe.now));
@@ -89,8 +88,8 @@ fn one_lost_copy_reduces_the_window_and_times_nothing_out() {
 }
 
 #[test]
-fn all_copies_lost_is_a_timeout_and_what_is_resent_is_sent_once() {
-    // I-X5: sent twice at 0, again after 1 s and, that lost too, after 3 s, once each.
+fn with_all_copies_lost_a_timeout_retransmits_once() {
+    // I-X5: sent twice at 0, then once after 1 s, which is lost too, and once after 3 s.
     for stack in STACKS {
         let mut pipe = open(&format!("{stack}+diversity(2)+min-rto(1s)+iw(4)"), &[0, 1, 2]);
         write(&mut pipe, 400);
@@ -105,7 +104,7 @@ fn all_copies_lost_is_a_timeout_and_what_is_resent_is_sent_once() {
             (2, 2, 800, 1),
             "{stack}"
         );
-        // A window of one segment holds no copy; then it grows, since that was held back.
+        // A window of one segment has no room for a copy. It grows, since it was fully used.
         write(&mut pipe, 400);
         pipe.run(ms(6500));
         write(&mut pipe, 400);
@@ -120,7 +119,7 @@ fn all_copies_lost_is_a_timeout_and_what_is_resent_is_sent_once() {
 }
 
 #[test]
-fn three_copies_bring_two_duplicates_and_any_of_them_may_be_missing() {
+fn three_copies_cause_two_duplicate_acks_of_which_any_may_be_missing() {
     for (lost, cuts) in [(&[][..], 0), (&[2], 1), (&[0, 1], 1)] {
         for stack in ["newreno", "sack"] {
             let mut pipe = open(&format!("{stack}+diversity(3)"), lost);
@@ -138,8 +137,8 @@ fn three_copies_bring_two_duplicates_and_any_of_them_may_be_missing() {
 
 #[test]
 fn copies_of_several_segments_count_as_no_loss() {
-    // Typed 3 ms apart, with everything before still outstanding: with SACK each is copied, and a dozen
-    // duplicate acks mean nothing.
+    // Written 1 ms apart, with everything before still outstanding: with SACK each is copied, and none of the
+    // dozen duplicate acks is taken for a loss.
     for (stack, segments) in
         [("sack+no-nagle+diversity(2)+iw(40)", 24), ("newreno+no-nagle+diversity(2)+iw(40)", 13)]
     {
@@ -161,8 +160,8 @@ fn copies_of_several_segments_count_as_no_loss() {
 
 #[test]
 fn a_lost_packet_among_copied_ones_is_found_by_duplicate_acks() {
-    // The second of six packets is lost, with its copy: all is as without copies, and the window is reduced
-    // for it once.
+    // The second of six packets is lost, with its copy: the result is as without copies, and the window is
+    // reduced once.
     let counts = |stack: &str, lost: &'static [u32]| {
         let mut pipe = open(stack, lost);
         for i in 0..6 {
@@ -200,8 +199,8 @@ fn the_last_segment_of_a_bulk_flow_is_copied_if_the_window_holds_both() {
 }
 
 #[test]
-fn any_weather_is_survived() {
-    // Whatever is lost and however acks are delayed, everything arrives, and what was sent adds up.
+fn every_byte_arrives_under_losses_and_delays() {
+    // With losses and delays everything arrives, and the counters of bytes add up.
     for stack in STACKS {
         for seed in 0..20 {
             for modifier in ["diversity(2)", "diversity(3)+no-nagle", "smart-framing"] {

@@ -18,7 +18,7 @@ fn connection(name: &str, iss: u32) -> Connection {
     with_window(name, "1MiB", iss)
 }
 
-/// The same with another receive buffer.
+/// A connection with receive buffer `rcv_buf`.
 fn with_window(name: &str, rcv_buf: &str, iss: u32) -> Connection {
     let mut stack = Stack::named(&Registry::builtin(), name).expect(name);
     stack.set("mss", "1000B").expect("an option");
@@ -39,9 +39,9 @@ fn number(s: &Segment) -> u32 {
     s.seq.0.wrapping_sub(2) / 1000
 }
 
-/// A pipe between two such stacks; `fate` says of the n-th transmission (from 0) of each data segment of the
-/// first end how much longer than usual it takes, `None` for ever. Later segments take a little longer than
-/// earlier ones, so that a window does not arrive in one instant; the order stays.
+/// A pipe between two such stacks; `fate` returns for the n-th transmission (from 0) of each data segment of
+/// the first end how much longer than usual it takes, or `None` if it is lost. Later segments take slightly
+/// longer than earlier ones, so that a window does not arrive at one instant. The order is kept.
 fn pipe(name: &str, mut fate: impl FnMut(u32, u32) -> Option<Duration> + 'static) -> Pipe {
     let (mut times, mut highest) = (vec![], 0);
     let fate = move |_: u64, from: usize, s: &Segment| {
@@ -64,8 +64,8 @@ fn pipe(name: &str, mut fate: impl FnMut(u32, u32) -> Option<Duration> + 'static
     p
 }
 
-/// Sends `bytes` in segments of 1000 under a window of about 16, losing so many first transmissions of
-/// segments. Returns the sender's counters.
+/// Sends `bytes` in segments of 1000 under a window of about 16. `losses` are numbers of segments and how
+/// many of their first transmissions are lost. Returns the sender's counters and the duration.
 fn lose(name: &str, bytes: usize, losses: &'static [(u32, u32)]) -> (Stats, Duration) {
     let lost =
         move |n: u32, again: u32| losses.iter().any(|(segment, times)| *segment == n && again < *times);
@@ -80,7 +80,7 @@ fn lose(name: &str, bytes: usize, losses: &'static [(u32, u32)]) -> (Stats, Dura
     (stats, took)
 }
 
-/// What the sender has sent so far, and why.
+/// The data segments sent so far: when, of which kind, and their numbers.
 fn sent(p: &mut Pipe) -> Vec<(Instant, SendKind, u32)> {
     let mut events = vec![];
     p.ends[0].drain_trace(&mut events);
@@ -93,7 +93,8 @@ fn sent(p: &mut Pipe) -> Vec<(Instant, SendKind, u32)> {
 
 #[test]
 fn a_lost_tail_is_probed_before_the_timer_expires() {
-    // The last two of 60: the probe repeats the last, whose SACK shows the other (RFC 8985 §7.4.1).
+    // The last two of 60: the probe repeats the last one, whose SACK shows the loss of the other (RFC 8985
+    // §7.4.1).
     let ((rack, took), (sack, longer)) =
         (lose("rack", 60_000, &[(58, 1), (59, 1)]), lose("sack", 60_000, &[(58, 1), (59, 1)]));
     assert_eq!(
@@ -118,7 +119,7 @@ fn a_lost_tail_is_probed_before_the_timer_expires() {
 }
 
 #[test]
-fn the_retransmission_timer_begins_anew_with_the_probe() {
+fn a_tail_loss_probe_restarts_the_retransmission_timer() {
     // The last segment and its probe are lost: two smoothed round trips, then a whole timeout (RFC 8985
     // §7.3). One probe for a tail.
     let mut p = pipe("rack+iw(4)", |n, again| (n < 3 || again > 1).then_some(Duration::ZERO));
@@ -144,8 +145,8 @@ fn the_retransmission_timer_begins_anew_with_the_probe() {
 }
 
 #[test]
-fn a_probe_takes_new_data_where_there_is_some() {
-    // Nagle's algorithm holds the half segment back while the two before it are unacknowledged, and those are
+fn a_probe_carries_new_data_if_there_is_some() {
+    // Nagle's algorithm holds back the half segment while the two before it are unacknowledged, and those are
     // lost.
     let mut p = pipe("rack+iw(4)", |n, again| (n == 2 || again > 0).then_some(Duration::ZERO));
     p.ends[0].write(p.now, &pattern(2500));
@@ -166,7 +167,7 @@ fn a_probe_takes_new_data_where_there_is_some() {
 
 #[test]
 fn a_loss_that_the_probe_repaired_reduces_the_window() {
-    // RFC 8985 §7.4.2: known when something beyond it is acknowledged.
+    // RFC 8985 §7.4.2: detected when something beyond it is acknowledged.
     let after = |lost: u32| {
         let mut p = pipe("rack+iw(8)", move |n, again| (n != lost || again > 0).then_some(Duration::ZERO));
         for part in 0..2 {
@@ -191,7 +192,7 @@ fn a_loss_that_the_probe_repaired_reduces_the_window() {
 }
 
 #[test]
-fn a_needless_probe_reduces_nothing() {
+fn a_spurious_probe_does_not_reduce_the_window() {
     // The ack of the last segment is late: the receiver reports the probe as a duplicate (case 1 of RFC 8985
     // §7.4.2).
     let mut late = Some(Duration::from_millis(300));
@@ -216,9 +217,9 @@ fn a_needless_probe_reduces_nothing() {
 }
 
 #[test]
-fn reordering_within_the_window_resends_nothing() {
-    // Two segments overtake one; from then on reordering is known, and ten may within a quarter of the round
-    // trip. Duplicate acks take it for a loss.
+fn reordering_within_the_reordering_window_causes_no_retransmission() {
+    // Two segments overtake one. From then on reordering is expected, and ten segments may overtake one
+    // within a quarter of the round trip. Duplicate acks treat that as a loss.
     let run = |name: &str, second: Duration| {
         let mut p = pipe(&format!("{name}+iw(40)"), move |n, _| {
             Some(match n {
@@ -234,7 +235,7 @@ fn reordering_within_the_window_resends_nothing() {
     };
     assert_eq!(run("rack", Duration::from_micros(1050)), (0, 0, 0));
     assert_eq!(run("sack", Duration::from_micros(1050)), (1, 1, 0));
-    // Longer than that is a loss to RACK as well.
+    // For RACK, a longer delay is a loss as well.
     assert_eq!(run("rack", Duration::from_millis(12)), (1, 1, 0));
 }
 
@@ -268,7 +269,7 @@ fn without_sack_it_is_newreno() {
     let (rack, newreno) =
         (lose("newreno+rack", 200_000, &[(40, 1), (43, 1)]), lose("newreno", 200_000, &[(40, 1), (43, 1)]));
     assert_eq!(rack, newreno);
-    assert_eq!(lose("rack+no-sack", 60_000, &[(59, 1)]).0.tail_loss_probes, 0, "TLP wants SACK too");
+    assert_eq!(lose("rack+no-sack", 60_000, &[(59, 1)]).0.tail_loss_probes, 0, "TLP needs SACK too");
 }
 
 #[test]
@@ -292,7 +293,7 @@ fn small_flights_recover_early() {
             "{name} {bytes}"
         );
     }
-    // What Nagle's algorithm holds back is no new data to send.
+    // Data that Nagle's algorithm holds back does not count as new data to send.
     let held = |name: &str| {
         let mut p = pipe(&format!("{name}+iw(4)"), |n, again| (n > 0 || again > 0).then_some(Duration::ZERO));
         p.ends[0].write(p.now, &pattern(2500));
@@ -301,12 +302,12 @@ fn small_flights_recover_early() {
         (p.ends[0].stats().timeouts, p.ends[0].stats().bytes_acked)
     };
     assert_eq!((held("sack"), held("sack+early-retransmit")), ((1, 2500), (0, 2500)));
-    // A single segment has nothing to be told by; RACK probes it.
+    // The loss of a single segment is not shown by any ack; RACK probes it.
     assert_eq!(lose("sack+early-retransmit", 1000, &[(0, 1)]).0.timeouts, 1);
     let (rack, _) = lose("rack", 1000, &[(0, 1)]);
     assert_eq!((rack.timeouts, rack.tail_loss_probes), (0, 1));
-    // §3: with new data to send, Limited Transmit brings the duplicates that are wanting, and three of them
-    // are waited for.
+    // §3: with new data to send, Limited Transmit causes the missing duplicate acks, and the threshold stays
+    // three.
     let run = |name: &str| {
         let mut p = pipe(&format!("{name}+iw(3)"), |n, again| (n > 0 || again > 0).then_some(Duration::ZERO));
         let data = pattern(50_000);
@@ -320,18 +321,18 @@ fn small_flights_recover_early() {
         "two segments by Limited Transmit before the retransmission"
     );
     assert_eq!(run("sack+early-retransmit"), run("sack"));
-    // Neither: new data that may not be sent keeps Early Retransmit away.
+    // Neither applies: with new data, even if it may not be sent, there is no Early Retransmit.
     assert_eq!(run("sack+early-retransmit+no-limited-transmit").0, 1);
 }
 
 #[test]
-fn two_duplicate_acks_do_where_that_is_asked_for() {
+fn the_threshold_can_be_two_duplicate_acks() {
     let (stats, _) = lose("newreno+dup-thresh(2)", 3000, &[(0, 1)]);
     assert_eq!((stats.timeouts, stats.fast_recoveries), (0, 1));
 }
 
 #[test]
-fn every_byte_arrives_whatever_it_is_combined_with() {
+fn every_byte_arrives_in_any_combination() {
     for name in [
         "rack+f-rto",
         "rack+eifel",
@@ -359,8 +360,8 @@ fn every_byte_arrives_whatever_it_is_combined_with() {
     }
 }
 
-/// Counters of a transfer of ten segments under a window of three, and how long it took, when so many first
-/// transmissions are lost.
+/// Counters and duration of a transfer of ten segments under a window of three, with the first transmissions
+/// of the segments `lost` lost.
 fn lose_of_ten(name: &str, lost: &'static [u32]) -> (Stats, Duration) {
     let mut p = pipe(&format!("{name}+iw(3)"), move |n, again| {
         (again > 0 || !lost.contains(&n)).then_some(Duration::ZERO)
@@ -373,9 +374,9 @@ fn lose_of_ten(name: &str, lost: &'static [u32]) -> (Stats, Duration) {
 }
 
 #[test]
-fn the_sack_of_a_probe_counts_whatever_its_ack_echoes() {
-    // An ack that SACKs the probe above a hole echoes what arrived before the hole (RFC 7323 §4.3), and does
-    // not say that an original had arrived.
+fn the_sack_of_a_probe_counts_with_any_timestamp_echo() {
+    // An ack that SACKs the probe above a hole echoes the timestamp from before the hole (RFC 7323 §4.3).
+    // That does not mean that an original had arrived.
     let (without, took) = lose_of_ten("rack", &[7, 8, 9]);
     let (with, took_with) = lose_of_ten("rack+timestamps", &[7, 8, 9]);
     assert_eq!((without.timeouts, with.timeouts), (0, 0), "{with:?}");
@@ -384,8 +385,8 @@ fn the_sack_of_a_probe_counts_whatever_its_ack_echoes() {
 
 #[test]
 fn a_fin_takes_no_room_in_the_window() {
-    // RFC 5681 §2 counts data. Under a window of three, the third loss waits for room of a segment, not of a
-    // segment and a byte.
+    // RFC 5681 §2 counts data. Under a window of three, the retransmission of the third loss needs room for a
+    // segment, not for a segment and a byte.
     for name in ["sack", "fack", "newreno"] {
         let (stats, took) = lose_of_ten(name, &[3, 6, 9]);
         assert!(stats.timeouts <= 1 && took < Duration::from_millis(1_100), "{name}: {took}, {stats:?}");

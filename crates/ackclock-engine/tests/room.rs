@@ -21,7 +21,7 @@ fn connection(stack: &str, sets: &[(&str, &str)], iss: u32) -> Connection {
 }
 
 #[test]
-fn room_is_what_both_windows_leave_beside_what_waits() {
+fn room_is_what_both_windows_allow_beyond_queued_data() {
     let small = connection("sack+mss(500B)", &[("rcv_buf", "1200B")], 2);
     let mut pipe = Pipe::new(connection("sack+mss(500B)+iw(4)+no-nagle", &[], 1), small);
     assert_eq!(pipe.ends[0].room(pipe.now), 0, "it is not open");
@@ -30,13 +30,13 @@ fn room_is_what_both_windows_leave_beside_what_waits() {
     pipe.run(ms(100));
     assert_eq!(pipe.ends[0].room(pipe.now), 1200, "the receiver's window");
     pipe.ends[0].write(pipe.now, &[1; 700]);
-    assert_eq!(pipe.ends[0].room(pipe.now), 500, "beside what waits");
+    assert_eq!(pipe.ends[0].room(pipe.now), 500, "beyond queued data");
     pipe.drain();
-    assert_eq!(pipe.ends[0].room(pipe.now), 500, "beside what is outstanding");
+    assert_eq!(pipe.ends[0].room(pipe.now), 500, "beyond outstanding data");
     pipe.ends[0].write(pipe.now, &[1; 2000]);
     assert_eq!(pipe.ends[0].room(pipe.now), 0);
     pipe.ends[0].close(pipe.now);
-    assert_eq!(pipe.ends[0].room(pipe.now), 0, "nothing is taken any more");
+    assert_eq!(pipe.ends[0].room(pipe.now), 0, "nothing can be written any more");
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn after_an_idle_period_it_is_the_restart_window() {
 }
 
 #[test]
-fn whatever_it_says_leaves_at_once() {
+fn a_write_of_that_size_is_sent_at_once() {
     for recovery in [
         "tahoe",
         "reno",
@@ -85,7 +85,7 @@ fn whatever_it_says_leaves_at_once() {
                 pipe.ends[1].read(pipe.now, &mut end);
                 let room = pipe.ends[0].room(pipe.now);
                 if room == 0 && pipe.ends[0].unacked() == 0 {
-                    // A closed window must be probed, or a lost update of it would be the end.
+                    // A closed window must be probed, or a lost window update would stall the connection.
                     pipe.ends[0].write(pipe.now, &[1]);
                     pipe.drain();
                 }
@@ -110,7 +110,7 @@ fn whatever_it_says_leaves_at_once() {
 }
 
 #[test]
-fn what_has_arrived_is_known_by_acks_and_by_sacks() {
+fn arrivals_are_known_from_acks_and_sacks() {
     // The second of four segments is lost.
     let mut n = 0;
     let fate = move |_: u64, from: usize, s: &ackclock_wire::Segment| {

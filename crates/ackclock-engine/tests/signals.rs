@@ -1,5 +1,5 @@
-//! Congestion signals as M-U1 counts them: every loss episode is a CA event or a non-CA event, never both;
-//! each class has its timeline here, for every recovery.
+//! Congestion signals as M-U1 counts them: every loss episode is either a CA event or a non-CA event. Each
+//! case is run with every recovery.
 
 mod support;
 
@@ -15,19 +15,18 @@ use ackclock_units::{Duration, Instant, Rng, SeqNumber};
 use ackclock_wire::{Flags, Segment};
 use support::{DELAY, Pipe, ms};
 
-/// A transfer of [`SEGMENTS`] segments through a window that the receiver holds at `window` segments, a round
-/// trip of 20 ms, an ack for each segment.
+/// A transfer of [`SEGMENTS`] segments with an initial slow start threshold of `window` segments, a round
+/// trip of 20 ms, and an ack for each segment.
 #[derive(Clone, Debug)]
 struct Script {
     window: u32,
-    /// These transmissions are lost: the number of the segment, from 0, and the how-many-th time it is sent,
-    /// from 1.
+    /// Transmissions that are lost: the number of the segment, from 0, and of its transmission, from 1.
     lost: Vec<(u32, u32)>,
-    /// So many SYNs are lost.
+    /// Number of SYNs that are lost.
     syns: u32,
-    /// These segments arrive marked.
+    /// Segments that arrive marked.
     marked: Vec<u32>,
-    /// What is sent between these moments arrives when they are over.
+    /// Segments sent in this interval arrive at its end.
     held: (Instant, Instant),
 }
 
@@ -39,11 +38,10 @@ fn script(window: u32, lost: &[(u32, u32)]) -> Script {
     Script { window, lost: lost.to_vec(), syns: 0, marked: vec![], held: (ms(0), ms(0)) }
 }
 
-/// What the sender has counted of an episode: CA events, non-CA events, other losses, cuts of the window,
-/// timeouts.
+/// Counters of the sender: CA events, non-CA events, other losses, reductions of the window, timeouts.
 type Counts = (u32, u32, u32, u32, u32);
 
-fn play(name: &str, script: &Script) -> (Counts, Stats, Vec<EpisodeRow>) {
+fn run(name: &str, script: &Script) -> (Counts, Stats, Vec<EpisodeRow>) {
     // Timestamps take twelve bytes of each segment.
     let payload = if name.contains("eifel") { 988 } else { 1000 };
     let mut stack = Stack::named(&Registry::builtin(), name).expect(name);
@@ -112,7 +110,7 @@ fn play(name: &str, script: &Script) -> (Counts, Stats, Vec<EpisodeRow>) {
     assert_eq!(
         (of(LossClass::Ca), of(LossClass::NonCa)),
         (s.ca_events, s.non_ca_events),
-        "{name}: the table says what the counters say: {episodes:?}"
+        "{name}: table and counters agree: {episodes:?}"
     );
     assert!(episodes.iter().all(|e| e.end.is_some()), "{name}: every episode ends: {episodes:?}");
     assert_eq!(
@@ -125,16 +123,16 @@ fn play(name: &str, script: &Script) -> (Counts, Stats, Vec<EpisodeRow>) {
         s.other_losses,
         "{name}: {episodes:?}"
     );
-    assert_eq!(pipe.ends[0].episodes_over(), s.ca_events + s.non_ca_events, "{name}");
+    assert_eq!(pipe.ends[0].ended_episodes(), s.ca_events + s.non_ca_events, "{name}");
     ((s.ca_events, s.non_ca_events, s.other_losses, s.window_cuts, s.timeouts), s, episodes)
 }
 
-/// Plays `script` with each recovery; `counts` are what each must come to, in the order of [`RECOVERIES`].
+/// Runs `script` with each recovery and checks its counts, in the order of [`RECOVERIES`].
 fn each(modifier: &str, script: &Script, counts: [Counts; 4]) -> Vec<(Stats, Vec<EpisodeRow>)> {
     let mut all = vec![];
     for (recovery, counts) in RECOVERIES.iter().zip(counts) {
         let name = format!("{recovery}{modifier}");
-        let (got, stats, episodes) = play(&name, script);
+        let (got, stats, episodes) = run(&name, script);
         assert_eq!(got, counts, "{name}: {episodes:?}");
         all.push((stats, episodes));
     }
@@ -148,30 +146,30 @@ fn one_loss_is_one_clock_preserving_halving() {
 }
 
 #[test]
-fn a_timeout_is_no_halving_however_often_it_repeats() {
-    // Nothing follows the last segment, so that no duplicate ack tells of its loss.
+fn a_timeout_is_one_non_ca_event_even_if_it_repeats() {
+    // Nothing follows the last segment, so no duplicate ack shows its loss.
     each("", &script(8, &[(LAST, 1)]), [(0, 1, 0, 1, 1); 4]);
     each("", &script(8, &[(LAST, 1), (LAST, 2), (LAST, 3)]), [(0, 1, 2, 1, 3); 4]);
 }
 
 #[test]
-fn a_recovery_that_ends_in_a_timeout_is_a_timeout_and_nothing_else() {
-    // The retransmission is lost; SACK, with nothing new to send, does not resend the tail before it is
+fn a_recovery_that_ends_in_a_timeout_counts_only_as_a_timeout() {
+    // The retransmission is lost. SACK, with nothing new to send, does not retransmit the tail before it is
     // acknowledged (RFC 6675 §5 step 4.3, RescueRxt).
     each("", &script(8, &[(40, 1), (40, 2)]), [(0, 1, 1, 2, 1); 4]);
 }
 
 #[test]
-fn a_window_lost_twice_over_is_one_episode() {
+fn a_window_of_losses_with_a_lost_retransmission_is_one_episode() {
     let lost: Vec<_> = (40..48).map(|n| (n, 1)).chain([(44, 2)]).collect();
     let timed_out = (0, 1, 9, 2, 2);
-    // SACK has seen the losses before its timer expires.
+    // SACK has detected the losses before its timer expires.
     each("", &script(8, &lost), [timed_out, timed_out, timed_out, (0, 1, 9, 2, 1)]);
 }
 
 #[test]
-fn several_losses_in_a_window_are_one_signal_unless_the_window_is_cut_again() {
-    // Reno halves once for each, and times out in the end; Tahoe resends what had arrived.
+fn several_losses_in_a_window_are_one_signal_unless_it_is_reduced_again() {
+    // Reno halves once for each loss, and times out in the end. Tahoe retransmits segments that had arrived.
     each(
         "",
         &script(20, &[(50, 1), (52, 1)]),
@@ -190,9 +188,9 @@ fn lost_syns_are_no_signals() {
 }
 
 #[test]
-fn an_echo_cuts_the_window_once_and_loses_nothing() {
+fn an_ecn_echo_reduces_the_window_once_and_is_no_loss() {
     for (stats, _) in each("+ecn", &Script { marked: vec![40], ..script(8, &[]) }, [(0, 0, 0, 1, 0); 4]) {
-        assert_eq!(stats.ecn_reductions, 1, "the receiver echoes until it hears CWR, and that is one signal");
+        assert_eq!(stats.ecn_reductions, 1, "the receiver echoes until it gets CWR, and that is one signal");
     }
     // RFC 3168 §6.1.2: a loss in the window that the echo has halved does not halve it again. Tahoe
     // collapses.
@@ -207,7 +205,7 @@ fn an_echo_cuts_the_window_once_and_loses_nothing() {
 }
 
 #[test]
-fn a_timeout_that_is_taken_back_is_marked_as_spurious() {
+fn an_undone_timeout_is_marked_as_spurious() {
     for (stats, episodes) in
         each("+eifel", &Script { held: (ms(100), ms(1700)), ..script(8, &[]) }, [(0, 1, 0, 1, 1); 4])
     {
@@ -217,8 +215,8 @@ fn a_timeout_that_is_taken_back_is_marked_as_spurious() {
 }
 
 #[test]
-fn a_recovery_goes_on_as_what_it_was_when_a_timeout_in_it_is_taken_back() {
-    // From the fast retransmission on everything is held back for longer than a timeout. Tahoe had not got
+fn a_recovery_continues_when_a_timeout_in_it_is_undone() {
+    // From the fast retransmission on everything is delayed for longer than a timeout. Tahoe has not received
     // its third duplicate ack by then.
     let script = Script { held: (ms(140), ms(1700)), ..script(8, &[(40, 1)]) };
     let recovered = (1, 0, 1, 2, 1);
@@ -230,11 +228,11 @@ fn a_recovery_goes_on_as_what_it_was_when_a_timeout_in_it_is_taken_back() {
 }
 
 #[test]
-fn round_trips_are_measured_by_timestamps_through_a_recovery() {
-    // RTTM (M-U1): the ack of a retransmission gives a sample only where its echo tells which copy it
-    // answers.
+fn timestamps_give_round_trip_samples_during_a_recovery() {
+    // RTTM (M-U1): the ack of a retransmission gives a sample only if its timestamp identifies the
+    // transmission.
     let script = script(8, &[(40, 1)]);
-    let ((_, plain, _), (_, timed, _)) = (play("sack", &script), play("sack+eifel", &script));
+    let ((_, plain, _), (_, timed, _)) = (run("sack", &script), run("sack+eifel", &script));
     assert_eq!(timed.rtt_samples, plain.rtt_samples + 1);
     for stats in [plain, timed] {
         assert_eq!((stats.rtt_min.get(), stats.rtt_max), (Some(DELAY * 2), DELAY * 2));
@@ -245,7 +243,7 @@ fn round_trips_are_measured_by_timestamps_through_a_recovery() {
 #[test]
 fn counting_can_begin_at_any_moment() {
     let script = script(8, &[(40, 1), (60, 1)]);
-    let (_, all, _) = play("sack", &script);
+    let (_, all, _) = run("sack", &script);
     let nothing = all.since(&all);
     assert_eq!(
         (nothing.segments_acked, nothing.ca_events, nothing.rtt_samples, nothing.window_cuts),

@@ -1,4 +1,4 @@
-//! TCP Smart Framing (I-A8): small segments, so that a loss can bring three duplicate acks.
+//! TCP Smart Framing (I-A8): small segments, so that a loss can cause three duplicate acks.
 
 mod support;
 
@@ -9,12 +9,12 @@ use ackclock_policy::Registry;
 use ackclock_units::{Rng, SeqNumber};
 use support::{Pipe, endpoint, ms};
 
-/// A connection of which these data segments are lost.
+/// A connection that loses these data segments.
 fn open(stack: &str, lost: &'static [u32]) -> Pipe {
     support::losing(&format!("{stack}+smart-framing+ack-every+mss(1000B)"), lost)
 }
 
-/// Payloads of the data segments that left at `at` ms.
+/// Payload sizes of the data segments sent at `at` ms.
 fn sizes(pipe: &Pipe, at: u64) -> Vec<u32> {
     pipe.log
         .iter()
@@ -24,7 +24,7 @@ fn sizes(pipe: &Pipe, at: u64) -> Vec<u32> {
 }
 
 #[test]
-fn one_packet_becomes_four_whatever_nagle_says() {
+fn one_packet_becomes_four_with_and_without_nagle() {
     for stack in ["newreno", "sack", "sack+no-nagle"] {
         let mut pipe = open(stack, &[]);
         pipe.ends[0].write(pipe.now, &[1; 501]);
@@ -36,9 +36,9 @@ fn one_packet_becomes_four_whatever_nagle_says() {
 }
 
 #[test]
-fn the_first_of_four_lost_is_found_by_duplicate_acks_and_the_others_are_not() {
+fn only_the_loss_of_the_first_of_four_is_detected_by_duplicate_acks() {
     // I-E15: p(S,FR) is the first lost and the other three delivered. The first ack of a connection opens the
-    // receiver's window, and is no duplicate: a packet before, segments 0 to 3, brings it.
+    // receiver's window, so it is no duplicate. A packet before (segments 0 to 3) causes it.
     for (lost, timeouts) in [(&[4][..], 0), (&[5], 1), (&[7], 1), (&[4, 6], 1)] {
         for stack in ["newreno", "sack"] {
             let mut pipe = open(&format!("{stack}+no-limited-transmit"), lost);
@@ -65,7 +65,7 @@ fn segments_grow_with_the_window_of_a_bulk_flow() {
     pipe.drain();
     assert_eq!(sizes(&pipe, 1000), [250; 4], "a window of one segment");
     pipe.run(ms(1020));
-    // Four acks of 250 bytes have made it two: what leaves on them is larger by and by.
+    // Four acks of 250 bytes have doubled the window: the segments sent on them grow.
     let later = sizes(&pipe, 1020);
     assert!(later.len() >= 4 && later.iter().all(|n| (250..=500).contains(n)), "{later:?}");
     pipe.run(ms(1300));
@@ -73,12 +73,12 @@ fn segments_grow_with_the_window_of_a_bulk_flow() {
     let sizes: Vec<u32> =
         pipe.log.iter().filter(|(_, from, s)| *from == 0 && s.len > 0).map(|(.., s)| s.len).collect();
     assert_eq!(sizes.iter().max(), Some(&1000), "the window has passed four full segments");
-    assert!(sizes[..sizes.len() - 1].is_sorted(), "nothing was lost, so they only grow: {sizes:?}");
+    assert!(sizes[..sizes.len() - 1].is_sorted(), "without losses they only grow: {sizes:?}");
     assert_eq!((pipe.ends[0].unacked(), pipe.ends[0].stats().timeouts), (0, 0));
 }
 
 #[test]
-fn a_receivers_window_is_kept_to() {
+fn the_receivers_window_is_respected() {
     let stack = "sack+smart-framing+ack-every+mss(1000B)";
     let mut server = Stack::named(&Registry::builtin(), stack).expect("a stack");
     server.set("rcv_buf", "2000B").expect("an option");

@@ -1,4 +1,4 @@
-//! Every preset over the pipe: what each recovery does with the same losses.
+//! Every preset over the pipe, and each recovery with the same losses.
 
 mod support;
 
@@ -45,8 +45,8 @@ fn lose(name: &str, bytes: usize, losses: &'static [u32]) -> (Stats, Duration) {
             lost.push(n);
             return vec![];
         }
-        // Later segments take a little longer, so that a window does not arrive in one instant; the order
-        // stays.
+        // Later segments take slightly longer, so that a window does not arrive at one instant. The order is
+        // kept.
         highest = n.max(highest);
         vec![DELAY + Duration::from_micros(100 * u64::from(highest))]
     };
@@ -97,8 +97,8 @@ fn every_stack_delivers_every_byte() {
 
 #[test]
 fn one_loss_is_repaired_by_fast_retransmit() {
-    // Tahoe too: the duplicates that follow release nothing, and the acknowledgment of the one segment resent
-    // covers all the others.
+    // Tahoe too: the duplicate acks that follow release nothing, and the acknowledgment of the one
+    // retransmission covers all others.
     for name in ["tahoe", "reno", "newreno", "sack", "cubic"] {
         let (stats, _) = lose(name, 200_000, &[40]);
         assert_eq!(
@@ -112,12 +112,12 @@ fn one_loss_is_repaired_by_fast_retransmit() {
 }
 
 #[test]
-fn several_losses_in_a_window_tell_the_recoveries_apart() {
+fn several_losses_in_a_window_distinguish_the_recoveries() {
     let losses: &[u32] = &[40, 43, 46];
     let ((sack, sack_took), (newreno, newreno_took), (reno, reno_took)) =
         (lose("sack", 200_000, losses), lose("newreno", 200_000, losses), lose("reno", 200_000, losses));
-    // SACK resends the three holes in one round trip, NewReno takes one each, Reno waits for the timer (M-A4,
-    // M-A5, M-A6).
+    // SACK retransmits the three holes in one round trip, NewReno needs one round trip each, Reno waits for
+    // the timer (M-A4, M-A5, M-A6).
     assert_eq!((sack.timeouts, sack.retransmitted_segments, sack.ca_events), (0, 3, 1));
     assert_eq!((newreno.timeouts, newreno.retransmitted_segments, newreno.ca_events), (0, 3, 1));
     assert!(reno.timeouts > 0 || reno.fast_recoveries > 1, "{reno:?}");
@@ -126,11 +126,11 @@ fn several_losses_in_a_window_tell_the_recoveries_apart() {
 
 #[test]
 fn a_lost_tail_is_rescued_or_times_out() {
-    // The last two of 60 segments and one before: the rescue retransmission resends the last (RFC 6675 §4
-    // rule 4), whose SACK shows the rest.
+    // The last two of 60 segments and one before: the rescue retransmission repeats the last (RFC 6675 §4
+    // rule 4), whose SACK shows the other loss.
     let (stats, _) = lose("sack", 60_000, &[50, 58, 59]);
     assert_eq!((stats.timeouts, stats.retransmitted_segments), (0, 3), "{stats:?}");
-    // The whole tail and nothing after it: only the timer can tell.
+    // The whole tail and nothing after it: only the timer detects that.
     let (stats, _) = lose("sack", 60_000, &[58, 59]);
     assert_eq!(stats.timeouts, 1, "{stats:?}");
 }
@@ -138,7 +138,7 @@ fn a_lost_tail_is_rescued_or_times_out() {
 #[test]
 fn limited_transmit_lets_a_small_window_recover() {
     // RFC 3042: with a window of three segments, a loss leaves two duplicate acks; the new segments that
-    // these release bring the third.
+    // these release cause the third.
     let small = |suffix: &str| {
         let stack = stack(&format!("newreno+iw(3)+ack-every{suffix}"));
         let mut lost = false;

@@ -1,4 +1,4 @@
-//! Differentiated minRTO (I-A5): a floor of its own for a flow that uses little of its window.
+//! Differentiated minRTO (I-A5): a separate minimum of the timeout for a flow that uses little of its window.
 
 mod support;
 
@@ -7,7 +7,7 @@ use ackclock_policy::Registry;
 use ackclock_units::Instant;
 use support::{DELAY, Pipe, endpoint, ms};
 
-/// A connection of 500-byte segments whose every transmission of data is lost before `lost_until`, in ms.
+/// A connection with 500-byte segments that loses all data sent before `lost_until`, in ms.
 fn lossy(stack: &str, lost_until: u64) -> Pipe {
     let stack = format!("{stack}+mss(500B)+iw(4)+ack-every+no-nagle");
     let clock = std::rc::Rc::<std::cell::Cell<Instant>>::default();
@@ -20,7 +20,7 @@ fn lossy(stack: &str, lost_until: u64) -> Pipe {
     pipe
 }
 
-/// Runs to the end, and answers when each data segment left after the first second, in ms.
+/// Runs to the end. Returns when each data segment was sent, in ms after the first second.
 fn departures(pipe: &mut Pipe) -> Vec<u64> {
     pipe.run(ms(30_000));
     assert_eq!(pipe.ends[0].unacked(), 0);
@@ -31,7 +31,7 @@ fn departures(pipe: &mut Pipe) -> Vec<u64> {
         .collect()
 }
 
-/// Sends `packets` of 500 bytes at one second; when each data segment left.
+/// Sends `packets` of 500 bytes at one second. Returns when each data segment was sent.
 fn sent(stack: &str, packets: u32, lost_until: u64) -> Vec<u64> {
     let mut pipe = lossy(stack, lost_until);
     pipe.run(ms(1000));
@@ -41,8 +41,8 @@ fn sent(stack: &str, packets: u32, lost_until: u64) -> Vec<u64> {
 }
 
 #[test]
-fn a_packet_alone_waits_for_the_smaller_floor_at_every_expiry() {
-    // I-E2 with RTO = 500 ms: sent again after 0.5, 1.5 and 3.5 s.
+fn a_single_packet_uses_the_smaller_minimum_at_every_expiry() {
+    // I-E2 with RTO = 500 ms: retransmitted after 0.5, 1.5 and 3.5 s.
     assert_eq!(sent("sack+thin-min-rto(500ms)", 1, 3000), [0, 500, 1500, 3500]);
     assert_eq!(sent("sack", 1, 3000), [0, 1000, 3000]);
     for estimator in ["lite(100ms)", "eifel-timer", "eifel-agg"] {
@@ -57,15 +57,15 @@ fn a_packet_alone_waits_for_the_smaller_floor_at_every_expiry() {
 }
 
 #[test]
-fn more_than_the_fraction_waits_for_the_usual_one() {
+fn above_the_fraction_the_usual_minimum_applies() {
     // Two packets of a window of four are half of it.
     assert_eq!(sent("sack+thin-min-rto(500ms)", 2, 500), [0, 0, 1000, 1020]);
 }
 
 #[test]
-fn a_second_packet_prolongs_the_countdown_of_the_first_and_no_more() {
-    // The second leaves 300 ms later; the first is sent again a second after it left, as without the smaller
-    // floor.
+fn a_second_packet_extends_the_timer_of_the_first_to_the_usual_timeout() {
+    // The second is sent 300 ms later. The first is retransmitted one second after it was sent, as without
+    // the smaller minimum.
     for stack in ["sack+thin-min-rto(500ms)", "sack+thin-min-rto(1s)", "sack"] {
         let mut pipe = lossy(stack, 1500);
         for at in [1000, 1300] {

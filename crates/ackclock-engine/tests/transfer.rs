@@ -103,7 +103,7 @@ fn an_unanswered_syn_is_given_up_after_its_retries() {
     p.open();
     p.run(LONG);
     assert_eq!(p.events[0], [ConnectionEvent::Aborted(AbortReason::SynTimeout)]);
-    // 1 s, doubled each time, given up when the last wait is over: 1 + 2 + 4 + 8.
+    // 1 s, doubled each time, given up when the last timeout expires: 1 + 2 + 4 + 8.
     let at: Vec<_> = p.log.iter().map(|(t, ..)| t.as_nanos() / 1_000_000).collect();
     assert_eq!(at, [0, 1000, 3000, 7000]);
     assert_eq!(p.ends[0].stats().closed_at.get(), Some(ms(15_000)));
@@ -149,7 +149,7 @@ fn a_closed_window_is_probed_until_it_opens() {
 }
 
 #[test]
-fn half_close_lets_the_other_side_go_on() {
+fn after_a_half_close_the_other_side_can_still_send() {
     let config = Config { time_wait: Duration::from_secs(1), ..Config::default() };
     let mut p = Pipe::new(connection(config.clone(), 1), connection(config, 2));
     p.open();

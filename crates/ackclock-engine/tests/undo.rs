@@ -1,4 +1,4 @@
-//! Spurious timeouts (E-A8, E-X3): a path that holds everything back for a while, with and without undo.
+//! Spurious timeouts (E-A8, E-X3): a path that delays everything for a while, with and without undo.
 
 mod support;
 
@@ -33,25 +33,24 @@ fn stack(name: &str) -> Stack {
     stack
 }
 
-/// What a timeout did.
+/// The effect of a timeout.
 #[derive(Debug)]
 struct Outcome {
-    /// Window when the timer expired, before anything changed.
+    /// Window before the timer expired.
     before: Window,
     /// Smallest congestion window from then until the end.
     least: u64,
-    /// Window at the second ack after that at the latest, if the sender was back in Open by then.
+    /// Window at the first or second ack after that, if the sender was back in Open by then.
     after: Option<Window>,
     stats: Stats,
 }
 
 const BYTES: usize = 400_000;
-/// What is sent in this time arrives when it is over: longer than one timeout of 200 ms, and shorter than
-/// two.
+/// Segments sent in this interval arrive at its end. It is longer than one timeout of 200 ms, and shorter
+/// than two.
 const HELD: (Instant, Instant) = (Instant::from_nanos(100_000_000), Instant::from_nanos(400_000_000));
 
-/// Transfers under `fate`; the window is looked at when the timer expires and when the second ack after it
-/// has been taken.
+/// Runs a transfer under `fate`, and notes the window when the timer expires and at the acks after that.
 fn run(stack: &Stack, fate: impl FnMut(u64, usize, &Segment) -> Option<Duration> + 'static) -> Outcome {
     let name = stack.name();
     let clock = Arc::new(Mutex::new(Instant::ZERO));
@@ -105,7 +104,7 @@ fn run(stack: &Stack, fate: impl FnMut(u64, usize, &Segment) -> Option<Duration>
     o
 }
 
-fn calm(_: u64, _: usize, _: &Segment) -> Option<Duration> {
+fn no_loss(_: u64, _: usize, _: &Segment) -> Option<Duration> {
     Some(Duration::ZERO)
 }
 
@@ -115,7 +114,7 @@ fn a_delay_spike_costs_one_retransmission_and_no_window() {
     for recovery in ["tahoe", "reno", "newreno", "sack", "cubic"] {
         for undo in ["eifel", "f-rto"] {
             let name = format!("{recovery}+{undo}");
-            let o = run(&stack(&name), calm);
+            let o = run(&stack(&name), no_loss);
             assert_eq!(
                 (o.stats.timeouts, o.stats.retransmitted_segments, o.stats.spurious_timeouts),
                 (1, 1, 1),
@@ -127,14 +126,14 @@ fn a_delay_spike_costs_one_retransmission_and_no_window() {
 }
 
 #[test]
-fn without_undo_the_same_spike_costs_a_window() {
+fn without_undo_a_delay_spike_collapses_the_window() {
     for recovery in ["tahoe", "reno", "newreno", "sack", "cubic"] {
         for suffix in ["", "+timestamps"] {
             let name = format!("{recovery}{suffix}");
-            let o = run(&stack(&name), calm);
+            let o = run(&stack(&name), no_loss);
             assert!(o.stats.timeouts == 1 && o.stats.retransmitted_segments > 1, "{name}: {o:?}");
             assert!(o.least <= 1000 && o.after.is_none(), "{name}: {o:?}");
-            // Timestamps tell, whoever wants to know.
+            // With timestamps, spurious timeouts are counted even without undo.
             assert_eq!(o.stats.spurious_timeouts, u32::from(suffix == "+timestamps"), "{name}");
         }
     }
@@ -145,13 +144,13 @@ fn rfc_4015_grows_back_without_a_burst() {
     for undo in ["eifel", "f-rto"] {
         let mut tcp = stack(&format!("sack+{undo}"));
         tcp.set("undo.response", "rfc4015").expect("a parameter");
-        let o = run(&tcp, calm);
+        let o = run(&tcp, no_loss);
         assert_eq!(
             (o.stats.timeouts, o.stats.retransmitted_segments, o.stats.spurious_timeouts),
             (1, 1, 1),
             "{o:?}"
         );
-        // What is outstanding and the segment just acknowledged: no more than there was, and no loss window.
+        // The flight size and the segment just acknowledged: no more than before, and no loss window.
         let after = o.after.expect("undone");
         assert!(after.cwnd > 10_000 && after.cwnd <= 25_000 && after.ssthresh >= o.before.ssthresh, "{o:?}");
     }
@@ -159,7 +158,7 @@ fn rfc_4015_grows_back_without_a_burst() {
 
 #[test]
 fn a_real_loss_is_repaired_as_before() {
-    // A whole window is lost: the timer expires, and nothing is taken back.
+    // A whole window is lost: the timer expires, and nothing is undone.
     for recovery in ["tahoe", "newreno", "sack"] {
         for undo in ["eifel", "f-rto"] {
             let (name, mut lost) = (format!("{recovery}+{undo}"), vec![]);
@@ -179,11 +178,11 @@ fn a_real_loss_is_repaired_as_before() {
 }
 
 #[test]
-fn undo_survives_any_weather() {
+fn every_byte_arrives_with_undo_delay_spikes_and_losses() {
     for (i, recovery) in ["tahoe", "reno", "newreno", "sack", "cubic"].iter().enumerate() {
         for undo in ["eifel", "f-rto", "f-rto+timestamps"] {
-            // With much more, lost acks make samples by timestamps long (RFC 7323 §4.3 keeps TS.Recent on old
-            // segments), and timeouts with them.
+            // With many more losses, lost acks make samples by timestamps long (RFC 7323 §4.3 keeps TS.Recent
+            // on old segments), and timeouts too.
             for loss in [0.0, 0.02, 0.05] {
                 let name = format!("{recovery}+{undo}");
                 let mut rng = Rng::stream(11, &name, i as u64);
@@ -197,17 +196,17 @@ fn undo_survives_any_weather() {
     }
 }
 
-/// Notes the sampling rate of each sample.
+/// An estimator that records the sampling rate of each sample.
 #[derive(Debug)]
-struct Listener(Arc<Mutex<Vec<f64>>>);
+struct RecordingEstimator(Arc<Mutex<Vec<f64>>>);
 
-impl Policy for Listener {
+impl Policy for RecordingEstimator {
     fn name(&self) -> &str {
-        "listener"
+        "recording"
     }
 }
 
-impl RttEstimator for Listener {
+impl RttEstimator for RecordingEstimator {
     fn on_sample(&mut self, s: RttSample) {
         self.0.lock().expect("one thread").push(s.sampling_rate);
     }
@@ -235,8 +234,8 @@ fn the_sampling_rate_follows_the_receivers_acks() {
         for (key, value) in [("ack", ack), ("rtt_sampling", sampling), ("timestamps", timestamps)] {
             tcp.set(key, value).expect(key);
         }
-        let heard = Arc::new(Mutex::new(vec![]));
-        let policies = Policies { estimator: Box::new(Listener(heard.clone())), ..tcp.build() };
+        let rates = Arc::new(Mutex::new(vec![]));
+        let policies = Policies { estimator: Box::new(RecordingEstimator(rates.clone())), ..tcp.build() };
         let config: Config = tcp.config();
         let sender =
             Connection::new(Arc::new(config), policies, SeqNumber(1), Rng::stream(1, "connection", 1));
@@ -244,8 +243,8 @@ fn the_sampling_rate_follows_the_receivers_acks() {
         p.open();
         let data = support::pattern(BYTES);
         assert!(p.transfer(0, &data, ms(60_000)) == data);
-        let heard = heard.lock().expect("one thread");
-        let late = &heard[heard.len() / 2..heard.len() - 2];
+        let rates = rates.lock().expect("one thread");
+        let late = &rates[rates.len() / 2..rates.len() - 2];
         assert!(late.iter().all(|r| (r / rate - 1.0).abs() < 0.15), "{ack} {sampling}: {late:?}");
     }
 }

@@ -44,7 +44,7 @@ impl Settings {
         let stack = Stack::named(registry(), &self.stack).map_err(|e| InputError::new_err(e.to_string()))?;
         let (config, time) = (stack.config(), Duration::from_secs_f64);
         // The window grows with every segment that arrives, not with every ack.
-        let each = stack.build().ack.get().name() == "every"
+        let each = stack.build().ack.get_mut().name() == "every"
             || stack.entries().contains(&("window.byte_counting".to_owned(), "true".to_owned()));
         let options = ProbeOptions {
             mss: self.mss,

@@ -2,7 +2,7 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use ackclock_engine::{AtNeed, Config, Connection, Policies, SenderChoice};
+use ackclock_engine::{Config, Connection, Lazy, Policies, SenderChoice};
 use ackclock_policy::{AckPolicy, Chosen, CongestionControl, LossRecovery, Registry, Role, RttEstimator};
 use ackclock_units::{Rng, SeqNumber};
 
@@ -73,8 +73,8 @@ impl Setup {
     pub fn policies(&self) -> Policies {
         Policies {
             estimator: self.estimator.build(),
-            ack: AtNeed::Made(self.ack.build()),
-            sender: AtNeed::Made(Box::new(self.sender.build())),
+            ack: Lazy::Built(self.ack.build()),
+            sender: Lazy::Built(Box::new(self.sender.build())),
         }
     }
 

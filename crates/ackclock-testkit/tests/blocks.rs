@@ -69,7 +69,7 @@ fn a_sack_block_of_data_never_sent_is_ignored() {
         t.inject(10 + at as u64, seg(".").ack(1).sack(start, end));
     }
     t.expect_silence(100);
-    assert!(!t.endpoint.connection.holds_sacks(), "{t}");
+    assert!(!t.endpoint.connection.has_sacked_data(), "{t}");
     t.inject(110, seg(".").ack(1).sack(1001, 10_001));
     t.expect(110, seg(".").seq(1).len(1000));
 }

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use ackclock_engine::{Books as _, Call, User};
+use ackclock_engine::{Call, User, UserIo as _};
 use ackclock_policy::{Application, Wake};
 use ackclock_trace::Outcome;
 use ackclock_units::{Bytes, Instant, Rng};
@@ -83,7 +83,7 @@ impl FlowConn {
         let waits_for_end = self.user.waits_for() == Some(Wake::Ended);
         if waits_for_end || self.user.is_done() && !self.socket.ended {
             // After closing, keep reading until the peer closes.
-            self.user.books.read(&mut self.socket, now, Bytes::MAX);
+            self.user.io.read(&mut self.socket, now, Bytes::MAX);
             if self.socket.ended && waits_for_end {
                 self.call(now, now);
             }
@@ -134,6 +134,6 @@ impl FlowConn {
             None => (Outcome::Unfinished, None),
         };
         let acked = self.socket.acked;
-        FlowEnd { acked, outcome, reason, counts, ..FlowEnd::of(self.user.books, zero) }
+        FlowEnd { acked, outcome, reason, counts, ..FlowEnd::of(self.user.io, zero) }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use ackclock_engine::{Books, Transport};
+use ackclock_engine::{UserIo, UserTransport};
 use ackclock_units::{Bytes, Instant};
 use rustix::io::{Errno, ioctl_fionread};
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown, sockopt};
@@ -67,7 +67,7 @@ impl Socket {
     }
 }
 
-impl Books<Socket> for Ledger {
+impl UserIo<Socket> for Ledger {
     fn read(&mut self, socket: &mut Socket, _: Instant, n: Bytes) -> Bytes {
         let got = self.read_by(n, |block| socket.receive(block));
         if got > 0 && socket.quick_acks {
@@ -84,7 +84,7 @@ impl Books<Socket> for Ledger {
     }
 }
 
-impl Transport for Socket {
+impl UserTransport for Socket {
     fn readable(&self) -> Bytes {
         ioctl_fionread(&self.fd).unwrap_or(0)
     }

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use ackclock_engine::{AbortReason, Books as _, Config, Connection, ConnectionEvent, Policies, Stats, User};
+use ackclock_engine::{AbortReason, Config, Connection, ConnectionEvent, Policies, Stats, User, UserIo as _};
 use ackclock_units::{Bytes, Instant, Rng};
 
 use crate::ledger::Ledger;
@@ -87,7 +87,7 @@ impl RunningApp {
         self.failed = self.failed.or(summary.aborted);
         if self.user.is_done() && connection.readable() > 0 {
             // After closing, keep reading until the peer closes.
-            self.user.books.read(connection, now, Bytes::MAX);
+            self.user.io.read(connection, now, Bytes::MAX);
         }
         called
     }
@@ -110,7 +110,7 @@ impl RunningApp {
         AppReport {
             number: self.number,
             finished: self.failed.is_none() && self.is_finished(connection),
-            ledger: self.user.books,
+            ledger: self.user.io,
             opened: self.opened,
             established: self.established,
             failed: self.failed,

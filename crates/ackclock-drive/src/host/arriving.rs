@@ -52,7 +52,7 @@ impl Core {
                 // As with the kernel's receive offload: the segments are processed one by one, and
                 // acknowledged together.
                 Some(size) => {
-                    let counts_marks = entry.connection.counts_marks();
+                    let counts_marks = entry.connection.uses_accurate_ecn();
                     split(tcp, size, counts_marks).for_each(|(segment, payload)| {
                         entry.connection.handle_segment(now, &segment, payload, packet.ecn)
                     })

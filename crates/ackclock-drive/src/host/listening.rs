@@ -102,7 +102,7 @@ impl Core {
         }
         let id = self.admit(now, local, peer, Some(cookie))?;
         let clock = opening.clock(&self.keys, now);
-        self.entry(id).connection.listen_answered(now, &syn, clock);
+        self.entry(id).connection.listen_after_syn_ack(now, &syn, clock);
         self.counters.cookies_taken += 1;
         Some(id)
     }

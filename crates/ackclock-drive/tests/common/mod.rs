@@ -9,7 +9,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 
 use ackclock_drive::{Clock, Lab, LabOptions, Means, PolicyFactory, check};
-use ackclock_engine::{AtNeed, Config, Policies, SenderPolicies};
+use ackclock_engine::{Config, Lazy, Policies, SenderPolicies};
 use ackclock_policy::{
     AckPolicy, Backoff, Chosen, CongestionControl, LossRecovery, Registry, RetransmissionTimer, Role,
     RttEstimator, SpuriousTimeout,
@@ -44,8 +44,8 @@ pub fn policies(recovery: &str, window: &str) -> PolicyFactory {
     let ack = choose::<dyn AckPolicy>("delayed");
     Arc::new(move || Policies {
         estimator: estimator.build(),
-        ack: AtNeed::Made(ack.build()),
-        sender: AtNeed::Made(Box::new(SenderPolicies {
+        ack: Lazy::Built(ack.build()),
+        sender: Lazy::Built(Box::new(SenderPolicies {
             backoff: backoff.build(),
             timer: timer.build(),
             recovery: recovery.build(),

@@ -1,4 +1,4 @@
-//! What every segment carries: the acknowledgment, the window, the options.
+//! Assembling segments: the acknowledgment, the window and the options that every segment carries.
 
 use ackclock_units::{Instant, SeqNumber, SeqRange, mostly, seldom};
 use ackclock_wire::{Flags, Options, SackBlocks, Segment, Timestamps};
@@ -6,14 +6,14 @@ use ackclock_wire::{Flags, Options, SackBlocks, Segment, Timestamps};
 use super::Connection;
 
 impl Connection {
-    /// A segment with the acknowledgment and the window that go with everything.
+    /// A segment with the current acknowledgment, window and options.
     #[inline(always)]
     pub(super) fn segment(&mut self, now: Instant, seq: SeqNumber, len: u32, flags: Flags) -> Segment {
-        let (options, echo) = if self.rare.is_changed() || self.reports_ranges() {
-            let options = self.some_options(now, len, len > 0);
-            let echo = self.rare.says(|r| r.ecn.speaks());
+        let (options, echo) = if self.rare.is_allocated() || self.reports_ranges() {
+            let options = self.options(now, len, len > 0);
+            let echo = self.rare.is_some_and(|r| r.ecn.sends_feedback());
             let echo = if echo {
-                self.feed_back(seq, len, flags.has(Flags::FIN), &options)
+                self.feedback_flags(seq, len, flags.has(Flags::FIN), &options)
             } else {
                 Flags::default()
             };
@@ -21,12 +21,15 @@ impl Connection {
         } else {
             (Options::default(), Flags::default())
         };
-        let window =
-            if mostly(self.told & !self.pending.ack) { self.window_field() } else { self.acknowledge() };
+        let window = if mostly(self.ack_is_current & !self.pending.ack) {
+            self.window_field()
+        } else {
+            self.acknowledge()
+        };
         Segment { seq, ack: self.rcv_nxt, len, window, flags: flags | echo, urgent: 0, options }
     }
 
-    /// An acknowledgment leaves with the window that this answers.
+    /// An acknowledgment is sent now. Returns its window field.
     #[inline(never)]
     fn acknowledge(&mut self) -> u16 {
         let window = self.advertise();
@@ -34,16 +37,16 @@ impl Connection {
         window
     }
 
-    /// Options of a segment that is not a SYN, with `len` bytes of text or, when `text` is to be fitted to
-    /// them, 0.
+    /// Options of a segment that is not a SYN, with `len` bytes of text. With `len` 0 and `text`, the text is
+    /// still to be sized to fit.
     #[inline(never)]
-    fn some_options(&self, now: Instant, len: u32, text: bool) -> Options {
+    fn options(&self, now: Instant, len: u32, text: bool) -> Options {
         let timestamps = self.timestamps(now);
         let mut sack = SackBlocks::NONE;
         if self.reports_ranges() {
             // With timestamps there is room for three blocks (RFC 2018 §3).
             let room = if timestamps.is_some() { 3 } else { 4 };
-            // A FIN that waits behind a gap is reported with the range before it.
+            // A FIN behind a gap is reported with the range before it.
             let held = self
                 .receive
                 .sack_blocks()
@@ -51,7 +54,7 @@ impl Connection {
             self.dsack.into_iter().chain(held).take(room).for_each(|b| sack.push(b));
         }
         let mut accecn = None;
-        if self.rare.says(|r| r.ecn.is_accurate()) {
+        if self.rare.is_some_and(|r| r.ecn.is_accurate()) {
             let blocks;
             (accecn, blocks) = self.feedback_option(timestamps, &sack, len, text);
             sack.truncate(blocks);
@@ -62,16 +65,16 @@ impl Connection {
     /// Timestamps, if they are in use.
     pub(super) fn timestamps(&self, now: Instant) -> Option<Timestamps> {
         self.rare
-            .says(|r| r.timestamps.on)
+            .is_some_and(|r| r.timestamps.on)
             .then(|| Timestamps { tsval: self.timestamp_clock(now), tsecr: self.rare.timestamps.ts_recent })
     }
 
-    /// Most payload that fits beside the options that a segment carries now; timestamps are in `smss`
+    /// The largest payload that fits beside the options of a segment sent now. `smss` excludes timestamps
     /// already.
     #[inline]
-    pub(super) fn most(&self, now: Instant) -> u32 {
-        if self.reports_ranges() || self.rare.says(|r| r.ecn.is_accurate()) {
-            let options = self.some_options(now, 0, true);
+    pub(super) fn max_payload(&self, now: Instant) -> u32 {
+        if self.reports_ranges() || self.rare.is_some_and(|r| r.ecn.is_accurate()) {
+            let options = self.options(now, 0, true);
             let in_smss = if options.timestamps.is_some() { 12 } else { 0 };
             self.smss.saturating_sub(options.wire_len() - in_smss).max(1)
         } else {

@@ -3,12 +3,13 @@
 use ackclock_units::Instant;
 use ackclock_wire::{Flags, Options, Segment};
 
-use super::{Connection, News, State};
+use super::{Connection, PendingEvents, State};
 use crate::AbortReason;
 use crate::timer::Timer;
 
 impl Connection {
-    /// Closes the writing side once everything is sent (FIN). Reading goes on until the peer closes too.
+    /// Closes the sending direction: a FIN is sent after all data. Reading continues until the peer closes
+    /// too.
     pub fn close(&mut self, now: Instant) {
         if self.closing {
             return;
@@ -16,9 +17,9 @@ impl Connection {
         match self.state {
             State::Closed => {}
             State::Listen => self.end(true, now),
-            // Nothing was exchanged yet: there is nothing to close in order (RFC 9293 §3.10.4).
+            // Nothing was exchanged yet, so nothing has to be closed in order (RFC 9293 §3.10.4).
             State::SynSent if self.send.len() == 0 => {
-                self.news.add(News::FINISHED);
+                self.events.add(PendingEvents::FINISHED);
                 self.end(true, now);
             }
             State::SynSent | State::SynReceived => self.closing = true,
@@ -34,27 +35,28 @@ impl Connection {
         }
     }
 
-    /// Resets the connection: what is queued is lost, and the peer is told (RFC 9293 §3.10.5).
+    /// Resets the connection: queued data is lost, and the peer gets a RST (RFC 9293 §3.10.5).
     pub fn abort(&mut self, now: Instant) {
-        // Where both sides have closed, the peer is told only of data that nobody will read (RFC 2525 §2.17).
-        let told = matches!(
+        // If both sides have closed, a RST is sent only if received data was not read (RFC 2525 §2.17).
+        let send_reset = matches!(
             self.state,
             State::SynReceived | State::Established | State::FinWait1 | State::FinWait2 | State::CloseWait
         ) || self.readable() > 0;
-        if told {
-            self.rare.make().reset = Some(self.reset(now));
+        if send_reset {
+            self.rare.make_mut().reset = Some(self.reset(now));
         }
         match self.state {
             State::Closed => {}
-            // Both sides have closed in order, and the application knows: only the waiting ends (RFC 9293
+            // Both sides have closed in order, and the application was notified: only the wait ends (RFC 9293
             // §3.10.5).
             State::TimeWait => self.end(true, now),
             _ => self.abandon(AbortReason::Local, now),
         }
     }
 
+    /// A reset for this connection.
     pub(super) fn reset(&self, now: Instant) -> Box<Segment> {
-        // RFC 7323 §3.2: timestamps that are in use go with a RST too.
+        // RFC 7323 §3.2: a RST carries timestamps too, if they are in use.
         let options = Options { timestamps: self.timestamps(now), ..Options::default() };
         Box::new(Segment {
             seq: self.snd_nxt,
@@ -65,34 +67,35 @@ impl Connection {
         })
     }
 
-    /// Gives the connection up, telling the peer. An ICMP error that was the last to be heard of it is the
-    /// reason then (RFC 9293 §3.9.2.2, SHLD-25).
+    /// Gives up the connection, and sends a RST. If an ICMP error was the last thing received about the peer,
+    /// it is the reason reported (RFC 9293 §3.9.2.2, SHLD-25).
     pub(super) fn give_up(&mut self, reason: AbortReason, now: Instant) {
         if !matches!(self.state, State::SynSent) {
-            self.rare.make().reset = Some(self.reset(now));
+            self.rare.make_mut().reset = Some(self.reset(now));
         }
         let unreachable = self.rare.unreachable_at.is_some_and(|at| at >= self.last_received_at);
         self.abandon(if unreachable { AbortReason::Unreachable } else { reason }, now);
     }
 
-    /// Both sides are closed; linger for 2 MSL (RFC 9293 §3.6.1).
+    /// Both sides are closed: enters TIME-WAIT for 2 MSL (RFC 9293 §3.6.1).
     pub(super) fn start_time_wait(&mut self, now: Instant) {
         self.state = State::TimeWait;
-        self.news.add(News::FINISHED);
-        self.stats.closed_at.come(now);
+        self.events.add(PendingEvents::FINISHED);
+        self.stats.closed_at.set_once(now);
         self.timers.disarm_all();
         self.restart_time_wait(now);
     }
 
+    /// Starts the 2 MSL timer again.
     pub(super) fn restart_time_wait(&mut self, now: Instant) {
         self.timers.arm(Timer::TimeWait, now + self.config.time_wait);
     }
 
     /// In TIME-WAIT: true when a new SYN may reopen the pair of addresses at once (RFC 9293 §3.6.1): its
-    /// timestamp is newer (RFC 6191 §2), or, where that does not tell, its sequence number is beyond the old
-    /// ones.
+    /// timestamp is newer (RFC 6191 §2), or, if timestamps do not decide, its sequence number is beyond the
+    /// old ones.
     pub fn may_be_replaced_by(&self, syn: &Segment) -> bool {
-        let ts = syn.options.timestamps.filter(|_| self.rare.says(|r| r.timestamps.on));
+        let ts = syn.options.timestamps.filter(|_| self.rare.is_some_and(|r| r.timestamps.on));
         let newer = ts.map_or(0, |ts| ts.tsval.wrapping_sub(self.rare.timestamps.ts_recent) as i32);
         let fresh = newer > 0 || (newer == 0 && syn.seq > self.rcv_nxt);
         self.state == State::TimeWait && syn.flags.has(Flags::SYN) && !syn.flags.has(Flags::ACK) && fresh

@@ -5,12 +5,12 @@ use ackclock_trace::{EventKind, Mask, SendKind};
 use ackclock_units::Instant;
 use ackclock_wire::{Flags, Options, Segment, Timestamps};
 
-use super::{Connection, News, State, Transmit, Unacked};
+use super::{Connection, PendingEvents, State, Transmit, Unacked};
 use crate::AbortReason;
 use crate::scoreboard::MAX_LEN;
 use crate::timer::Timer;
 
-/// RFC 7323 §2.3: larger shifts are taken as this one.
+/// RFC 7323 §2.3: a larger shift is treated as this one.
 const MAX_WINDOW_SHIFT: u8 = 14;
 
 impl Connection {
@@ -30,11 +30,12 @@ impl Connection {
         }
     }
 
+    /// Leaves CLOSED or LISTEN for `state`.
     fn begin(&mut self, state: State, now: Instant) {
         self.state = state;
         let offset = self.rng.next_u64() as u32;
         if self.config.timestamps {
-            self.rare.make().timestamps.offset = offset;
+            self.rare.make_mut().timestamps.offset = offset;
         }
         self.last_received_at = now;
         self.waiting_since = now;
@@ -45,35 +46,35 @@ impl Connection {
         }
     }
 
-    /// RFC 9293 §3.10.7.2.
+    /// A segment in LISTEN (RFC 9293 §3.10.7.2). Returns true when text and FIN should be processed.
     #[inline(never)]
     pub(super) fn segment_in_listen(&mut self, now: Instant, segment: &Segment, ecn: Ecn) -> bool {
         if segment.flags.has(Flags::RST) {
             return false;
         }
         if segment.flags.has(Flags::ACK) {
-            self.rare.make().reset = Self::reset_for(segment).map(Box::new);
+            self.rare.make_mut().reset = Self::reset_for(segment).map(Box::new);
             return false;
         }
         if !segment.flags.has(Flags::SYN) {
             return false;
         }
         self.begin(State::SynReceived, now);
-        self.take_syn(now, segment, ecn);
+        self.handle_syn(now, segment, ecn);
         self.pending.syn = true;
         true
     }
 
-    /// RFC 9293 §3.10.7.3. Returns true when the rest of the segment (text, FIN) should be processed.
+    /// A segment in SYN-SENT (RFC 9293 §3.10.7.3). Returns true when text and FIN should be processed.
     #[inline(never)]
     pub(super) fn segment_in_syn_sent(&mut self, now: Instant, segment: &Segment, ecn: Ecn) -> bool {
         let acks = segment.flags.has(Flags::ACK);
         if acks && (segment.ack <= self.iss || segment.ack > self.snd_nxt) {
-            self.rare.make().reset = Self::reset_for(segment).map(Box::new);
+            self.rare.make_mut().reset = Self::reset_for(segment).map(Box::new);
             return false;
         }
         if segment.flags.has(Flags::RST) {
-            // RFC 5961 §3.2 leaves this state as it was: a RST is believed when it acknowledges our SYN.
+            // RFC 5961 §3.2 does not change this state: a RST is accepted when it acknowledges our SYN.
             if acks {
                 self.abandon(AbortReason::Refused, now);
             }
@@ -82,40 +83,40 @@ impl Connection {
         if !segment.flags.has(Flags::SYN) {
             return false;
         }
-        self.take_syn(now, segment, ecn);
+        self.handle_syn(now, segment, ecn);
         if acks {
             self.establish(now, segment);
             self.pending.ack = true;
             self.acknowledge_syn_ack(now);
         } else {
-            // Simultaneous open: answer with SYN-ACK, which repeats our SYN.
+            // Simultaneous open: reply with a SYN-ACK, which repeats our SYN.
             self.state = State::SynReceived;
-            self.rare.make().syn_repeated = true;
+            self.rare.make_mut().syn_repeated = true;
             self.pending.syn = true;
         }
         true
     }
 
-    /// In SYN-RECEIVED: true for the peer's SYN, or SYN-ACK, once more.
+    /// In SYN-RECEIVED: true when the peer has repeated its SYN or SYN-ACK.
     #[inline(never)]
     pub(super) fn repeats_syn(&self, segment: &Segment) -> bool {
         segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::RST) && segment.seq == self.irs
     }
 
-    /// Sends the SYN-ACK once more. What acknowledges it may answer either (Karn), and its echo is of the
+    /// Repeats the SYN-ACK for a repeated SYN. Its ack will be ambiguous (Karn), and its timestamp echoes the
     /// peer's latest SYN (RFC 7323 §4.3).
     #[cold]
-    pub(super) fn answer_syn_again(&mut self, now: Instant, segment: &Segment, ecn: Ecn) {
-        if !self.follow_syn(now, segment, ecn) {
+    pub(super) fn repeat_syn_ack(&mut self, now: Instant, segment: &Segment, ecn: Ecn) {
+        if !self.check_repeated_syn(now, segment, ecn) {
             return;
         }
         self.remember_timestamp(now, segment);
-        self.rare.make().syn_repeated = true;
+        self.rare.make_mut().syn_repeated = true;
         self.pending.syn = true;
     }
 
-    /// Takes over what a SYN announces.
-    fn take_syn(&mut self, now: Instant, segment: &Segment, ecn: Ecn) {
+    /// Adopts what the peer's SYN or SYN-ACK announces.
+    fn handle_syn(&mut self, now: Instant, segment: &Segment, ecn: Ecn) {
         self.irs = segment.seq;
         self.rcv_nxt = segment.seq + 1;
         // The window of a SYN is never scaled (RFC 7323 §2.2).
@@ -131,12 +132,12 @@ impl Connection {
         };
         self.sack_on = self.config.sack && o.sack_permitted;
         if let Some(ts) = o.timestamps.filter(|_| self.config.timestamps) {
-            self.rare.make().timestamps.on = true;
-            self.rare.make().timestamps.ts_recent = ts.tsval;
-            self.rare.make().timestamps.ts_recent_at = now;
+            self.rare.make_mut().timestamps.on = true;
+            self.rare.make_mut().timestamps.ts_recent = ts.tsval;
+            self.rare.make_mut().timestamps.ts_recent_at = now;
         }
-        // RFC 9293 §3.7.1 and RFC 6691: the announced size does not count options; those that every segment
-        // carries come off. A peer that announces next to nothing is not followed below 64 bytes.
+        // RFC 9293 §3.7.1 and RFC 6691: the announced size does not count options, so those in every segment
+        // are subtracted. Announcements below 64 bytes are treated as 64.
         let announced =
             o.mss.map_or(self.config.default_mss, u32::from).min(self.config.mss).clamp(64, MAX_LEN - 1);
         self.smss = announced - if self.rare.timestamps.on { 12 } else { 0 };
@@ -156,31 +157,31 @@ impl Connection {
         self.snd_una = segment.ack;
         self.expiries = 0;
         self.timers.disarm(Timer::Retransmission);
-        self.stats.established_at.come(now);
-        self.news.add(News::ESTABLISHED);
+        self.stats.established_at.set_once(now);
+        self.events.add(PendingEvents::ESTABLISHED);
         if self.receive.readable() > 0 {
             // Text that came with the SYN.
-            self.news.add(News::READABLE);
+            self.events.add(PendingEvents::READABLE);
         }
         if self.send.len() > 0 {
             self.waiting_since = now;
         } else {
             self.timers.disarm(Timer::User);
         }
-        // The handshake gives the first sample, unless the SYN was sent more than once (Karn), be it that the
-        // peer's came again.
-        if once && !self.rare.says(|r| r.syn_repeated) {
+        // The handshake gives the first sample, unless our SYN or SYN-ACK was sent more than once (Karn),
+        // after a timeout or because the peer repeated its SYN.
+        if once && !self.rare.is_some_and(|r| r.syn_repeated) {
             self.backoff_level = 0;
-            self.take_sample(now, now.since(self.last_sent_at));
+            self.take_handshake_sample(now, now.since(self.last_sent_at));
         } else if let Some(rtt) = self.rtt_by_timestamps(now, segment) {
             self.backoff_level = 0;
-            self.take_sample(now, rtt);
+            self.take_handshake_sample(now, rtt);
         } else {
             self.backoff_level = 0;
             self.update_timeout();
         }
-        if self.sender.is_made() || self.unsent() > 0 || self.closing || self.tracer.is_some() {
-            self.begin_sending(now);
+        if self.sender.is_built() || self.unsent() > 0 || self.closing || self.tracer.is_some() {
+            self.start_sender(now);
         }
         self.restart_keepalive(now);
         self.trace(Mask::EPISODES, now, || EventKind::Established);
@@ -189,41 +190,41 @@ impl Connection {
     /// The SYN or SYN-ACK to send now; arms its timer.
     #[inline(never)]
     pub(super) fn transmit_syn(&mut self, now: Instant) -> Transmit {
-        let answer = self.state == State::SynReceived;
+        let syn_ack = self.state == State::SynReceived;
         let repeat = self.stats.syn_retransmissions;
-        let flags = if answer { Flags::SYN | Flags::ACK } else { Flags::SYN };
-        let flags = flags | self.syn_ecn_flags(answer, repeat);
-        // A SYN-ACK answers only what the SYN offered.
+        let flags = if syn_ack { Flags::SYN | Flags::ACK } else { Flags::SYN };
+        let flags = flags | self.syn_ecn_flags(syn_ack, repeat);
+        // A SYN-ACK has only the options that the SYN offered.
         let mut options = Options {
             mss: Some(self.config.mss.min(65_535) as u16),
-            window_scale: (self.config.window_scaling && (!answer || self.peer_scales))
+            window_scale: (self.config.window_scaling && (!syn_ack || self.peer_scales))
                 .then_some(self.rcv_wnd_shift),
-            sack_permitted: if answer { self.sack_on } else { self.config.sack },
-            timestamps: (if answer { self.rare.timestamps.on } else { self.config.timestamps }).then(|| {
+            sack_permitted: if syn_ack { self.sack_on } else { self.config.sack },
+            timestamps: (if syn_ack { self.rare.timestamps.on } else { self.config.timestamps }).then(|| {
                 Timestamps {
                     tsval: self.timestamp_clock(now),
-                    tsecr: if answer { self.rare.timestamps.ts_recent } else { 0 },
+                    tsecr: if syn_ack { self.rare.timestamps.ts_recent } else { 0 },
                 }
             }),
             ..Options::default()
         };
-        if answer {
+        if syn_ack {
             options.accecn = self.syn_ack_option(&options, repeat);
         }
         let window = self.config.rcv_buf.min(65_535) as u16;
         let segment = Segment {
             seq: self.iss,
-            ack: if answer { self.rcv_nxt } else { Default::default() },
+            ack: if syn_ack { self.rcv_nxt } else { Default::default() },
             window,
             flags,
             options,
             ..Segment::default()
         };
         if self.config.timestamps {
-            self.rare.make().timestamps.last_ack_sent = self.rcv_nxt;
+            self.rare.make_mut().timestamps.last_ack_sent = self.rcv_nxt;
         }
-        if answer {
-            // It acknowledges what came with the SYN.
+        if syn_ack {
+            // The SYN-ACK acknowledges any text that came with the SYN.
             self.pending.ack = false;
             self.unacked = Unacked::default();
             self.timers.disarm(Timer::Ack);
@@ -231,7 +232,7 @@ impl Connection {
         self.last_sent_at = now;
         let rto = self.estimator.initial_rto();
         self.timeout = match self.backoff_level {
-            // As every backoff has it.
+            // Level 0 is the unmodified timeout for every backoff.
             0 => rto,
             level => self.sender.policies().backoff.syn_timeout(rto, level, &mut self.rng),
         };

@@ -1,18 +1,20 @@
-//! One endpoint: its state, and the calls by which a world and an application drive it. Each phase of its
-//! life has a file of its own.
+//! One endpoint: its state, and the calls by which a world and an application drive it. Each part of its life
+//! (opening, sending, receiving, recovery, closing) has a file of its own.
 
 mod ack;
 mod assemble;
 mod close;
 mod copies;
-mod departures;
 mod duplicates;
 mod ecn;
 mod forge;
 mod handshake;
 mod icmp;
-mod news;
+mod new_data;
+mod pacing;
+mod pending_events;
 mod phase;
+mod probes;
 mod rare;
 mod receive;
 mod reconfigure;
@@ -37,15 +39,15 @@ use ackclock_trace::{EventKind, Mask, SendKind};
 use ackclock_units::{Bytes, Duration, Instant, Rng, SeqNumber, SeqRange, seldom};
 use ackclock_wire::Segment;
 
-use self::news::News;
-use self::rare::Rare;
+use self::pending_events::PendingEvents;
+use self::rare::LazyRareState;
 pub use self::report::Outstanding;
 use self::sender::Sender;
 pub use self::state::State;
 use self::trace::Tracer;
 use crate::buffer::{ReceiveBuffer, SendBuffer};
 use crate::timer::{Timer, Timers};
-use crate::{AbortReason, AtNeed, Config, ConnectionEvent, Policies, Shortest, Stats};
+use crate::{AbortReason, Config, ConnectionEvent, Lazy, MinDuration, Policies, Stats};
 
 /// A segment to send, and where its payload lies in the stream.
 #[derive(Clone, Copy, Debug)]
@@ -63,17 +65,17 @@ pub struct Transmit {
     pub ecn: Ecn,
 }
 
-/// Things to send that are not data.
+/// Segments to send that carry no new data.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pending {
     syn: bool,
-    /// An acknowledgment is due at once.
+    /// An acknowledgment must be sent at once.
     ack: bool,
     keepalive: bool,
     window_probe: bool,
 }
 
-/// What was received in order and not acknowledged.
+/// What was received in order and is not acknowledged yet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Unacked {
     bytes: u32,
@@ -91,21 +93,21 @@ pub struct Connection {
     state: State,
     phase: Phase,
     pending: Pending,
-    news: News,
+    events: PendingEvents,
     counted: bool,
     passive: bool,
     corked: bool,
-    /// The application closed its side: a FIN follows the last byte.
+    /// The application has closed its side: a FIN follows the last byte.
     closing: bool,
-    /// A write fell short: tell the application when there is room.
+    /// A write was cut short: notify the application when there is room.
     write_blocked: bool,
     timers: Timers,
     estimator: Box<dyn RttEstimator>,
-    ack: AtNeed<dyn AckPolicy>,
+    ack: Lazy<dyn AckPolicy>,
     config: Arc<Config>,
     rng: Rng,
 
-    // Sending (RFC 9293 §3.3.1).
+    // BuiltSender (RFC 9293 §3.3.1).
     iss: SeqNumber,
     snd_una: SeqNumber,
     snd_nxt: SeqNumber,
@@ -120,17 +122,17 @@ pub struct Connection {
     fin_sent: bool,
     send: SendBuffer,
 
-    /// Congestion and loss.
+    /// Congestion control and loss recovery.
     sender: Sender,
 
     // Timing.
-    /// Timeout in force, backoff included.
+    /// The retransmission timeout in force, backoff included.
     timeout: Duration,
-    /// Expiries since the last progress.
+    /// Expiries of the retransmission timer since new data was last acknowledged.
     expiries: u32,
-    /// Level of the backoff: with Karn's rule it outlives an ambiguous acknowledgment.
+    /// Level of the backoff. By Karn's rule it stays until an acknowledgment is unambiguous.
     backoff_level: u32,
-    /// Since when the oldest outstanding data has been waiting.
+    /// When the oldest outstanding data began to wait for its acknowledgment.
     waiting_since: Instant,
     last_sent_at: Instant,
     last_received_at: Instant,
@@ -139,31 +141,33 @@ pub struct Connection {
     // Receiving.
     irs: SeqNumber,
     rcv_nxt: SeqNumber,
-    /// Right edge of the window last advertised; it never moves left.
+    /// Right edge of the window last advertised. It never moves left.
     rcv_adv: SeqNumber,
     rcv_wnd_shift: u8,
     rmss: u32,
     fin_received: bool,
     receive: ReceiveBuffer,
     unacked: Unacked,
-    /// Nothing has arrived or was read since an acknowledgment last left: the next one would say the same.
-    told: bool,
+    /// Nothing has arrived and nothing was read since the last acknowledgment was sent, so a new one would
+    /// repeat it.
+    ack_is_current: bool,
     dsack: Option<SeqRange>,
     sack_on: bool,
 
     stats: Stats,
-    rare: Rare,
+    /// State that few connections need.
+    rare: LazyRareState,
     tracer: Option<Box<Tracer>>,
 }
 
 impl Connection {
-    /// A closed connection with real bytes. `iss` is the initial send sequence number; `rng` its own random
-    /// stream.
+    /// A closed connection that holds real bytes. `iss` is the initial send sequence number, `rng` the
+    /// connection's own random stream.
     pub fn new(config: Arc<Config>, policies: Policies, iss: SeqNumber, rng: Rng) -> Self {
         Self::build(config, policies, iss, rng, false)
     }
 
-    /// The same without bytes.
+    /// A closed connection that counts bytes without holding them.
     pub fn counted(config: Arc<Config>, policies: Policies, iss: SeqNumber, rng: Rng) -> Self {
         Self::build(config, policies, iss, rng, true)
     }
@@ -174,7 +178,7 @@ impl Connection {
             state: State::Closed,
             phase: Phase::Open,
             pending: Pending::default(),
-            news: News::default(),
+            events: PendingEvents::default(),
             counted,
             passive: false,
             corked: false,
@@ -213,11 +217,11 @@ impl Connection {
             fin_received: false,
             receive: ReceiveBuffer::new(counted),
             unacked: Unacked::default(),
-            told: false,
+            ack_is_current: false,
             dsack: None,
             sack_on: false,
             stats: Stats::default(),
-            rare: Rare::default(),
+            rare: LazyRareState::default(),
             tracer: None,
             config,
         }
@@ -231,50 +235,50 @@ impl Connection {
     /// The next event for the application.
     #[inline]
     pub fn poll_event(&mut self) -> Option<ConnectionEvent> {
-        self.news.take()
+        self.events.pop()
     }
 
     /// True when [`Connection::poll_event`] has an event.
     #[inline]
     pub fn has_events(&self) -> bool {
-        !self.news.is_empty()
+        !self.events.is_empty()
     }
 
-    /// Its state.
+    /// The state of RFC 9293 §3.3.2.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// Its counters.
+    /// The counters of this connection.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// Loss episodes that are over (M-U1).
-    pub fn episodes_over(&self) -> u32 {
+    /// Number of loss episodes that have ended (M-U1).
+    pub fn ended_episodes(&self) -> u32 {
         self.stats.ca_events + self.stats.non_ca_events - u32::from(self.sender.episode.is_some())
     }
 
-    /// Lets the smallest and the largest round-trip time be those of the samples from now on, for counting
-    /// from a moment on ([`Stats::since`]).
-    pub fn forget_rtt_extremes(&mut self) {
-        (self.stats.rtt_min, self.stats.rtt_max) = (Shortest::default(), Duration::ZERO);
+    /// Restarts the smallest and the largest round-trip time from the next sample on, for counting from a
+    /// given moment ([`Stats::since`]).
+    pub fn reset_rtt_extremes(&mut self) {
+        (self.stats.rtt_min, self.stats.rtt_max) = (MinDuration::default(), Duration::ZERO);
     }
 
-    /// Largest segment it sends, options not counted.
+    /// Largest segment that is sent, options not counted (SMSS).
     pub fn smss(&self) -> u32 {
         self.smss
     }
 
-    /// Its estimator.
+    /// The round-trip time estimator.
     pub fn estimator(&self) -> &dyn RttEstimator {
         &*self.estimator
     }
 
-    /// What its policies see.
+    /// The view of the sender that policies get.
     #[inline(never)]
     pub fn view(&self, now: Instant) -> SenderView {
-        // First: what is read before a call has to be put by.
+        // Called first: a value read before a call must be saved across it.
         let rtt = self.estimator.rtt();
         let (sender, flight_size) = (&*self.sender, self.flight_size());
         let pipe = self.pipe();
@@ -293,31 +297,30 @@ impl Connection {
             holds_small: (self.config.nagle || self.corked) && !self.closing,
             phase: self.phase,
             recovery_point: sender.recovery_point,
-            dup_acks: sender.dups.count,
+            dup_acks: sender.dup_acks.count,
             expiries: self.expiries,
             rto_deadline: self.timers.deadline(Timer::Retransmission),
             oldest_sent_at: sender.sent.oldest_sent_at(),
             rtt,
             sack: self.sack_on,
-            timestamps: self.rare.says(|r| r.timestamps.on),
+            timestamps: self.rare.is_some_and(|r| r.timestamps.on),
         }
     }
 
-    /// Sent and not cumulatively acknowledged (RFC 5681 §2).
+    /// Bytes sent and not cumulatively acknowledged (RFC 5681 §2).
     fn flight_size(&self) -> u32 {
         self.snd_nxt.bytes_since(self.snd_una)
     }
 
-    /// Estimate of what is in the network (RFC 6675 §2): data (RFC 5681 §2), not the sequence number of a
-    /// FIN.
+    /// Estimate of the data in the network (RFC 6675 §2). A FIN's sequence number is not data (RFC 5681 §2).
     #[inline(always)]
     fn pipe(&self) -> u32 {
         let pipe = self.sender.pipe(self.flight_size());
         if seldom(self.fin_sent) { pipe.saturating_sub(self.sender.sent.fins_in_network()) } else { pipe }
     }
 
-    /// Sequence number of the oldest unacknowledged byte of the stream. Its state tells whether that of the
-    /// SYN comes first: after 2^32 bytes the oldest byte has the SYN's number itself.
+    /// Sequence number of the oldest unacknowledged byte of the stream. The state, not a comparison with
+    /// `iss`, decides whether the SYN comes first: after 2^32 bytes the oldest byte has the SYN's own number.
     fn first_unacked(&self) -> SeqNumber {
         if seldom(matches!(self.state, State::SynSent | State::SynReceived)) {
             self.iss + 1
@@ -326,29 +329,29 @@ impl Connection {
         }
     }
 
-    /// Stream position of sequence number `seq`, which is not below `snd_una`.
+    /// Stream position of sequence number `seq`, which must not be below `snd_una`.
     fn position(&self, seq: SeqNumber) -> u64 {
         self.send.start() + u64::from(seq.bytes_since(self.first_unacked()))
     }
 
-    /// Written and not sent.
+    /// Bytes written and not sent.
     fn unsent(&self) -> Bytes {
         if self.fin_sent { 0 } else { self.send.end().saturating_sub(self.position(self.snd_nxt)) }
     }
 
     /// Ends the connection without an orderly close.
     fn abandon(&mut self, reason: AbortReason, now: Instant) {
-        self.news.add(News::ABORTED);
-        self.news.reason = Some(reason);
+        self.events.add(PendingEvents::ABORTED);
+        self.events.reason = Some(reason);
         self.end(false, now);
     }
 
-    /// Nothing more happens on this connection.
+    /// Closes the connection for good.
     fn end(&mut self, orderly: bool, now: Instant) {
         self.state = State::Closed;
         self.timers.disarm_all();
         self.pending = Pending::default();
-        self.stats.closed_at.come(now);
+        self.stats.closed_at.set_once(now);
         self.trace(Mask::EPISODES, now, || EventKind::Closed { orderly });
     }
 }

@@ -1,4 +1,4 @@
-//! Phases of loss repair, the window reductions they bring, and loss episodes as M-U1 counts them.
+//! Phases of loss repair, the window reductions that come with them, and loss episodes as M-U1 counts them.
 
 use ackclock_policy::{
     Adjustment, Congestion, Control, EpisodeEnd, Feedback, Phase, SenderView, Transition, Window,
@@ -10,7 +10,7 @@ use super::Connection;
 use super::sender::Episode;
 
 impl Connection {
-    /// Marks what the loss recovery found lost. Returns the bytes of which that is news.
+    /// Marks the ranges that the loss recovery declared lost. Returns the bytes newly marked.
     #[inline]
     pub(super) fn mark_lost(&mut self, now: Instant) -> Bytes {
         if self.sender.lost.is_empty() { 0 } else { self.mark_each_lost(now) }
@@ -19,17 +19,17 @@ impl Connection {
     #[inline(never)]
     fn mark_each_lost(&mut self, now: Instant) -> Bytes {
         let mut newly_lost = 0;
-        let mut lost = std::mem::take(&mut self.sender.make().lost);
+        let mut lost = std::mem::take(&mut self.sender.make_mut().lost);
         for range in lost.drain(..) {
             let range = SeqRange::new(range.start.max(self.snd_una), range.end.min(self.snd_nxt));
-            newly_lost += u64::from(self.sender.make().sent.mark_lost(range));
+            newly_lost += u64::from(self.sender.make_mut().sent.mark_lost(range));
             self.trace(Mask::EPISODES, now, || EventKind::Lost { range });
         }
-        self.sender.make().lost = lost;
+        self.sender.make_mut().lost = lost;
         newly_lost
     }
 
-    /// Carries out a change of phase that the loss recovery asked for.
+    /// Enters the phase that the loss recovery returned.
     #[inline]
     pub(super) fn enter(&mut self, now: Instant, phase: Phase) {
         if phase != self.phase {
@@ -44,7 +44,7 @@ impl Connection {
         self.phase = t.phase;
         if t.begins_episode {
             self.end_repaired(now);
-            self.sender.make().recovery_point = self.snd_nxt;
+            self.sender.make_mut().recovery_point = self.snd_nxt;
             self.begin_episode(now, LossClass::Ca);
             self.stats.fast_recoveries += 1;
             if let Some(c) = t.reduces {
@@ -54,11 +54,11 @@ impl Connection {
             self.begin_reduction(now);
         }
         if t.ends_episode {
-            self.settle(EpisodeEnd::Completed, now);
+            self.notify_episode_end(EpisodeEnd::Completed, now);
         }
     }
 
-    /// A reduction that is spread over the recovery begins.
+    /// Begins a reduction that is spread over the recovery, if the stack has one.
     fn begin_reduction(&mut self, now: Instant) {
         if self.phase == Phase::Recovery && self.sender.policies().special.is_some() {
             let v = self.view(now);
@@ -68,12 +68,12 @@ impl Connection {
         }
     }
 
-    /// What the loss recovery does to the window beyond that.
+    /// Applies any further change of the window that the loss recovery requests.
     pub(super) fn adjust(&mut self, now: Instant, v: &mut SenderView) {
         match self.sender.policies().recovery.adjust(v) {
             Adjustment::Keep => return,
             Adjustment::Reduce => {
-                // A further cut: the episode has not kept the clock (M-U1).
+                // A further reduction: the episode was not clock-preserving (M-U1).
                 self.begin_episode(now, LossClass::NonCa);
                 let before = self.sender.window.cwnd;
                 self.reduce(Congestion::Loss, now);
@@ -82,15 +82,15 @@ impl Connection {
                 }
             }
             Adjustment::SetWindow(window) => self.set_window(window, now),
-            Adjustment::RepairedByProbe { flight_size } => self.answer_repaired(now, flight_size),
+            Adjustment::RepairedByProbe { flight_size } => self.reduce_for_repaired_loss(now, flight_size),
         }
         v.window = self.sender.window;
     }
 
-    /// RFC 8985 §7.4.2: a loss that a probe repaired is a congestion signal as any other, unless an ECN echo
-    /// has told of this window.
+    /// Reduces the window for a loss that a tail loss probe repaired (RFC 8985 §7.4.2), unless an ECN echo
+    /// has already reduced it in this window of data.
     #[cold]
-    fn answer_repaired(&mut self, now: Instant, flight_size: Bytes) {
+    fn reduce_for_repaired_loss(&mut self, now: Instant, flight_size: Bytes) {
         if self.phase == Phase::Cwr {
             return;
         }
@@ -100,20 +100,21 @@ impl Connection {
         self.note_reduction();
     }
 
-    /// A reduction that is over at once: nothing is outstanding any more of the `flight_size` that it is for.
+    /// Reduces the window from `flight_size`, which is acknowledged by now, so that the episode is over at
+    /// once.
     #[cold]
     fn reduce_from(&mut self, flight_size: Bytes, c: Congestion, now: Instant) {
         self.stats.window_cuts += 1;
         let v = SenderView { flight_size, ..self.view(now) };
         let control = self.sender.policies().window.on(Feedback::Congestion(c), &v);
         self.apply(control, now);
-        self.settle(EpisodeEnd::Completed, now);
+        self.notify_episode_end(EpisodeEnd::Completed, now);
     }
 
-    /// ECN echo on an ack of so many bytes: one reduction per window of data (RFC 3168 §6.1.2).
+    /// An ack of `acked` bytes carries an ECN echo: one reduction per window of data (RFC 3168 §6.1.2).
     #[cold]
-    pub(super) fn echo(&mut self, now: Instant, acked: Bytes) {
-        if self.rare.ecn.is_answered() {
+    pub(super) fn handle_ecn_echo(&mut self, now: Instant, acked: Bytes) {
+        if self.rare.ecn.has_reduced() {
             return;
         }
         let all_acked = self.flight_size() == 0;
@@ -123,27 +124,27 @@ impl Connection {
         self.stats.ecn_reductions += 1;
         self.note_reduction();
         if self.sender.episode.is_some() {
-            // An episode that its recovery left unrepaired is cut a second time.
+            // The window is reduced a second time in an episode that is not repaired yet.
             self.begin_episode(now, LossClass::NonCa);
         }
         if all_acked {
-            // The window that was marked is what the ack has taken off.
+            // The marked window of data is what this ack has acknowledged.
             self.reduce_from(acked, Congestion::Ecn, now);
         } else {
             self.phase = Phase::Cwr;
-            self.sender.make().recovery_point = self.snd_nxt;
+            self.sender.make_mut().recovery_point = self.snd_nxt;
             self.reduce(Congestion::Ecn, now);
         }
     }
 
-    /// A loss was inferred or the timer expired. It opens an episode, or cuts the window once more in the one
-    /// that is open: that was not clock-preserving then, whatever it began as, and counts once (M-U1).
+    /// A loss was inferred or the timer expired. It begins an episode, or reduces the window again in the
+    /// open one. Such an episode was not clock-preserving: it counts once, as non-CA (M-U1).
     #[inline(never)]
     pub(super) fn begin_episode(&mut self, now: Instant, class: LossClass) {
         let (until, recovery_point) = (self.snd_nxt, self.snd_nxt);
-        let class = match &mut self.sender.make().episode {
+        let class = match &mut self.sender.make_mut().episode {
             None => {
-                self.sender.make().episode = Some(Episode { class, retransmissions: 0, until });
+                self.sender.make_mut().episode = Some(Episode { class, retransmissions: 0, until });
                 match class {
                     LossClass::Ca => self.stats.ca_events += 1,
                     LossClass::NonCa => self.stats.non_ca_events += 1,
@@ -152,7 +153,7 @@ impl Connection {
             }
             Some(e) => {
                 if class == LossClass::NonCa {
-                    // After a timeout all that is outstanding is in repair.
+                    // After a timeout everything outstanding is being repaired.
                     e.until = until;
                 }
                 if e.class == LossClass::NonCa {
@@ -167,18 +168,18 @@ impl Connection {
         self.trace(Mask::EPISODES, now, || EventKind::EpisodeBegan { class, recovery_point });
     }
 
-    /// Ends the episode whose losses are all repaired, if there is one. It outlives a recovery that the first
-    /// new ack ends (Reno): what is found missing below its end later belongs to the same window of data.
+    /// Ends the open episode if all its losses are repaired. It lasts longer than a recovery that the first
+    /// new ack ends (Reno), since further losses below its end belong to the same window of data.
     pub(super) fn end_repaired(&mut self, now: Instant) {
         if self.sender.episode.is_some_and(|e| self.snd_una >= e.until) {
             self.end_episode(now, false);
         }
     }
 
-    /// Puts back the episode that a timeout, now taken back, found open; without one, that of the timeout
-    /// itself ends as spurious.
+    /// A timeout was undone: restores the episode that was open before it, or, without one, ends the
+    /// timeout's own episode as spurious.
     pub(super) fn restore_episode(&mut self, now: Instant, before: Option<Episode>) {
-        let (Some(before), Some(e)) = (before, &mut self.sender.make().episode) else {
+        let (Some(before), Some(e)) = (before, &mut self.sender.make_mut().episode) else {
             return self.end_episode(now, true);
         };
         e.until = before.until;
@@ -194,22 +195,24 @@ impl Connection {
         }
     }
 
+    /// Ends the open episode, if there is one.
     pub(super) fn end_episode(&mut self, now: Instant, spurious: bool) {
-        if let Some(e) = self.sender.make().episode.take() {
+        if let Some(e) = self.sender.make_mut().episode.take() {
             self.trace(Mask::EPISODES, now, || EventKind::EpisodeEnded { class: e.class, spurious });
         }
     }
 
+    /// Sets and traces the congestion window.
     pub(super) fn set_window(&mut self, window: Window, now: Instant) {
-        // No window below one segment, whatever a policy answers; the receiver-only window is bounded by the
-        // receiver's alone.
-        self.sender.make().window = Window { cwnd: window.cwnd.max(u64::from(self.smss)), ..window };
+        // The window is at least one segment, even if a policy returns less. There is no upper limit: the
+        // policy `receiver-only` is bounded by the receiver's window alone.
+        self.sender.make_mut().window = Window { cwnd: window.cwnd.max(u64::from(self.smss)), ..window };
         if self.tracer.is_some() {
             self.trace_window(now, window);
         }
     }
 
-    /// Carries out what the congestion window's rule returned.
+    /// Applies what the congestion window returned.
     pub(super) fn apply(&mut self, c: Control, now: Instant) {
         self.set_window(c.window, now);
         self.set_pacing(c.pacing, now);
@@ -225,6 +228,7 @@ impl Connection {
         });
     }
 
+    /// Notifies the window of a congestion signal and applies its reduction.
     #[inline(never)]
     pub(super) fn reduce(&mut self, c: Congestion, now: Instant) {
         self.stats.window_cuts += u32::from(c != Congestion::Rto { repeated: true });
@@ -233,8 +237,9 @@ impl Connection {
         self.apply(control, now);
     }
 
+    /// Notifies the window that the episode of its last reduction is over, and applies what it returns.
     #[inline(never)]
-    pub(super) fn settle(&mut self, s: EpisodeEnd, now: Instant) {
+    pub(super) fn notify_episode_end(&mut self, s: EpisodeEnd, now: Instant) {
         let v = self.view(now);
         let control = self.sender.policies().window.on(Feedback::EpisodeEnded(s), &v);
         self.apply(control, now);

@@ -1,4 +1,5 @@
-//! What few connections ever need, out of line: there are many connections, and most of them are plain.
+//! State that few connections need. It is boxed and allocated on first use, so that the many connections that
+//! need none of it stay small.
 
 use std::ops::Deref;
 
@@ -11,15 +12,15 @@ use super::ecn::EcnState;
 use super::forge::Forged;
 use super::icmp::ClaimedSize;
 use super::skip_test::SkipTest;
-use super::undo::{Rebase, Watched};
+use super::undo::{Rebase, UndecidedTimeout};
 use crate::Pacer;
 
-/// Reads as its initial value until [`Rare::make`] allocates it. What only clears something uses
-/// [`Rare::reset`], which allocates nothing.
+/// Reads as the initial value until [`LazyRareState::make_mut`] allocates it. Code that only clears something
+/// uses [`LazyRareState::reset`], which never allocates.
 #[derive(Debug, Default)]
-pub(super) struct Rare(Option<Box<RareState>>);
+pub(super) struct LazyRareState(Option<Box<RareState>>);
 
-impl Deref for Rare {
+impl Deref for LazyRareState {
     type Target = RareState;
 
     #[inline]
@@ -29,10 +30,10 @@ impl Deref for Rare {
     }
 }
 
-impl Rare {
-    /// The state, to change it; allocated by the first change.
+impl LazyRareState {
+    /// The state for writing; the first call allocates it.
     #[inline]
-    pub(super) fn make(&mut self) -> &mut RareState {
+    pub(super) fn make_mut(&mut self) -> &mut RareState {
         self.0.get_or_insert_with(Self::allocate)
     }
 
@@ -42,91 +43,98 @@ impl Rare {
         Box::new(RareState::INITIAL)
     }
 
-    /// Tests the state; false for the initial value, for which one comparison decides.
+    /// Evaluates `predicate` on the state if it is allocated. Otherwise false, at the cost of one comparison,
+    /// so the predicate must be false for the initial value.
     #[inline(always)]
-    pub(super) fn says(&self, question: impl FnOnce(&RareState) -> bool) -> bool {
-        seldom(self.0.is_some()) && self.0.as_deref().is_some_and(question)
+    pub(super) fn is_some_and(&self, predicate: impl FnOnce(&RareState) -> bool) -> bool {
+        seldom(self.0.is_some()) && self.0.as_deref().is_some_and(predicate)
     }
 
-    /// The state, where it is allocated.
+    /// The state for writing, if it is allocated.
     #[inline(always)]
-    pub(super) fn changed(&mut self) -> Option<&mut RareState> {
-        if self.is_changed() { self.0.as_deref_mut() } else { None }
+    pub(super) fn allocated_mut(&mut self) -> Option<&mut RareState> {
+        if self.is_allocated() { self.0.as_deref_mut() } else { None }
     }
 
-    /// Sets parts back to their initial value.
+    /// Resets parts to their initial value.
     #[inline]
     pub(super) fn reset(&mut self, change: impl FnOnce(&mut RareState)) {
-        if let Some(state) = self.changed() {
+        if let Some(state) = self.allocated_mut() {
             change(state);
         }
     }
 
-    /// An optional part, to change it.
+    /// An optional part for writing.
     #[inline]
-    pub(super) fn part<T>(&mut self, part: impl FnOnce(&mut RareState) -> Option<&mut T>) -> Option<&mut T> {
-        self.changed().and_then(part)
+    pub(super) fn part_mut<T>(
+        &mut self,
+        part: impl FnOnce(&mut RareState) -> Option<&mut T>,
+    ) -> Option<&mut T> {
+        self.allocated_mut().and_then(part)
     }
 
-    /// Takes an optional part out.
+    /// Takes an optional part, leaving `None`.
     #[inline]
     pub(super) fn take<T>(&mut self, part: impl FnOnce(&mut RareState) -> &mut Option<T>) -> Option<T> {
-        self.changed().and_then(|state| part(state).take())
+        self.allocated_mut().and_then(|state| part(state).take())
     }
 
     /// True when the state is allocated.
     #[inline(always)]
-    pub(super) fn is_changed(&self) -> bool {
+    pub(super) fn is_allocated(&self) -> bool {
         seldom(self.0.is_some())
     }
 
-    /// The timeout about which the verdict is out, if there is one.
+    /// The timeout that may still turn out to have been spurious, if there is one.
     #[inline]
-    pub(super) fn watched_mut(&mut self) -> Option<&mut Watched> {
-        self.0.as_mut()?.watched.as_deref_mut()
+    pub(super) fn undecided_timeout_mut(&mut self) -> Option<&mut UndecidedTimeout> {
+        self.0.as_mut()?.undecided_timeout.as_deref_mut()
     }
 }
 
+/// State that only some connections use.
 #[derive(Debug)]
 pub(super) struct RareState {
     /// A reset to send.
     pub(super) reset: Option<Box<Segment>>,
     /// A probe to send (RFC 8985 §7.3).
     pub(super) loss_probe: Option<SeqRange>,
-    /// The test whether the peer acknowledges what it has not got.
+    /// The test whether the peer acknowledges data that it has not received.
     pub(super) skip_test: Option<Box<SkipTest>>,
-    /// Acks of a receiver that cheats.
+    /// Forged acks still to send, at a misbehaving receiver.
     pub(super) forged: Option<Box<Forged>>,
-    /// Most bytes that one of them acknowledged before they arrived.
+    /// The largest number of bytes that a forged ack acknowledged before they arrived.
     pub(super) acked_early: u32,
-    /// What the congestion window asks for, and a reduction that is spread over the recovery.
+    /// What the congestion window, and a reduction that is spread over the recovery, need to be measured.
     pub(super) needs: Needs,
-    /// When segments may leave, where the window paces.
+    /// When segments may leave, if the congestion window asks for pacing.
     pub(super) pacer: Option<Box<Pacer>>,
-    /// A timeout about which the verdict is out.
-    pub(super) watched: Option<Box<Watched>>,
+    /// A timeout that may still turn out to have been spurious.
+    pub(super) undecided_timeout: Option<Box<UndecidedTimeout>>,
+    /// Estimates to restore after a spurious timeout (RFC 4015 §3.6).
     pub(super) rebase: Option<Box<Rebase>>,
-    /// What was sent several times.
+    /// Segments that were sent several times at once.
     pub(super) copies: Option<Box<Copies>>,
-    /// The timeout in force has the floor of a thin flow.
+    /// The timeout in force uses the minimum RTO of a thin flow.
     pub(super) thin: bool,
-    /// One timing at a time: what it waits for, and since when.
+    /// The segment being timed, with one timing at a time: the ack that ends it, and when it started.
     pub(super) timed: Option<(SeqNumber, Instant)>,
+    /// Keepalives sent since the peer was last heard from.
     pub(super) keepalives: u32,
-    /// Window probes since the window closed, and those since the peer last answered.
+    /// Window probes since the window closed, and those since the peer last replied.
     pub(super) probes: u32,
     pub(super) unanswered_probes: u32,
-    /// Where a FIN stands that arrived before the data below it.
+    /// Sequence number of a FIN that arrived before the data below it.
     pub(super) fin_at: Option<SeqNumber>,
     pub(super) timestamps: TimestampState,
     pub(super) ecn: EcnState,
-    /// Our SYN or SYN-ACK was sent again, though its timer has not expired.
+    /// Our SYN or SYN-ACK was repeated, though its timer has not expired.
     pub(super) syn_repeated: bool,
-    /// When an ICMP error last said that the peer cannot be reached.
+    /// When an ICMP error last reported that the peer cannot be reached.
     pub(super) unreachable_at: Option<Instant>,
-    /// A packet size that an ICMP error claims, until the segment that it quotes times out.
+    /// A packet size claimed by an ICMP error, kept until the segment that it quotes times out.
     pub(super) claimed_size: Option<ClaimedSize>,
-    /// Challenge ACKs in the second that began then.
+    /// Start of the current second, and the challenge ACKs sent in it.
     pub(super) challenge_since: Instant,
     pub(super) challenges: u32,
 }
@@ -140,7 +148,7 @@ impl RareState {
         acked_early: 0,
         needs: Needs { every_ack: false, rate_samples: false, sends: false },
         pacer: None,
-        watched: None,
+        undecided_timeout: None,
         rebase: None,
         copies: None,
         thin: false,
@@ -170,13 +178,13 @@ impl RareState {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimestampState {
     pub(super) on: bool,
-    /// Added to our millisecond clock.
+    /// Offset of our timestamp clock.
     pub(super) offset: u32,
     pub(super) ts_recent: u32,
     pub(super) ts_recent_at: Instant,
     /// Acknowledgment number of the last segment sent (Last.ACK.sent).
     pub(super) last_ack_sent: SeqNumber,
-    /// Our clock when the first retransmission of a timeout was sent: an echo from before it means the
-    /// timeout was spurious (RFC 3522 §3.2).
+    /// Our timestamp clock when a timeout's first retransmission was sent. An echo of an earlier value means
+    /// that the timeout was spurious (RFC 3522 §3.2).
     pub(super) timeout_tsval: Option<u32>,
 }

@@ -1,21 +1,21 @@
-//! The receiving side: text, reassembly, the advertised window, and when to acknowledge.
+//! The receiving side: text, reassembly, the advertised window, and when to acknowledge it.
 
 use ackclock_policy::{AckAction, AckPending, ArrivedSegment, Ecn};
 use ackclock_units::{Instant, SeqNumber, SeqRange, mostly, seldom};
 use ackclock_wire::Segment;
 
-use super::{Connection, News, State, Unacked};
+use super::{Connection, PendingEvents, State, Unacked};
 use crate::timer::Timer;
 
 impl Connection {
-    /// Window still open towards the peer, as last advertised.
+    /// What is left of the window last advertised to the peer.
     pub(super) fn rcv_window(&self) -> u32 {
         self.rcv_adv.bytes_since(self.rcv_nxt)
     }
 
-    /// Takes the text of an acceptable segment that begins at `seq`.
+    /// Processes the text of an acceptable segment, which begins at `seq`.
     #[inline(always)]
-    pub(super) fn take_text(
+    pub(super) fn handle_text(
         &mut self,
         now: Instant,
         seq: SeqNumber,
@@ -29,13 +29,13 @@ impl Connection {
         {
             return;
         }
-        if self.may_change(ecn) {
-            self.note_change(now, ecn == Ecn::Ce);
+        if self.may_change_mark(ecn) {
+            self.on_mark_change(now, ecn == Ecn::Ce);
         }
-        self.told = false;
+        self.ack_is_current = false;
         let had_gap = self.receive.has_gap();
         let next = if mostly((seq == self.rcv_nxt) & (seq + len <= self.rcv_adv) & !had_gap) {
-            // The next in order, and nothing waits: most text.
+            // The usual case: the next text in order, and nothing waits behind a gap.
             self.receive.append(len, if self.counted { payload } else { &payload[..len as usize] });
             seq + len
         } else {
@@ -49,10 +49,10 @@ impl Connection {
         self.rcv_nxt = next;
         self.stats.bytes_received += u64::from(delivered);
         if delivered > 0 && mostly(self.state != State::SynReceived) {
-            self.news.add(News::READABLE);
+            self.events.add(PendingEvents::READABLE);
         }
-        if self.rare.says(|r| r.fin_at == Some(self.rcv_nxt)) {
-            self.take_fin(now, self.rcv_nxt);
+        if self.rare.is_some_and(|r| r.fin_at == Some(self.rcv_nxt)) {
+            self.handle_fin(now, self.rcv_nxt);
         }
         let full_sized = len >= self.rmss && len > 0;
         self.rmss = self.rmss.max(len);
@@ -60,25 +60,25 @@ impl Connection {
         self.unacked.segments += 1;
         self.unacked.full_segments += u32::from(full_sized);
         if seldom(had_gap | (delivered == 0) | self.dsack.is_some()) {
-            // Out of order, or a gap filled wholly or in part: at once (RFC 5681 §4.2).
-            if !self.ack.get().holds_out_of_order() {
+            // Out of order, or filling all or part of a gap: acknowledged at once (RFC 5681 §4.2).
+            if !self.ack.get_mut().holds_out_of_order() {
                 self.pending.ack = true;
                 return;
             }
         }
-        self.ask_ack_policy(now, ArrivedSegment { now, bytes: len, full_sized, push });
+        self.call_ack_policy(now, ArrivedSegment { now, bytes: len, full_sized, push });
     }
 
-    /// Puts text at its place that comes out of order, in part again, or past the window's edge. Answers the
-    /// new `rcv_nxt`; `None` when nothing of it was taken.
+    /// Stores text that is out of order, partly received before, or partly beyond the window. Returns the new
+    /// `rcv_nxt`, or `None` if nothing of it was stored.
     #[inline(never)]
     fn place_text(&mut self, seq: SeqNumber, len: u32, payload: &[u8]) -> Option<SeqNumber> {
         // Trim to the window.
         let start = seq.max(self.rcv_nxt);
         let end = (seq + len).min(self.rcv_adv);
         if start >= end {
-            // Old data again, or data beyond the window: acknowledge at once (RFC 9293 §3.10.7.4), saying
-            // what was repeated.
+            // Only old data, or data beyond the window: acknowledged at once (RFC 9293 §3.10.7.4), with a
+            // DSACK for repeated data.
             self.note_repeated(SeqRange::new(seq, seq + len));
             return None;
         }
@@ -86,7 +86,7 @@ impl Connection {
         if seq < start {
             self.dsack = self.sack_on.then(|| SeqRange::new(seq, start));
         } else if let Some(held) = self.receive.overlap(range) {
-            // RFC 2883 §4.2: the part that came before, the first if there are several.
+            // RFC 2883 §4.2: the part received before, or the first such part.
             self.stats.duplicate_segments += u64::from(held == range);
             self.dsack = self.sack_on.then_some(held);
         }
@@ -95,7 +95,8 @@ impl Connection {
         self.receive.insert(self.rcv_nxt, range, payload)
     }
 
-    fn ask_ack_policy(&mut self, now: Instant, arrival: ArrivedSegment) {
+    /// Lets the ack policy decide when the new data is acknowledged.
+    fn call_ack_policy(&mut self, now: Instant, arrival: ArrivedSegment) {
         let p = AckPending {
             bytes: u64::from(self.unacked.bytes),
             full_segments: self.unacked.full_segments,
@@ -104,22 +105,23 @@ impl Connection {
             rmss: self.rmss,
             deadline: self.timers.deadline(Timer::Ack),
         };
-        match self.ack.get().on_arrival(&arrival, &p) {
+        match self.ack.get_mut().on_arrival(&arrival, &p) {
             AckAction::Now => self.pending.ack = true,
             AckAction::By(at) if at <= now => self.pending.ack = true,
             AckAction::By(at) => self.timers.arm(Timer::Ack, at),
             AckAction::Hold => {}
-            AckAction::Forge(how) => self.forge(how, p.bytes as u32),
+            AckAction::Forge(how) => self.forge_acks(how, p.bytes as u32),
         }
     }
 
-    /// A whole segment outside the window: its data, if any, came before.
+    /// A segment outside the window: reports its data as repeated if all of it was received before.
     pub(super) fn note_duplicate(&mut self, segment: &Segment) {
         if segment.len > 0 && segment.seq + segment.len <= self.rcv_nxt {
             self.note_repeated(SeqRange::new(segment.seq, segment.seq + segment.len));
         }
     }
 
+    /// Data in `range` arrived that had been received before: counts it and reports it by DSACK.
     #[cold]
     fn note_repeated(&mut self, range: SeqRange) {
         if range.end <= self.rcv_nxt {
@@ -128,11 +130,11 @@ impl Connection {
         }
     }
 
-    /// Takes the FIN that stands at `seq`, once everything before it has arrived.
+    /// Processes a FIN with sequence number `seq`. It takes effect once everything before it has arrived.
     #[inline(never)]
-    pub(super) fn take_fin(&mut self, now: Instant, seq: SeqNumber) {
-        // A FIN that comes with a SYN counts once ours is acknowledged (RFC 9293 §3.10.7.2 and §3.10.7.3): it
-        // is not kept, the peer sends it again.
+    pub(super) fn handle_fin(&mut self, now: Instant, seq: SeqNumber) {
+        // A FIN on a SYN takes effect only once our SYN is acknowledged (RFC 9293 §3.10.7.2 and §3.10.7.3).
+        // It is dropped here, and the peer retransmits it.
         if matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived) {
             return;
         }
@@ -142,10 +144,10 @@ impl Connection {
             return;
         }
         if seq > self.rcv_nxt {
-            // Out of order: it waits for what is missing, and a SACK block reports it with the data before
-            // it.
+            // Out of order: it is kept until the missing data arrives. A SACK block reports it together with
+            // the data before it.
             if seq <= self.rcv_adv {
-                self.rare.make().fin_at.get_or_insert(seq);
+                self.rare.make_mut().fin_at.get_or_insert(seq);
             }
             self.pending.ack = true;
             return;
@@ -156,7 +158,7 @@ impl Connection {
         self.rcv_nxt += 1;
         self.rcv_adv = self.rcv_adv.max(self.rcv_nxt);
         self.fin_received = true;
-        self.news.add(News::READABLE);
+        self.events.add(PendingEvents::READABLE);
         self.pending.ack = true;
         match self.state {
             State::Established => self.state = State::CloseWait,
@@ -166,37 +168,38 @@ impl Connection {
         }
     }
 
-    /// The window to advertise in a segment that leaves now. The right edge moves only by a worthwhile step
-    /// (silly-window avoidance, RFC 9293 §3.8.6.2.2) and never back (§3.8.6).
+    /// The window to advertise in a segment that is sent now. The right edge advances only by a minimum step
+    /// (silly-window avoidance, RFC 9293 §3.8.6.2.2) and never moves back (§3.8.6).
     pub(super) fn advertise(&mut self) -> u16 {
         let edge = self.rcv_nxt + self.free_space();
         let gain = edge.diff(self.rcv_adv);
-        if gain > 0 && gain as u32 >= self.worthwhile_step() {
+        if gain > 0 && gain as u32 >= self.min_window_step() {
             self.rcv_adv = edge;
         }
         self.window_field()
     }
 
-    /// The window as advertised, as a segment says it.
+    /// The window last advertised, as a value for the window field.
     #[inline]
     pub(super) fn window_field(&self) -> u16 {
         (self.rcv_window() >> self.rcv_wnd_shift).min(65_535) as u16
     }
 
+    /// Free space in the receive buffer, as far as the window field can express it.
     fn free_space(&self) -> u32 {
         let free = self.config.rcv_buf.saturating_sub(self.receive.readable());
-        // What the window field can say.
         free.min(65_535 << self.rcv_wnd_shift) as u32
     }
 
-    /// min(Fr * RCV.BUFF, Eff.snd.MSS) with Fr = 1/2 (RFC 9293 §3.8.6.2.2).
-    fn worthwhile_step(&self) -> u32 {
+    /// The smallest step by which the window's edge advances: min(Fr * RCV.BUFF, Eff.snd.MSS) with Fr = 1/2
+    /// (RFC 9293 §3.8.6.2.2).
+    fn min_window_step(&self) -> u32 {
         let half = (self.config.rcv_buf / 2).max(1) as u32;
         half.min(if self.rmss > 0 { self.rmss } else { self.config.mss })
     }
 
-    /// The application took bytes: tell the peer when that opens a window that had become narrow. A window
-    /// that is still wide needs no segment of its own: the next acknowledgment brings the news.
+    /// The application has read bytes: sends a window update if the window had become small and now opens
+    /// again. A window that is still large is updated by the next acknowledgment.
     pub(super) fn after_read(&mut self, n: u64) {
         if n == 0
             || !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2)
@@ -204,23 +207,23 @@ impl Connection {
         {
             return;
         }
-        self.told = false;
-        let narrow = u64::from(self.rcv_window()) * 2 < self.config.rcv_buf.min(65_535 << self.rcv_wnd_shift);
+        self.ack_is_current = false;
+        let small = u64::from(self.rcv_window()) * 2 < self.config.rcv_buf.min(65_535 << self.rcv_wnd_shift);
         let gain = (self.rcv_nxt + self.free_space()).diff(self.rcv_adv);
-        if seldom(narrow) && gain > 0 && gain as u32 >= self.worthwhile_step() {
+        if seldom(small) && gain > 0 && gain as u32 >= self.min_window_step() {
             self.pending.ack = true;
         }
     }
 
-    /// An acknowledgment leaves, alone or on data.
+    /// An acknowledgment was sent, alone or with data.
     pub(super) fn ack_sent(&mut self) {
         self.pending.ack = false;
-        self.told = true;
+        self.ack_is_current = true;
         self.unacked = Unacked::default();
         self.dsack = None;
         self.timers.disarm(Timer::Ack);
-        if self.rare.says(|r| r.timestamps.on) {
-            self.rare.make().timestamps.last_ack_sent = self.rcv_nxt;
+        if self.rare.is_some_and(|r| r.timestamps.on) {
+            self.rare.make_mut().timestamps.last_ack_sent = self.rcv_nxt;
         }
     }
 }

@@ -54,7 +54,7 @@ impl Connection {
 
     /// True when ECN is in use (RFC 3168 §6.1.1).
     pub fn uses_ecn(&self) -> bool {
-        self.rare.says(|r| r.ecn.is_on())
+        self.rare.is_some_and(|r| r.ecn.is_on())
     }
 
     /// The segment size that it announces, bytes.

@@ -1,25 +1,25 @@
-//! Arrival of a segment: RFC 9293 §3.10.7, with RFC 5961 and RFC 7323.
+//! Processing of an arriving segment: RFC 9293 §3.10.7, with RFC 5961 and RFC 7323.
 
 use ackclock_policy::Ecn;
 use ackclock_trace::{EventKind, Mask};
 use ackclock_units::{Duration, Instant, SeqNumber, mostly, seldom};
 use ackclock_wire::{Flags, Segment};
 
-use super::{Connection, News, State};
+use super::{Connection, PendingEvents, State};
 use crate::AbortReason;
 
-/// RFC 7323 §5.5: a `ts_recent` older than this says nothing.
+/// RFC 7323 §5.5: a `ts_recent` older than this is invalid.
 const TS_RECENT_VALID: Duration = Duration::from_secs(24 * 86_400);
 
 impl Connection {
-    /// Takes in one segment. `payload` is its bytes (empty for counted connections); `ecn` the IP header's
-    /// field.
+    /// Processes one segment. `payload` is its bytes (empty for counted connections), `ecn` the field of the
+    /// IP header.
     ///
     /// A real payload whose length is not [`Segment::len`] is a bug of the caller; the shorter of the two
     /// counts.
     #[inline(always)]
     pub fn handle_segment(&mut self, now: Instant, segment: &Segment, payload: &[u8], ecn: Ecn) {
-        // Copied only where something has to be changed: most segments are as they should be.
+        // Copied only if something has to be changed, which is rare.
         let mut changed;
         let mut segment = segment;
         if seldom(!self.counted && payload.len() < segment.len as usize) {
@@ -29,9 +29,9 @@ impl Connection {
         let mut scale = None;
         if seldom(self.state == State::SynReceived) && self.repeats_syn(segment) {
             // The peer's SYN again, or its SYN-ACK in a simultaneous open, which the acceptability test would
-            // turn away.
+            // reject.
             if !segment.flags.has(Flags::ACK) {
-                self.answer_syn_again(now, segment, ecn);
+                self.repeat_syn_ack(now, segment, ecn);
                 return;
             }
             // The window of a SYN-ACK is not scaled (RFC 7323 §2.2).
@@ -40,7 +40,7 @@ impl Connection {
                 Segment { seq: segment.seq + 1, flags: Flags(segment.flags.0 & !Flags::SYN.0), ..*segment };
             segment = &changed;
         }
-        let more = match self.state {
+        let proceed = match self.state {
             State::Closed => false,
             State::Listen => self.segment_in_listen(now, segment, ecn),
             State::SynSent => self.segment_in_syn_sent(now, segment, ecn),
@@ -49,7 +49,7 @@ impl Connection {
         if seldom(scale.is_some()) {
             self.snd_wnd_shift = scale.unwrap_or_default();
         }
-        if !more {
+        if !proceed {
             return;
         }
         self.stats.segments_received += 1;
@@ -61,27 +61,34 @@ impl Connection {
         // Both SYNs and later segments may carry text and FIN.
         let syn = u32::from(segment.flags.has(Flags::SYN));
         if segment.len > 0 {
-            self.take_text(now, segment.seq + syn, segment.len, payload, segment.flags.has(Flags::PSH), ecn);
+            self.handle_text(
+                now,
+                segment.seq + syn,
+                segment.len,
+                payload,
+                segment.flags.has(Flags::PSH),
+                ecn,
+            );
         }
         if seldom(segment.flags.has(Flags::FIN)) {
-            self.take_fin(now, segment.seq + syn + segment.len);
+            self.handle_fin(now, segment.seq + syn + segment.len);
         }
-        if self.rare.says(|r| r.ecn.is_accurate()) {
+        if self.rare.is_some_and(|r| r.ecn.is_accurate()) {
             self.count_packet(segment, ecn);
         }
     }
 
-    /// Everything up to the ACK field in a synchronized state. `was_syn`: the segment is a SYN-ACK of which the
-    /// SYN has been taken off. Returns true when text and FIN are to be processed.
+    /// Processes everything up to the ACK field in SYN-RECEIVED and the synchronized states. `was_syn`: the
+    /// segment is a SYN-ACK whose SYN has been removed. Returns true when text and FIN are to be processed.
     #[inline(always)]
     fn segment_in_synchronized(&mut self, now: Instant, segment: &Segment, ecn: Ecn, was_syn: bool) -> bool {
         let flags = segment.flags;
         if seldom(flags.has(Flags::SYN)) && !flags.has(Flags::RST) {
-            self.follow_syn_ack(segment, ecn);
-            self.take_syn_again(now, segment);
+            self.note_repeated_syn_ack(segment, ecn);
+            self.handle_syn_in_synchronized(now, segment);
             return false;
         }
-        if self.rare.says(|r| r.timestamps.on)
+        if self.rare.is_some_and(|r| r.timestamps.on)
             && segment.options.timestamps.is_none()
             && !flags.has(Flags::RST)
         {
@@ -90,7 +97,7 @@ impl Connection {
             return false;
         }
         if !self.passes_paws(now, segment) {
-            self.answer_unacceptable(now, segment);
+            self.ack_unacceptable(now, segment);
             return false;
         }
         if !self.is_acceptable(segment) {
@@ -98,7 +105,7 @@ impl Connection {
                 return false;
             }
             self.note_duplicate(segment);
-            self.answer_unacceptable(now, segment);
+            self.ack_unacceptable(now, segment);
             if self.state == State::TimeWait && flags.has(Flags::FIN) {
                 // A retransmitted FIN restarts the wait (RFC 9293 §3.10.7.4).
                 self.restart_time_wait(now);
@@ -109,44 +116,45 @@ impl Connection {
                 && flags.has(Flags::ACK)
                 && self.ack_is_plausible(segment)
             {
-                self.take_ack(now, segment);
+                self.handle_ack(now, segment);
             }
             return false;
         }
         self.last_received_at = now;
-        if self.rare.says(|r| r.keepalives > 0) || self.timers.is_armed(crate::timer::Timer::Keepalive) {
+        if self.rare.is_some_and(|r| r.keepalives > 0) || self.timers.is_armed(crate::timer::Timer::Keepalive)
+        {
             self.restart_keepalive(now);
         }
         if flags.has(Flags::RST) {
-            self.take_reset(now, segment);
+            self.handle_reset(now, segment);
             return false;
         }
         if !flags.has(Flags::ACK) {
             return false;
         }
-        if seldom(self.state == State::SynReceived) && !self.take_ack_of_syn(now, segment, was_syn) {
+        if seldom(self.state == State::SynReceived) && !self.handle_ack_of_syn(now, segment, was_syn) {
             return false;
         }
         if !self.ack_is_plausible(segment) {
             self.challenge(now);
             return false;
         }
-        // Not before: what is thrown away must not set the clock that later segments are measured by (RFC
-        // 5961 §5.2).
+        // Not earlier: a segment that is discarded must not update the timestamp that later segments are
+        // checked against (RFC 5961 §5.2).
         self.remember_timestamp(now, segment);
-        if self.rare.says(|r| r.ecn.is_on()) {
+        if self.rare.is_some_and(|r| r.ecn.is_on()) {
             self.read_ecn_flags(flags);
         }
-        self.take_ack(now, segment);
+        self.handle_ack(now, segment);
         self.after_ack_of_fin(now);
         !matches!(self.state, State::Closed)
     }
 
     /// The ACK field in SYN-RECEIVED (RFC 9293 §3.10.7.4). Returns true when it acknowledges our SYN.
     #[inline(never)]
-    fn take_ack_of_syn(&mut self, now: Instant, segment: &Segment, was_syn: bool) -> bool {
+    fn handle_ack_of_syn(&mut self, now: Instant, segment: &Segment, was_syn: bool) -> bool {
         if segment.ack <= self.snd_una || segment.ack > self.snd_nxt {
-            self.rare.make().reset = Self::reset_for(segment).map(Box::new);
+            self.rare.make_mut().reset = Self::reset_for(segment).map(Box::new);
             return false;
         }
         self.snd_wnd = u32::from(segment.window) << self.snd_wnd_shift;
@@ -157,11 +165,12 @@ impl Connection {
         true
     }
 
-    /// An unacceptable segment is answered with an ACK (RFC 9293 §3.10.7.4); one without sequence space only
-    /// so often, or two confused endpoints would answer each other for ever, and so one that no peer sends
-    /// who knows the window (see docs/departures.md).
+    /// Sends an ACK in response to an unacceptable segment (RFC 9293 §3.10.7.4). The rate is limited for a
+    /// segment without sequence space, since two confused endpoints could otherwise acknowledge each other
+    /// forever, and for one that lies so far outside the window that no correct peer sends it (see
+    /// docs/departures.md).
     #[cold]
-    fn answer_unacceptable(&mut self, now: Instant, segment: &Segment) {
+    fn ack_unacceptable(&mut self, now: Instant, segment: &Segment) {
         let beyond = segment.seq > self.rcv_nxt + self.rcv_window();
         let ancient = i64::from(self.rcv_nxt.diff(segment.end())) > self.config.rcv_buf.max(65_535) as i64;
         if segment.seq_len() > 0 && !beyond && !ancient {
@@ -172,8 +181,8 @@ impl Connection {
     }
 
     /// RFC 9293 §3.4, table 6, with the window as it was advertised. A segment without sequence space may
-    /// also stand at the window's right edge: a sender that has filled the window acknowledges from there
-    /// (see docs/departures.md). A reset there lies outside of the window (RFC 5961 §3.2).
+    /// also lie at the right edge of the window: a sender that has filled the window sends its acks from
+    /// there (see docs/departures.md). A reset there is outside the window (RFC 5961 §3.2).
     fn is_acceptable(&self, segment: &Segment) -> bool {
         let (seq, window) = (segment.seq, self.rcv_window());
         if mostly((seq == self.rcv_nxt) & (window > 0)) {
@@ -182,25 +191,25 @@ impl Connection {
         let len = segment.seq_len();
         let edge = self.rcv_nxt + window;
         if window == 0 {
-            // A reset counts even so (RFC 9293 §3.10.7.4), with text or without.
+            // A reset is processed even with a closed window (RFC 9293 §3.10.7.4), with text or without.
             return (len == 0 || segment.flags.has(Flags::RST)) && seq == self.rcv_nxt;
         }
         let inside = |s: SeqNumber| self.rcv_nxt <= s && s < edge;
-        // A segment that starts below the window may still bring something above `rcv_nxt`.
+        // A segment that starts below the window may still contain data above `rcv_nxt`.
         inside(seq)
             || (len == 0 && seq == edge && !segment.flags.has(Flags::RST))
             || (len > 0 && seq < self.rcv_nxt && segment.end() > self.rcv_nxt)
     }
 
-    /// RFC 5961 §5.2: an ACK must be in `snd_una - max_snd_wnd ..= snd_nxt`.
+    /// RFC 5961 §5.2: the ACK field must be in `snd_una - max_snd_wnd ..= snd_nxt`.
     fn ack_is_plausible(&self, segment: &Segment) -> bool {
         segment.ack <= self.snd_nxt
             && i64::from(segment.ack.diff(self.snd_una)) >= -i64::from(self.max_snd_wnd)
     }
 
-    /// RFC 7323 §5.3, R1.
+    /// Protection against wrapped sequence numbers: the check R1 of RFC 7323 §5.3.
     fn passes_paws(&self, now: Instant, segment: &Segment) -> bool {
-        if !self.rare.says(|r| r.timestamps.on) || segment.flags.has(Flags::RST) {
+        if !self.rare.is_some_and(|r| r.timestamps.on) || segment.flags.has(Flags::RST) {
             return true;
         }
         let Some(ts) = segment.options.timestamps else { return true };
@@ -208,22 +217,23 @@ impl Connection {
         !older || now.since(self.rare.timestamps.ts_recent_at) > TS_RECENT_VALID
     }
 
-    /// RFC 7323 §4.3: `ts_recent` follows segments that begin at or before the last acknowledgment sent.
+    /// Updates `ts_recent` from segments that begin at or before the last acknowledgment sent (RFC 7323
+    /// §4.3).
     pub(super) fn remember_timestamp(&mut self, now: Instant, segment: &Segment) {
-        if self.rare.says(|r| r.timestamps.on)
+        if self.rare.is_some_and(|r| r.timestamps.on)
             && let Some(ts) = segment.options.timestamps
             && segment.seq <= self.rare.timestamps.last_ack_sent
             && ts.tsval.wrapping_sub(self.rare.timestamps.ts_recent) as i32 >= 0
         {
-            self.rare.make().timestamps.ts_recent = ts.tsval;
-            self.rare.make().timestamps.ts_recent_at = now;
+            self.rare.make_mut().timestamps.ts_recent = ts.tsval;
+            self.rare.make_mut().timestamps.ts_recent_at = now;
         }
     }
 
-    /// RFC 5961 §4.2: whatever its sequence number, and whatever options it lacks, a SYN gets a challenge
-    /// ACK.
+    /// A SYN in a synchronized state gets a challenge ACK, with any sequence number and any options (RFC 5961
+    /// §4.2).
     #[cold]
-    fn take_syn_again(&mut self, now: Instant, segment: &Segment) {
+    fn handle_syn_in_synchronized(&mut self, now: Instant, segment: &Segment) {
         if self.state == State::SynReceived && self.passive && self.is_acceptable(segment) {
             // RFC 9293 §3.10.7.4: back to LISTEN, as with a reset.
             self.abandon(AbortReason::Reset, now);
@@ -232,10 +242,10 @@ impl Connection {
         }
     }
 
-    /// RFC 5961 §3.2: a RST is believed only at exactly `rcv_nxt`; elsewhere in the window it gets a
+    /// RFC 5961 §3.2: a RST is accepted only at exactly `rcv_nxt`. Elsewhere in the window it gets a
     /// challenge ACK.
     #[cold]
-    fn take_reset(&mut self, now: Instant, segment: &Segment) {
+    fn handle_reset(&mut self, now: Instant, segment: &Segment) {
         if segment.seq != self.rcv_nxt {
             self.challenge(now);
             return;
@@ -246,31 +256,31 @@ impl Connection {
                 self.abandon(AbortReason::Reset, now);
             }
             State::SynReceived => self.abandon(AbortReason::Refused, now),
-            // The application knows already that both sides have closed.
+            // The application has been notified already that both sides have closed.
             State::TimeWait => self.end(true, now),
             State::Closing | State::LastAck => {
-                self.news.add(News::FINISHED);
+                self.events.add(PendingEvents::FINISHED);
                 self.end(true, now);
             }
             _ => self.abandon(AbortReason::Reset, now),
         }
     }
 
-    /// Sends a challenge ACK, at most so many per second (RFC 5961 §7).
+    /// Sends a challenge ACK, within the limit per second (RFC 5961 §7).
     #[cold]
     fn challenge(&mut self, now: Instant) {
         if now.since(self.rare.challenge_since) >= Duration::from_secs(1) {
-            let rare = self.rare.make();
+            let rare = self.rare.make_mut();
             (rare.challenge_since, rare.challenges) = (now, 0);
         }
         if self.rare.challenges < self.config.challenge_ack_limit {
-            self.rare.make().challenges += 1;
+            self.rare.make_mut().challenges += 1;
             self.stats.challenge_acks += 1;
             self.pending.ack = true;
         }
     }
 
-    /// The answer to a segment for which there is no connection, if it deserves one (RFC 9293 §3.10.7.1).
+    /// The reset for a segment that belongs to no connection; `None` for a reset (RFC 9293 §3.10.7.1).
     pub fn reset_for(segment: &Segment) -> Option<Segment> {
         if segment.flags.has(Flags::RST) {
             return None;

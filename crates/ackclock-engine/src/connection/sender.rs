@@ -1,4 +1,5 @@
-//! What only an end that sends data has, made when it is first needed: half of all ends only receive.
+//! The sending side: policies and state. It is built when the connection first has data to send, since half
+//! of all ends only receive.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -10,65 +11,65 @@ use ackclock_units::{Bytes, Instant, SeqNumber, SeqRange, seldom};
 use super::Connection;
 use super::duplicates::DuplicateAcks;
 use super::usage::Usage;
-use crate::policies::{AtNeed, SenderChoice, SenderPolicies};
-use crate::scoreboard::Scoreboard;
+use crate::policies::{Lazy, SenderChoice, SenderPolicies};
+use crate::scoreboard::OutstandingSegments;
 
-/// Reads as it was at the beginning until it is made, which the first change and the first question to a
-/// policy do.
+/// Reads as the initial state until it is built, by the first write or the first use of a policy.
 #[derive(Debug)]
 pub(super) enum Sender {
-    /// Nothing was sent.
+    /// Nothing was sent yet: the policies to build.
     Chosen(Arc<SenderChoice>),
-    /// There it is.
-    Made(Box<Sending>),
+    /// In use.
+    Built(Box<BuiltSender>),
 }
 
-/// The sending side.
+/// The sending side of a connection that has sent data.
 #[derive(Debug)]
-pub(super) struct Sending {
+pub(super) struct BuiltSender {
     pub(super) policies: SenderPolicies,
     pub(super) state: SenderState,
 }
 
-/// How things stand with what was sent.
+/// What is known of the data that was sent.
 #[derive(Debug)]
 pub(super) struct SenderState {
-    pub(super) sent: Scoreboard,
+    pub(super) sent: OutstandingSegments,
     pub(super) window: Window,
     pub(super) initial_window: u32,
     pub(super) recovery_point: SeqNumber,
-    pub(super) dups: DuplicateAcks,
-    /// When the retransmission timer last expired, or began anew with a probe.
+    pub(super) dup_acks: DuplicateAcks,
+    /// When the retransmission timer last expired, or was restarted by a tail loss probe.
     pub(super) timer_restarted_at: Instant,
-    /// Bytes that may still be sent on the last ack's account, outside the Open phase.
+    /// Bytes that may still be sent on account of the last ack, outside the Open phase.
     pub(super) quota: Bytes,
     pub(super) usage: Usage,
     pub(super) episode: Option<Episode>,
+    /// Ranges that the loss recovery has just declared lost.
     pub(super) lost: Vec<SeqRange>,
     /// The peer has reported a duplicate.
     pub(super) dsack_seen: bool,
     pub(super) sampling: SamplingRate,
 }
 
-/// A loss episode that is not over: from the first cut of the window until all that was outstanding then is
+/// An open loss episode. It lasts from the first reduction of the window until everything outstanding then is
 /// acknowledged (M-U1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Episode {
     pub(super) class: LossClass,
     /// Retransmissions in it so far; those after the first are "other losses".
     pub(super) retransmissions: u32,
-    /// Everything below it was outstanding when it began, or at its last timeout.
+    /// The end of what was outstanding when it began, or at its last timeout.
     pub(super) until: SeqNumber,
 }
 
 impl SenderState {
     const fn new() -> Self {
         Self {
-            sent: Scoreboard::new(),
+            sent: OutstandingSegments::new(),
             window: Window { cwnd: 0, ssthresh: Bytes::MAX },
             initial_window: 0,
             recovery_point: SeqNumber(0),
-            dups: DuplicateAcks::new(),
+            dup_acks: DuplicateAcks::new(),
             timer_restarted_at: Instant::ZERO,
             quota: 0,
             usage: Usage::new(),
@@ -79,11 +80,11 @@ impl SenderState {
         }
     }
 
-    /// What of `flight_size` outstanding bytes is in the network, by the scoreboard; without SACK each
-    /// duplicate ack stands for one segment that has left.
+    /// How many of `flight_size` outstanding bytes are in the network. The scoreboard counts them; without
+    /// SACK, each duplicate ack counts as one segment that has left the network.
     #[inline(always)]
     pub(super) fn pipe(&self, flight_size: u32) -> u32 {
-        self.sent.in_network(flight_size, self.dups.delivered)
+        self.sent.in_network(flight_size, self.dup_acks.delivered)
     }
 }
 
@@ -94,93 +95,95 @@ impl Deref for Sender {
     fn deref(&self) -> &SenderState {
         static INITIAL: SenderState = SenderState::new();
         match self {
-            Self::Made(sending) => &sending.state,
+            Self::Built(sending) => &sending.state,
             Self::Chosen(_) => &INITIAL,
         }
     }
 }
 
 impl Sender {
-    pub(super) fn new(policies: AtNeed<SenderPolicies>) -> Self {
+    pub(super) fn new(policies: Lazy<SenderPolicies>) -> Self {
         match policies {
-            AtNeed::Made(policies) => {
-                Self::Made(Box::new(Sending { policies: *policies, state: SenderState::new() }))
+            Lazy::Built(policies) => {
+                Self::Built(Box::new(BuiltSender { policies: *policies, state: SenderState::new() }))
             }
-            AtNeed::Chosen(choice) => Self::Chosen(choice),
+            Lazy::Chosen(choice) => Self::Chosen(choice),
         }
     }
 
     #[inline(always)]
-    pub(super) fn is_made(&self) -> bool {
-        matches!(self, Self::Made(_))
+    pub(super) fn is_built(&self) -> bool {
+        matches!(self, Self::Built(_))
     }
 
-    /// The state, to change it; made by the first change.
+    /// The state for writing; the first call builds it.
     #[inline(always)]
-    pub(super) fn make(&mut self) -> &mut SenderState {
-        &mut self.both().state
+    pub(super) fn make_mut(&mut self) -> &mut SenderState {
+        &mut self.split_mut().state
     }
 
-    /// Policies and state side by side.
+    /// Policies and state as separate borrows.
     #[inline(always)]
-    pub(super) fn both(&mut self) -> &mut Sending {
-        if !self.is_made() {
-            self.begin();
+    pub(super) fn split_mut(&mut self) -> &mut BuiltSender {
+        if !self.is_built() {
+            self.build();
         }
         match self {
-            Self::Made(sending) => sending,
-            Self::Chosen(_) => unreachable!("just made"),
+            Self::Built(sending) => sending,
+            Self::Chosen(_) => unreachable!("just built"),
         }
     }
 
     #[inline(always)]
     pub(super) fn policies(&mut self) -> &mut SenderPolicies {
-        &mut self.both().policies
+        &mut self.split_mut().policies
     }
 
     #[cold]
     #[inline(never)]
-    fn begin(&mut self) {
+    fn build(&mut self) {
         if let Self::Chosen(choice) = self {
-            *self = Self::Made(Box::new(Sending { policies: choice.build(), state: SenderState::new() }));
+            *self =
+                Self::Built(Box::new(BuiltSender { policies: choice.build(), state: SenderState::new() }));
         }
     }
 }
 
 impl Connection {
-    /// Makes ready to send, if it is not, once the connection is established.
+    /// Starts the sending side of an established connection, unless it is running already.
     #[inline]
-    pub(super) fn be_ready(&mut self, now: Instant) {
-        if !self.sender.is_made() {
-            self.begin_sending(now);
+    pub(super) fn ensure_sender(&mut self, now: Instant) {
+        if !self.sender.is_built() {
+            self.start_sender(now);
         }
     }
 
-    /// From here on the rules of the sending side are asked: the connection is established, its segment size
-    /// known.
+    /// Starts the sending side: builds its policies, and the congestion window with its initial value. The
+    /// connection is established, and its segment size known.
     #[inline(never)]
-    pub(super) fn begin_sending(&mut self, now: Instant) {
+    pub(super) fn start_sender(&mut self, now: Instant) {
         let (from, smss) = (self.snd_una, u64::from(self.smss));
-        let sender = self.sender.make();
+        let sender = self.sender.make_mut();
         sender.recovery_point = from;
         sender.sampling = SamplingRate::new(from);
         sender.window = Window { cwnd: smss, ssthresh: Bytes::MAX };
         let v = self.view(now);
-        let Sending { policies, state } = self.sender.both();
+        let BuiltSender { policies, state } = self.sender.split_mut();
         let needs = policies.window.needs();
         if needs.rate_samples {
-            state.sent.keep_rates();
+            state.sent.measure_rates();
         }
         let needs = Needs { sends: needs.sends || policies.reduction().is_some(), ..needs };
         if needs != Needs::default() {
-            self.rare.make().needs = needs;
+            self.rare.make_mut().needs = needs;
         }
         let mut control = self.sender.policies().window.start(&v);
-        if self.stats.syn_retransmissions > 0 || self.rare.says(|r| r.ecn.opening_marked()) {
-            // RFC 5681 §3.1: after a lost SYN the first window is one segment; a mark on it is as good.
+        if self.stats.syn_retransmissions > 0 || self.rare.is_some_and(|r| r.ecn.handshake_marked()) {
+            // RFC 5681 §3.1: after a lost SYN the initial window is one segment; a mark on it counts as a
+            // loss.
             control.window.cwnd = control.window.cwnd.min(smss);
         }
-        self.sender.make().initial_window = u32::try_from(control.window.cwnd).unwrap_or(u32::MAX);
+        self.sender.make_mut().initial_window = u32::try_from(control.window.cwnd).unwrap_or(u32::MAX);
         self.apply(control, now);
         if seldom(self.config.skip_test > 0) {
             self.start_skip_test();

@@ -9,7 +9,7 @@ pub enum State {
     Listen,
     /// A SYN was sent.
     SynSent,
-    /// A SYN was received and answered.
+    /// A SYN was received and a SYN-ACK sent.
     SynReceived,
     /// Data flows both ways.
     Established,
@@ -23,7 +23,7 @@ pub enum State {
     Closing,
     /// The peer closed, then we; our FIN is not acknowledged.
     LastAck,
-    /// Waiting for stray segments to die.
+    /// Waiting until no segment of the connection can be in the network any more.
     TimeWait,
 }
 

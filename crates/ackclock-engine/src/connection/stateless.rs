@@ -1,4 +1,4 @@
-//! Opening without state: a world answers a SYN by itself, and makes the connection once the answer is
+//! Passive open without state: a world sends the SYN-ACK by itself, and creates the connection once that is
 //! acknowledged (SYN cookies, RFC 4987 §3.6).
 
 use ackclock_units::{Ecn, Instant, SeqNumber};
@@ -8,8 +8,8 @@ use super::{Connection, State};
 use crate::Config;
 
 impl Connection {
-    /// The SYN-ACK for `syn` that a passive open would send, with `iss` as its number and `clock` as the
-    /// clock of its timestamps.
+    /// The SYN-ACK that a passive open would send for `syn`, with initial sequence number `iss` and timestamp
+    /// `clock`.
     pub fn syn_ack_for(config: &Config, syn: &Segment, iss: SeqNumber, clock: u32) -> Segment {
         let o = &syn.options;
         let options = Options {
@@ -34,28 +34,28 @@ impl Connection {
     }
 
     /// Passive open of a connection whose SYN-ACK was sent already: from Closed to SynReceived, with what
-    /// `syn` announces; feed it the acknowledgment with [`Connection::handle_segment`]. `clock` is what the
-    /// clock of its timestamps shows now.
-    pub fn listen_answered(&mut self, now: Instant, syn: &Segment, clock: u32) {
+    /// `syn` announces. Pass the acknowledgment to [`Connection::handle_segment`]. `clock` is the present
+    /// value of its timestamp clock.
+    pub fn listen_after_syn_ack(&mut self, now: Instant, syn: &Segment, clock: u32) {
         self.listen();
         if self.state != State::Listen {
             return;
         }
-        // Should what comes next not acknowledge the SYN-ACK, it goes out once more.
+        // If the next segment does not acknowledge the SYN-ACK, that is sent again.
         self.segment_in_listen(now, syn, Ecn::NotEct);
-        // When the SYN-ACK left is not known: no round trip is measured by it.
-        self.rare.make().syn_repeated = true;
+        // The time at which the SYN-ACK was sent is not known, so it gives no round-trip sample.
+        self.rare.make_mut().syn_repeated = true;
         if self.config.timestamps {
-            self.rare.make().timestamps.offset = 0;
-            self.rare.make().timestamps.offset = clock.wrapping_sub(self.timestamp_clock(now));
-            self.rare.make().timestamps.last_ack_sent = self.rcv_nxt;
+            self.rare.make_mut().timestamps.offset = 0;
+            self.rare.make_mut().timestamps.offset = clock.wrapping_sub(self.timestamp_clock(now));
+            self.rare.make_mut().timestamps.last_ack_sent = self.rcv_nxt;
         }
         self.last_sent_at = now;
     }
 }
 
-/// The shift of the window that we announce (RFC 7323 §2.2): the smallest with which the receive buffer fits
-/// into the field.
+/// The window shift that we announce (RFC 7323 §2.2): the smallest with which the receive buffer fits into
+/// the field.
 pub(super) fn window_shift(config: &Config) -> u8 {
     (config.window_shift..14).find(|s| config.rcv_buf >> s <= 65_535).unwrap_or(14)
 }

@@ -1,22 +1,16 @@
-//! What happens when a deadline comes.
+//! What happens when a timer expires.
 
 use ackclock_policy::{Expiry, TimerEvent, Transition};
 use ackclock_trace::{EventKind, LossClass, Mask};
-use ackclock_units::{Duration, Instant};
+use ackclock_units::Instant;
 
-use super::sender::Sending;
+use super::sender::BuiltSender;
 use super::{Connection, State};
 use crate::AbortReason;
 use crate::timer::Timer;
 
-/// How long a cork holds a small segment: Linux's ceiling (tcp(7), TCP_CORK).
-const MAX_CORK: Duration = Duration::from_millis(200);
-
-/// RFC 9293 §3.8.6.1 leaves the longest interval between window probes open; a minute is usual.
-const MAX_PROBE_INTERVAL: Duration = Duration::from_secs(60);
-
 impl Connection {
-    /// Acts on every deadline that has come.
+    /// Handles every timer that has expired.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.timers.expire(Timer::TimeWait, now) {
             self.end(true, now);
@@ -31,7 +25,7 @@ impl Connection {
         if self.timers.expire(Timer::Ack, now) {
             self.pending.ack = true;
         }
-        // Before the retransmission timer, in whose stead a probe may go out.
+        // Before the retransmission timer, which a tail loss probe restarts.
         if self.timers.expire(Timer::Recovery, now) {
             self.recovery_deadline(now);
         }
@@ -42,7 +36,7 @@ impl Connection {
             }
         }
         if self.timers.expire(Timer::Persist, now) {
-            self.rare.make().unanswered_probes += 1;
+            self.rare.make_mut().unanswered_probes += 1;
             if self
                 .sender
                 .policies()
@@ -52,7 +46,7 @@ impl Connection {
                 self.give_up(AbortReason::Timeout, now);
                 return;
             }
-            self.rare.make().probes += 1;
+            self.rare.make_mut().probes += 1;
             self.pending.window_probe = true;
         }
         if self.timers.expire(Timer::Copies, now) {
@@ -62,13 +56,14 @@ impl Connection {
             self.keepalive_expired(now);
         }
         if self.timers.expire(Timer::Pacing, now)
-            && let Some(pacer) = self.rare.part(|r| r.pacer.as_deref_mut())
+            && let Some(pacer) = self.rare.part_mut(|r| r.pacer.as_deref_mut())
         {
-            // The poll that follows sends.
+            // The next call of `poll_transmit` sends.
             pacer.fired(now);
         }
     }
 
+    /// Counts an expiry of the retransmission timer.
     fn count_timeout(&mut self, now: Instant) {
         self.stats.timeouts += 1;
         let last = self.stats.timeouts_by_round.len() - 1;
@@ -78,7 +73,7 @@ impl Connection {
         self.trace(Mask::EPISODES, now, || EventKind::Timeout { seq, round, rto });
     }
 
-    /// The SYN or SYN-ACK was not answered (RFC 6298 §5.7, B-A6).
+    /// The peer has not responded to our SYN or SYN-ACK (RFC 6298 §5.7, B-A6).
     fn syn_expired(&mut self, now: Instant) {
         if self.stats.syn_retransmissions >= self.config.syn_retries {
             self.give_up(AbortReason::SynTimeout, now);
@@ -86,13 +81,13 @@ impl Connection {
         }
         self.count_timeout(now);
         self.backoff_level += 1;
-        // The estimator minds a lost SYN (RFC 6298 §5.7).
+        // After a lost SYN the estimator begins with a longer timeout for data (RFC 6298 §5.7).
         self.estimator.on_expiry(self.expiries);
         self.stats.syn_retransmissions += 1;
         self.pending.syn = true;
     }
 
-    /// RFC 6298 §5.4-5.6, RFC 5681 §3.1.
+    /// The retransmission timer expired (RFC 6298 §5.4-5.6, RFC 5681 §3.1).
     fn retransmission_expired(&mut self, now: Instant) {
         if self.sender.sent.is_empty() {
             return;
@@ -101,8 +96,8 @@ impl Connection {
             self.give_up(AbortReason::Timeout, now);
             return;
         }
-        if self.rare.says(|r| r.claimed_size.is_some()) {
-            self.believe_claimed_size();
+        if self.rare.is_some_and(|r| r.claimed_size.is_some()) {
+            self.apply_claimed_size();
         }
         self.end_skip_test();
         let before = self.view(now);
@@ -117,123 +112,74 @@ impl Connection {
         };
         self.backoff_level = self.sender.policies().backoff.level(&expiry);
         self.update_timeout();
-        self.stop_timing();
+        self.cancel_timing();
         self.forget_copies();
         if !repeated && self.rare.timestamps.on {
-            self.rare.make().timestamps.timeout_tsval = Some(self.timestamp_clock(now));
+            self.rare.make_mut().timestamps.timeout_tsval = Some(self.timestamp_clock(now));
         }
         if self.sender.sent.reneged() {
-            self.sender.make().sent.forget_sacks();
+            self.sender.make_mut().sent.forget_sacks();
         }
-        self.watch_timeout(&before);
+        self.record_timeout(&before);
         let v = self.view(now);
-        let Sending { policies, state } = self.sender.both();
+        let BuiltSender { policies, state } = self.sender.split_mut();
         policies.recovery.on_rto(&state.sent, &v, &mut state.lost);
         self.begin_episode(now, LossClass::NonCa);
-        // The window is asked before the marks change what `flight_size` and `pipe` say.
+        // The window is reduced before the new marks change `pipe`, which it may read.
         let t = Transition::expiry(repeated);
         if let Some(c) = t.reduces {
             self.reduce(c, now);
         }
         self.mark_lost(now);
-        self.sender.make().dups.forget();
+        self.sender.make_mut().dup_acks.reset();
         self.phase = t.phase;
-        self.sender.make().recovery_point = self.snd_nxt;
+        self.sender.make_mut().recovery_point = self.snd_nxt;
         self.note_reduction();
         self.follow_recovery_deadline();
         let v = self.view(now);
         self.run_retransmission_timer(now, TimerEvent::Expired, &v);
         let v = self.view(now);
-        self.sender.make().quota = self.sender.policies().recovery.quota(&v);
+        self.sender.make_mut().quota = self.sender.policies().recovery.quota(&v);
         self.trace_state(now);
     }
 
-    /// The loss recovery's own deadline.
+    /// The timer of the loss recovery expired: reordering or tail loss probe.
     #[cold]
     fn recovery_deadline(&mut self, now: Instant) {
         if self.sender.sent.is_empty() {
             return;
         }
         let v = self.view(now);
-        let Sending { policies, state } = self.sender.both();
+        let BuiltSender { policies, state } = self.sender.split_mut();
         let action = policies.recovery.on_deadline(&state.sent, &v, &mut state.lost);
         self.mark_lost(now);
         self.enter(now, action.phase);
         if action.probe.is_some() {
-            self.rare.make().loss_probe = action.probe;
+            self.rare.make_mut().loss_probe = action.probe;
             let v = self.view(now);
             self.run_retransmission_timer(now, TimerEvent::Probed, &v);
         }
         self.follow_recovery_deadline();
         let v = self.view(now);
-        self.sender.make().quota = self.sender.policies().recovery.quota(&v);
+        self.sender.make_mut().quota = self.sender.policies().recovery.quota(&v);
         self.trace_state(now);
     }
 
-    /// New data was sent or acknowledged: the recovery may set a timer beside that of retransmissions.
+    /// New data was sent or acknowledged: the loss recovery may set its own timer.
     #[cold]
     pub(super) fn plan_recovery(&mut self, now: Instant) {
         let v = self.view(now);
-        let Sending { policies, state } = self.sender.both();
+        let BuiltSender { policies, state } = self.sender.split_mut();
         policies.recovery.update_deadline(&state.sent, &v);
         self.follow_recovery_deadline();
     }
 
-    /// The recovery's timer runs as it says.
+    /// Arms or disarms the loss recovery's timer, as its policy requests.
     #[inline]
     pub(super) fn follow_recovery_deadline(&mut self) {
         match self.sender.policies().recovery.deadline() {
             Some(at) => self.timers.arm(Timer::Recovery, at),
             None => self.timers.disarm(Timer::Recovery),
         }
-    }
-
-    /// Starts the persist timer: something waits, nothing is outstanding that a retransmission timer would
-    /// watch, and the window does not let it go.
-    #[cold]
-    pub(super) fn arm_persist(&mut self, now: Instant) {
-        if self.timers.is_armed(Timer::Persist) {
-            return;
-        }
-        // RFC 9293 §3.8.6.1: the first probe after a timeout, then at growing intervals.
-        let interval = self
-            .timeout
-            .saturating_mul(1 << self.rare.probes.min(16))
-            .min(MAX_PROBE_INTERVAL.max(self.timeout));
-        self.timers.arm(Timer::Persist, now + interval);
-    }
-
-    /// A cork holds what makes no full segment for so long at most; no ack will come that lets it go.
-    #[cold]
-    pub(super) fn arm_cork(&mut self, now: Instant) {
-        if !self.timers.is_armed(Timer::Persist) {
-            self.timers.arm(Timer::Persist, now + MAX_CORK);
-        }
-    }
-
-    /// RFC 9293 §3.8.4: any segment from the peer restarts the wait.
-    #[inline(never)]
-    pub(super) fn restart_keepalive(&mut self, now: Instant) {
-        self.rare.reset(|r| r.keepalives = 0);
-        if self.config.keepalive.is_zero() {
-            self.timers.disarm(Timer::Keepalive);
-        } else {
-            self.timers.arm(Timer::Keepalive, now + self.config.keepalive);
-        }
-    }
-
-    fn keepalive_expired(&mut self, now: Instant) {
-        if self.rare.keepalives >= self.config.keepalive_probes {
-            self.give_up(AbortReason::KeepaliveTimeout, now);
-            return;
-        }
-        if self.flight_size() > 0 {
-            // The retransmission timer watches already.
-            self.timers.arm(Timer::Keepalive, now + self.config.keepalive);
-            return;
-        }
-        self.rare.make().keepalives += 1;
-        self.pending.keepalive = true;
-        self.timers.arm(Timer::Keepalive, now + self.config.keepalive_interval);
     }
 }

@@ -1,5 +1,4 @@
-//! Round-trip time samples, the timeout that follows from them, and the countdown of the retransmission
-//! timer.
+//! Round-trip time samples, the timeout derived from them, and the retransmission timer.
 
 use ackclock_policy::{RttSample, SenderView, TimerAction, TimerEvent, TimerView, Window};
 use ackclock_trace::{EventKind, Mask};
@@ -7,16 +6,16 @@ use ackclock_units::{Bytes, Duration, Instant, seldom};
 use ackclock_wire::Segment;
 
 use super::Connection;
-use super::sender::Sending;
+use super::sender::BuiltSender;
 use crate::RttSampling;
 use crate::scoreboard::Acked;
 use crate::timer::Timer;
 
 impl Connection {
-    /// Karn's rule: the sample this ack gives, unless it may be due to either of two transmissions;
-    /// timestamps tell those apart (RFC 7323 §4).
+    /// The sample that this ack gives. By Karn's rule there is none if it may acknowledge either of two
+    /// transmissions, unless timestamps distinguish them (RFC 7323 §4).
     pub(super) fn sample_of(&mut self, now: Instant, segment: &Segment, acked: &Acked) -> Option<Duration> {
-        if self.rare.says(|r| r.timed.is_some())
+        if self.rare.is_some_and(|r| r.timed.is_some())
             && let Some((seq, since)) = self.rare.timed
             && segment.ack >= seq
         {
@@ -34,24 +33,26 @@ impl Connection {
         acked.oldest_sent_once.map(|at| now.since(at))
     }
 
-    /// What is being timed is sent again: its ack will be ambiguous.
-    pub(super) fn stop_timing(&mut self) {
+    /// The segment being timed may be retransmitted, so that its ack will be ambiguous: cancels the timing.
+    pub(super) fn cancel_timing(&mut self) {
         if self.config.karn_samples {
             self.rare.reset(|r| r.timed = None);
         }
     }
 
+    /// The sample that the echoed timestamp gives, with timestamps in use.
     #[inline(never)]
     pub(super) fn rtt_by_timestamps(&self, now: Instant, segment: &Segment) -> Option<Duration> {
         let ts = segment.options.timestamps.filter(|ts| self.rare.timestamps.on && ts.tsecr != 0)?;
         let ms = self.timestamp_clock(now).wrapping_sub(ts.tsecr);
-        // An echo from the future is nonsense (RFC 7323 §4.3: the peer may send anything).
+        // An echo from the future is invalid: the peer may send any value (RFC 7323 §4.3).
         (ms < 1 << 30).then(|| Duration::from_millis(u64::from(ms)))
     }
 
-    pub(super) fn sampled(&mut self, now: Instant, rtt: Duration, flight: u32) {
+    /// Takes a sample from an ack, when `flight` bytes were outstanding before it.
+    pub(super) fn on_rtt_sample(&mut self, now: Instant, rtt: Duration, flight: u32) {
         if seldom(!self.sack_on) {
-            self.sender.make().dups.sampled(rtt);
+            self.sender.make_mut().dup_acks.on_rtt_sample(rtt);
         }
         let sampling_rate = match self.config.rtt_sampling {
             RttSampling::OncePerRtt if !self.rare.timestamps.on => {
@@ -67,19 +68,27 @@ impl Connection {
             smss: self.smss,
             sampling_rate,
         };
-        self.feed(s);
+        self.feed_estimator(s);
     }
 
-    /// A sample from outside the data flow (the handshake).
-    pub(super) fn take_sample(&mut self, now: Instant, rtt: Duration) {
+    /// Takes the sample from the handshake.
+    pub(super) fn take_handshake_sample(&mut self, now: Instant, rtt: Duration) {
         let window = Window { cwnd: u64::from(self.config.mss), ssthresh: Bytes::MAX };
-        self.feed(RttSample { now, rtt, flight_size: 0, window, smss: self.smss, sampling_rate: 1.0 });
+        self.feed_estimator(RttSample {
+            now,
+            rtt,
+            flight_size: 0,
+            window,
+            smss: self.smss,
+            sampling_rate: 1.0,
+        });
     }
 
+    /// Passes a sample to the estimator, and updates counters and the timeout.
     #[inline(always)]
-    fn feed(&mut self, s: RttSample) {
+    fn feed_estimator(&mut self, s: RttSample) {
         self.estimator.on_sample(s);
-        if self.rare.says(|r| r.rebase.is_some())
+        if self.rare.is_some_and(|r| r.rebase.is_some())
             && let Some((srtt, rttvar)) = self.rebased(s.rtt)
         {
             self.estimator.set_estimates(srtt, rttvar);
@@ -87,7 +96,7 @@ impl Connection {
         let stats = &mut self.stats;
         stats.rtt_samples += 1;
         stats.rtt_sum += s.rtt;
-        stats.rtt_min.take_in(s.rtt);
+        stats.rtt_min.update(s.rtt);
         stats.rtt_max = stats.rtt_max.max(s.rtt);
         self.update_timeout();
         if seldom(self.tracer.is_some()) {
@@ -108,28 +117,28 @@ impl Connection {
         }
     }
 
-    /// The timeout in force follows the estimator and the backoff.
+    /// Recomputes the timeout in force from the estimator and the backoff.
     pub(super) fn update_timeout(&mut self) {
         let estimator = &self.estimator;
-        let rto = if self.rare.says(|r| r.thin) {
+        let rto = if self.rare.is_some_and(|r| r.thin) {
             estimator.rto_above(self.config.thin_min_rto)
         } else {
             estimator.rto()
         };
         self.timeout = match self.backoff_level {
-            // As every backoff has it.
+            // Level 0 is the unmodified timeout for every backoff.
             0 => rto,
             level => self.sender.policies().backoff.timeout(rto, level, &mut self.rng),
         };
     }
 
-    /// Asks the countdown about `e`, as things stand in `v`, and carries out what it returns.
+    /// Passes the event `e` to the timer policy, with the view `v`, and applies the action that it returns.
     pub(super) fn run_retransmission_timer(&mut self, now: Instant, e: TimerEvent, v: &SenderView) {
         if seldom(!self.config.thin_min_rto.is_zero()) {
-            self.choose_floor();
+            self.choose_min_rto();
         }
         let timeout = self.timeout;
-        let Sending { policies, state } = self.sender.both();
+        let BuiltSender { policies, state } = self.sender.split_mut();
         let v = TimerView {
             now,
             deadline: v.rto_deadline,
@@ -148,39 +157,40 @@ impl Connection {
         }
     }
 
-    /// Differentiated minRTO (I-A5): the floor of the timeout depends on how much of the window is used,
-    /// which is to say outstanding (the paper does not define it). The paper supposes a window of four
-    /// segments at least, of which one packet is the quarter that is allowed; here the window counts for no
-    /// less than the initial one, so that a packet sent alone after a timeout is no exception.
+    /// Differentiated minRTO (I-A5): the minimum of the timeout depends on how much of the window is used.
+    /// That is taken as outstanding data, since the paper does not define it. The paper supposes a window of
+    /// at least four segments, of which a single packet is the permitted quarter. Here at least the initial
+    /// window is counted, so that a packet sent alone after a timeout counts as thin too.
     #[cold]
-    fn choose_floor(&mut self) {
+    fn choose_min_rto(&mut self) {
         let thin = self.is_thin();
         if thin != self.rare.thin {
-            self.rare.make().thin = thin;
+            self.rare.make_mut().thin = thin;
             self.update_timeout();
         }
     }
 
+    /// True while at most `thin_window` of the window is outstanding.
     fn is_thin(&self) -> bool {
         f64::from(self.flight_size())
             <= self.config.thin_window
                 * self.sender.window.cwnd.max(u64::from(self.sender.initial_window)) as f64
     }
 
-    /// What has just been sent may use more of the window than the floor was chosen for: then the countdown
-    /// that runs takes the longer one, from when it began.
+    /// With what has just been sent, the flow may not be thin any more. Then the running timer is extended to
+    /// the longer timeout, counted from when it was started.
     #[cold]
-    pub(super) fn leave_thin_floor(&mut self) {
+    pub(super) fn extend_thin_timeout(&mut self) {
         if let Some(deadline) = self.timers.deadline(Timer::Retransmission)
             && !self.is_thin()
         {
             let before = self.timeout;
-            self.choose_floor();
+            self.choose_min_rto();
             self.timers.arm(Timer::Retransmission, deadline + self.timeout.saturating_sub(before));
         }
     }
 
-    /// Our clock for timestamps: milliseconds from a random start (RFC 7323 §5.4, §7.1).
+    /// Our timestamp clock: milliseconds from a random start (RFC 7323 §5.4, §7.1).
     pub(super) fn timestamp_clock(&self, now: Instant) -> u32 {
         // Zero would mean "no echo" in a SYN (RFC 7323 §3.2).
         let clock = ((now.as_nanos() / 1_000_000) as u32).wrapping_add(self.rare.timestamps.offset);

@@ -1,4 +1,4 @@
-//! What is recorded of a connection, where somebody asked for it.
+//! Tracing: the events that a connection records when tracing is on.
 
 use ackclock_policy::{CongestionControl, LossRecovery, Policy, PrivateState, Role, RttEstimator};
 use ackclock_trace::{Event, EventKind, Mask};
@@ -6,20 +6,21 @@ use ackclock_units::{Instant, seldom};
 
 use super::Connection;
 
+/// Events recorded and not drained yet.
 #[derive(Debug)]
 pub(super) struct Tracer {
     mask: Mask,
     events: Vec<Event>,
-    /// The private state of policies, as it was last recorded.
+    /// Policy, name and value of the private state of policies, as last recorded.
     state: Vec<(&'static str, &'static str, f64)>,
 }
 
 impl Tracer {
-    /// Records what has changed of a policy's private state.
-    fn record_state(&mut self, now: Instant, policy: &'static str, state: PrivateState) {
-        for (name, value) in state.0 {
-            let known = self.state.iter_mut().find(|(p, n, _)| (*p, *n) == (policy, name));
-            match known {
+    /// Records the parts of a policy's private state that have changed.
+    fn record_state(&mut self, now: Instant, policy: &'static str, probe: PrivateState) {
+        for (name, value) in probe.0 {
+            let recorded = self.state.iter_mut().find(|(p, n, _)| (*p, *n) == (policy, name));
+            match recorded {
                 Some((_, _, last)) if last.total_cmp(&value).is_eq() => continue,
                 Some((_, _, last)) => *last = value,
                 None => self.state.push((policy, name, value)),
@@ -38,7 +39,7 @@ impl Tracer {
 }
 
 impl Connection {
-    /// Chooses what is traced.
+    /// Chooses which groups of events are traced.
     pub fn set_trace(&mut self, mask: Mask) {
         self.tracer =
             (mask != Mask::NONE).then(|| Box::new(Tracer { mask, events: Vec::new(), state: Vec::new() }));
@@ -51,6 +52,7 @@ impl Connection {
         }
     }
 
+    /// Records an event, if its group is traced.
     #[inline]
     pub(super) fn trace(&mut self, group: Mask, now: Instant, kind: impl FnOnce() -> EventKind) {
         if seldom(self.tracer.is_some())
@@ -60,7 +62,8 @@ impl Connection {
         }
     }
 
-    /// Records the private state of policies, where that is traced: after an ack, an expiry and a deadline.
+    /// Records the private state of policies, if that is traced. Called after an ack, a timeout and a timer
+    /// of the loss recovery.
     #[inline]
     pub(super) fn trace_state(&mut self, now: Instant) {
         if seldom(self.tracer.is_some()) {

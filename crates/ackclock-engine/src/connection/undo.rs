@@ -1,23 +1,24 @@
-//! Timeouts that may have been spurious: what is kept from before them, and how they are taken back.
+//! Spurious timeouts (the original segment's ack was under way): the state saved before a timeout, and the
+//! undo.
 
 use ackclock_policy::{AckInfo, EpisodeEnd, Phase, SenderView, SuspectTimeout, TimeoutVerdict, Window};
 use ackclock_units::{Bytes, Duration, Instant, SeqNumber};
 use ackclock_wire::Segment;
 
 use super::Connection;
-use super::sender::{Episode, Sending};
+use super::sender::{BuiltSender, Episode};
 
-/// What is kept of the time before a timeout; the scoreboard keeps its marks.
+/// State from before a timeout that may turn out to have been spurious. The scoreboard keeps its own marks.
 #[derive(Debug)]
-pub(super) struct Watched {
+pub(super) struct UndecidedTimeout {
     timeout: SuspectTimeout,
     phase: Phase,
     recovery_point: SeqNumber,
-    /// New data was sent to find out, and nothing is resent meanwhile.
-    probing: bool,
-    /// What may still be sent for that, bytes.
+    /// New data is sent to find out, and nothing is retransmitted meanwhile.
+    testing: bool,
+    /// Bytes of new data that may still be sent for that.
     quota: Bytes,
-    /// Already counted and told to the estimator.
+    /// Already counted as spurious, and the estimator notified.
     counted: bool,
     /// The loss episode that was open.
     episode: Option<Episode>,
@@ -25,7 +26,7 @@ pub(super) struct Watched {
     rtt: Option<(Duration, Duration)>,
 }
 
-/// Estimates that wait for the first sample of data sent beyond `after` (RFC 4015 §3.6).
+/// Estimates to combine with the first sample of data sent beyond `after` (RFC 4015 §3.6).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rebase {
     after: SeqNumber,
@@ -34,18 +35,19 @@ pub(super) struct Rebase {
 }
 
 impl Connection {
-    /// The timer expired; `v` is from before anything changed.
-    pub(super) fn watch_timeout(&mut self, v: &SenderView) {
+    /// The retransmission timer expired: saves the state that an undo restores. `v` is the view from before
+    /// the timeout changed anything.
+    pub(super) fn record_timeout(&mut self, v: &SenderView) {
         if !self.sender.policies().undo.on_rto(v) {
-            self.rare.reset(|r| r.watched = None);
+            self.rare.reset(|r| r.undecided_timeout = None);
             return;
         }
-        // What a further expiry finds is the work of the first.
-        if let Some(w) = self.rare.watched_mut().filter(|_| v.expiries > 0) {
-            w.probing = false;
+        // At a further expiry, the state to restore is still that from before the first one.
+        if let Some(w) = self.rare.undecided_timeout_mut().filter(|_| v.expiries > 0) {
+            w.testing = false;
             return;
         }
-        self.sender.make().sent.save_marks();
+        self.sender.make_mut().sent.save_marks();
         let timeout = SuspectTimeout {
             window: v.window,
             flight_size: v.flight_size,
@@ -57,30 +59,30 @@ impl Connection {
         // RFC 4015 §3.2, step 0: two granules of the clock more than the smoothed round-trip time.
         let rtt = v.rtt.map(|r| (r.srtt + self.estimator.granularity() * 2, r.rttvar));
         let episode = self.sender.episode;
-        let watched = Watched {
+        let watched = UndecidedTimeout {
             timeout,
             phase: v.phase,
             recovery_point: v.recovery_point,
-            probing: false,
+            testing: false,
             quota: 0,
             counted: false,
             episode,
             rtt,
         };
-        self.rare.make().watched = Some(Box::new(watched));
+        self.rare.make_mut().undecided_timeout = Some(Box::new(watched));
     }
 
-    /// Everything below `end` was resent.
-    pub(super) fn watch_retransmission(&mut self, end: SeqNumber) {
-        if let Some(w) = self.rare.watched_mut() {
+    /// Everything below `end` was retransmitted.
+    pub(super) fn note_retransmission(&mut self, end: SeqNumber) {
+        if let Some(w) = self.rare.undecided_timeout_mut() {
             w.timeout.retransmitted_to = w.timeout.retransmitted_to.max(end);
         }
     }
 
-    /// The first ack of new data after a timeout: its timestamp tells whether the original had arrived (RFC
-    /// 3522 §3.2), whoever wants to know.
+    /// The first ack of new data after a timeout: its timestamp shows whether the original had arrived (RFC
+    /// 3522 §3.2). Spurious timeouts are counted even if no policy detects them.
     #[cold]
-    pub(super) fn read_echo(&mut self, segment: &Segment) {
+    pub(super) fn read_timestamp_echo(&mut self, segment: &Segment) {
         let (Some(since), Some(ts)) =
             (self.rare.take(|r| &mut r.timestamps.timeout_tsval), segment.options.timestamps)
         else {
@@ -88,81 +90,84 @@ impl Connection {
         };
         let original = (ts.tsecr.wrapping_sub(since) as i32) < 0;
         if original {
-            self.count_spurious();
+            self.count_spurious_timeout();
         }
-        if let Some(w) = self.rare.watched_mut() {
+        if let Some(w) = self.rare.undecided_timeout_mut() {
             w.timeout.acks_original = Some(original);
             w.counted = original;
         }
     }
 
-    fn count_spurious(&mut self) {
+    fn count_spurious_timeout(&mut self) {
         self.stats.spurious_timeouts += 1;
         self.estimator.on_spurious_timeout();
     }
 
-    /// Asks what the ack tells about the last timeout. True when that is taken back.
+    /// Passes the ack to the policy that detects spurious timeouts. Returns true when the timeout was undone.
     #[inline(never)]
-    pub(super) fn judge_timeout(&mut self, now: Instant, a: &AckInfo) -> bool {
-        let Some(mut w) = self.rare.take(|r| &mut r.watched) else { return false };
+    pub(super) fn check_undecided_timeout(&mut self, now: Instant, a: &AckInfo) -> bool {
+        let Some(mut w) = self.rare.take(|r| &mut r.undecided_timeout) else { return false };
         let v = self.view(now);
-        let Sending { policies, state } = self.sender.both();
+        let BuiltSender { policies, state } = self.sender.split_mut();
         let verdict = policies.undo.on_ack(a, &w.timeout, &state.sent, &v);
-        // It concerned this ack alone.
+        // The timestamp echo belongs to this ack alone.
         w.timeout.acks_original = None;
         match verdict {
-            TimeoutVerdict::Unknown => self.rare.make().watched = Some(w),
+            TimeoutVerdict::Unknown => self.rare.make_mut().undecided_timeout = Some(w),
             TimeoutVerdict::SendNew { segments } => {
-                (w.probing, w.quota) = (true, u64::from(segments) * u64::from(self.smss));
-                self.rare.make().watched = Some(w);
+                (w.testing, w.quota) = (true, u64::from(segments) * u64::from(self.smss));
+                self.rare.make_mut().undecided_timeout = Some(w);
             }
-            TimeoutVerdict::Genuine if w.probing => {
-                // RFC 5682 §2.1 step 3a: the new segments count.
+            TimeoutVerdict::Genuine if w.testing => {
+                // RFC 5682 §2.1 step 3a: at most three segments, as slow start has two round trips after a
+                // timeout.
                 let cwnd = self.sender.window.cwnd.min(3 * u64::from(self.smss));
                 self.set_window(Window { cwnd, ..self.sender.window }, now);
             }
             TimeoutVerdict::Genuine => {}
-            TimeoutVerdict::Spurious => self.take_back(now, a, &w),
+            TimeoutVerdict::Spurious => self.undo_timeout(now, a, &w),
         }
         verdict == TimeoutVerdict::Spurious
     }
 
-    /// RFC 4015 §3.3 and §3.4, steps 8 and 9: go on with new data as if the timer had not expired.
-    fn take_back(&mut self, now: Instant, a: &AckInfo, w: &Watched) {
+    /// Undoes a spurious timeout: sending continues with new data as if the timer had not expired (RFC 4015
+    /// §3.3 and §3.4, steps 8 and 9).
+    fn undo_timeout(&mut self, now: Instant, a: &AckInfo, w: &UndecidedTimeout) {
         if !w.counted {
-            self.count_spurious();
+            self.count_spurious_timeout();
         }
-        self.sender.make().sent.restore_marks();
-        self.sender.make().dups.forget();
+        self.sender.make_mut().sent.restore_marks();
+        self.sender.make_mut().dup_acks.reset();
         self.expiries = 0;
-        (self.phase, self.sender.make().recovery_point) =
+        (self.phase, self.sender.make_mut().recovery_point) =
             (if w.phase == Phase::Disorder { Phase::Open } else { w.phase }, w.recovery_point);
         self.restore_episode(now, w.episode);
         if let Some((srtt, rttvar)) = w.rtt.filter(|_| self.sender.policies().undo.adapts_timer()) {
-            self.rare.make().rebase = Some(Box::new(Rebase { after: self.snd_nxt, srtt, rttvar }));
+            self.rare.make_mut().rebase = Some(Box::new(Rebase { after: self.snd_nxt, srtt, rttvar }));
         }
         let v = self.view(now);
         self.sender.policies().recovery.on_undo(&v);
         let window = self.sender.policies().undo.resume(a, &w.timeout, &v);
         self.set_window(window, now);
-        self.settle(EpisodeEnd::Spurious, now);
+        self.notify_episode_end(EpisodeEnd::Spurious, now);
     }
 
-    /// The estimates that a sample sets: what was kept from before a spurious timeout, if this is the first
-    /// sample of data sent since (RFC 4015 §3.6, step 11).
+    /// SRTT and RTTVAR after a spurious timeout, if this is the first sample of data sent since (RFC 4015
+    /// §3.6, step 11).
     pub(super) fn rebased(&mut self, rtt: Duration) -> Option<(Duration, Duration)> {
-        let r = *self.rare.make().rebase.take_if(|r| self.snd_una > r.after)?;
+        let r = *self.rare.make_mut().rebase.take_if(|r| self.snd_una > r.after)?;
         Some((r.srtt.max(rtt), r.rttvar.max(rtt / 2)))
     }
 
-    /// Bytes of new data that may be sent to find out about a timeout; `None` when that is not being done.
-    pub(super) fn probing_quota(&self) -> Option<Bytes> {
-        self.rare.watched.as_ref().filter(|w| w.probing).map(|w| w.quota)
+    /// Bytes of new data that may be sent to find out whether a timeout was spurious; `None` when that is not
+    /// being tested.
+    pub(super) fn spurious_test_quota(&self) -> Option<Bytes> {
+        self.rare.undecided_timeout.as_ref().filter(|w| w.testing).map(|w| w.quota)
     }
 
-    /// So much of it was sent.
-    pub(super) fn spend_probing_quota(&mut self, len: u32) {
-        if let Some(w) = self.rare.watched_mut() {
+    /// `len` bytes of that quota were sent.
+    pub(super) fn spend_spurious_test_quota(&mut self, len: u32) {
+        if let Some(w) = self.rare.undecided_timeout_mut() {
             w.quota = w.quota.saturating_sub(u64::from(len));
         }
     }

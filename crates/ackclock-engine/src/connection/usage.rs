@@ -1,20 +1,21 @@
-//! How much of the congestion window is in use, which decides whether it may grow (RFC 7661).
+//! How much of the congestion window is used, which decides whether it may grow (RFC 7661).
 
 use ackclock_units::{Bytes, Duration, Instant, seldom};
 
 use super::Connection;
 
-/// The most data that was outstanding when an ack arrived, within the sampling period: it is what the path is
-/// acknowledging in a round trip, the pipeACK variable of RFC 7661 §4.2 (see docs/departures.md).
+/// The largest amount of data outstanding when an ack arrived, within the sampling period. This is the
+/// pipeACK variable of RFC 7661 §4.2, the data that the path acknowledges in a round trip (see
+/// docs/departures.md).
 ///
-/// What is outstanding only grows between two acks, so that looking when they arrive finds the most.
+/// What is outstanding only grows between acks, so sampling when they arrive finds the maximum.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Usage {
-    /// In the half of the sampling period that runs.
+    /// Maximum in the current half of the sampling period.
     recent: u32,
-    /// In the half before.
+    /// Maximum in the previous half.
     before: u32,
-    /// End of the half that runs.
+    /// End of the current half.
     until: Instant,
 }
 
@@ -28,7 +29,7 @@ impl Usage {
     }
 
     fn period_ended(&mut self, now: Instant, half: Duration) {
-        // Nothing is known of a half in which no ack arrived.
+        // Without acks for a whole half, nothing is known.
         self.before = if now < self.until + half { self.recent } else { 0 };
         (self.recent, self.until) = (0, now + half);
     }
@@ -40,14 +41,14 @@ impl Usage {
 }
 
 impl Connection {
-    /// So many bytes were outstanding when an ack of new data arrived, or are with the copies that are sent
-    /// on purpose.
+    /// Notes the bytes `outstanding` when an ack of new data arrived, or including copies that are sent on
+    /// purpose.
     #[inline(always)]
     pub(super) fn note_usage(&mut self, now: Instant, outstanding: u32) {
         if seldom(now >= self.sender.usage.until) {
             self.end_usage_period(now);
         }
-        let usage = &mut self.sender.make().usage;
+        let usage = &mut self.sender.make_mut().usage;
         usage.recent = usage.recent.max(outstanding);
     }
 
@@ -55,7 +56,7 @@ impl Connection {
     fn end_usage_period(&mut self, now: Instant) {
         let srtt = self.estimator.rtt().map_or(Duration::ZERO, |r| r.srtt);
         let half = PERIOD.max(srtt.saturating_mul(PERIOD_RTTS)) / 2;
-        self.sender.make().usage.period_ended(now, half);
+        self.sender.make_mut().usage.period_ended(now, half);
     }
 }
 

@@ -1,4 +1,5 @@
-//! What an application asks of its connection (RFC 9293 §3.9.1); opening and closing have files of their own.
+//! The calls of an application on its connection (RFC 9293 §3.9.1). Opening and closing have files of their
+//! own.
 
 use ackclock_policy::{Phase, ScoreboardView as _};
 use ackclock_units::{Instant, SeqRange, seldom};
@@ -7,13 +8,13 @@ use super::{Connection, State};
 use crate::timer::Timer;
 
 impl Connection {
-    /// Copies payload from the send buffer: `out.len()` bytes from stream position `offset` (those of a
-    /// [`Transmit`] are there).
+    /// Copies payload from the send buffer: `out.len()` bytes from stream position `offset`, such as that of
+    /// a [`Transmit`].
     pub fn copy_payload(&self, offset: u64, out: &mut [u8]) {
         self.send.copy(offset, out);
     }
 
-    /// Queues bytes; returns how many fitted. Nothing is taken before the connection is opened or after
+    /// Queues bytes and returns how many fitted. None are accepted before the connection is opened or after
     /// [`Connection::close`].
     pub fn write(&mut self, now: Instant, data: &[u8]) -> usize {
         if !self.may_write() {
@@ -26,7 +27,7 @@ impl Connection {
         n
     }
 
-    /// Queues `n` bytes that are counted only; returns how many fitted.
+    /// Queues `n` counted bytes and returns how many fitted.
     pub fn write_counted(&mut self, now: Instant, n: u64) -> u64 {
         if !self.may_write() {
             return 0;
@@ -46,7 +47,7 @@ impl Connection {
             )
     }
 
-    /// The user timeout runs while anything waits (RFC 9293 §3.8.3).
+    /// Data was queued. The user timeout runs while any data is unacknowledged (RFC 9293 §3.8.3).
     fn data_queued(&mut self, was_empty: bool, now: Instant) {
         if was_empty && self.send.len() > 0 {
             self.waiting_since = now;
@@ -56,7 +57,7 @@ impl Connection {
         }
     }
 
-    /// Room in the send buffer.
+    /// Free space in the send buffer; 0 if nothing may be written.
     pub fn writable(&self) -> u64 {
         if self.may_write() { self.config.snd_buf.saturating_sub(self.send.len()) } else { 0 }
     }
@@ -79,47 +80,48 @@ impl Connection {
         self.sender.sent.sacked().iter().any(|sacked| sacked.covers(range))
     }
 
-    /// True while the peer tells of arrivals above something that is missing.
-    pub fn holds_sacks(&self) -> bool {
+    /// True while data above a gap is SACKed.
+    pub fn has_sacked_data(&self) -> bool {
         !self.sender.sent.sacked().is_empty()
     }
 
-    /// Bytes that would leave at once if they were written now, as far as the windows go: what was written
-    /// and waits, or is to be sent again, comes first. Nagle's algorithm may still hold back what makes no
-    /// full segment.
+    /// Bytes that the windows would let leave at once if they were written now, after what is queued or waits
+    /// for retransmission. Nagle's algorithm may still hold back what does not fill a segment.
     pub fn room(&mut self, now: Instant) -> u64 {
         if !self.may_write() || matches!(self.state, State::SynSent | State::SynReceived) {
             return 0;
         }
-        self.be_ready(now);
+        self.ensure_sender(now);
         let receivers = u64::from((self.snd_una + self.snd_wnd).bytes_since(self.snd_nxt));
         self.congestion_room(now).min(receivers).saturating_sub(self.unsent()).min(self.writable())
     }
 
-    /// New bytes that congestion control lets go now.
+    /// New bytes that congestion control allows to be sent now.
     fn congestion_room(&self, now: Instant) -> u64 {
-        if self.rare.says(|r| r.pacer.as_ref().is_some_and(|p| p.held_until(now).is_some())) {
+        if self.rare.is_some_and(|r| r.pacer.as_ref().is_some_and(|p| p.held_until(now).is_some())) {
             return 0;
         }
         if self.sender.sent.is_empty() {
-            // After an idle period the window is the restart window, which is rarely another than this (RFC
+            // After an idle period the window is the restart window, which nearly always equals this (RFC
             // 5681 §4.1).
-            return if self.idled(now).is_some() {
+            return if self.idle_period(now).is_some() {
                 self.sender.window.cwnd.min(u64::from(self.sender.initial_window))
             } else {
                 self.sender.window.cwnd
             };
         }
-        match self.probing_quota() {
+        match self.spurious_test_quota() {
             Some(quota) => quota,
-            None if self.phase == Phase::Open => {
-                self.sender.window.cwnd.saturating_sub(u64::from(self.pipe() + self.sender.sent.to_resend()))
-            }
-            None => self.sender.quota.saturating_sub(u64::from(self.sender.sent.to_resend())),
+            None if self.phase == Phase::Open => self
+                .sender
+                .window
+                .cwnd
+                .saturating_sub(u64::from(self.pipe() + self.sender.sent.awaiting_retransmission())),
+            None => self.sender.quota.saturating_sub(u64::from(self.sender.sent.awaiting_retransmission())),
         }
     }
 
-    /// Takes bytes received in order.
+    /// Reads bytes received in order.
     pub fn read(&mut self, _now: Instant, out: &mut [u8]) -> usize {
         let may_take = usize::try_from(self.readable()).unwrap_or(usize::MAX).min(out.len());
         let n = self.receive.read(&mut out[..may_take]);
@@ -127,7 +129,7 @@ impl Connection {
         n
     }
 
-    /// Takes up to `n` counted bytes.
+    /// Reads up to `n` counted bytes.
     #[inline(always)]
     pub fn read_counted(&mut self, _now: Instant, n: u64) -> u64 {
         let n = self.receive.discard(n.min(self.readable()));
@@ -135,8 +137,8 @@ impl Connection {
         n
     }
 
-    /// Bytes that can be read. What came with a SYN is not before the connection is established (RFC 9293
-    /// §3.5): the SYN may be an old one.
+    /// Bytes that can be read. Text on a SYN cannot be read before the connection is established, since the
+    /// SYN may be an old duplicate (RFC 9293 §3.5).
     #[inline]
     pub fn readable(&self) -> u64 {
         if seldom(self.state == State::SynReceived) { 0 } else { self.receive.readable() }
@@ -147,19 +149,19 @@ impl Connection {
         self.send.len()
     }
 
-    /// Memory that what was written and what has arrived take; nothing for counted bytes.
+    /// Memory of the send and receive buffers, bytes; 0 with counted bytes.
     pub fn held_bytes(&self) -> u64 {
         self.send.held() + self.receive.held()
     }
 
-    /// Memory that its lists take, which grow with what is outstanding or waits behind a gap: about, since
-    /// those of its policies are taken to be as long as the list of segments.
+    /// Approximate memory of the lists that grow with what is outstanding or waits behind a gap, bytes. The
+    /// lists of policies are assumed to be as long as the list of segments.
     pub fn list_bytes(&self) -> u64 {
         let lost = (self.sender.lost.capacity() * size_of::<SeqRange>()) as u64;
         2 * self.sender.sent.held_bytes() + lost + self.receive.list_bytes()
     }
 
-    /// True when the peer's FIN was received and everything before it was read.
+    /// True when the peer's FIN was received and everything before it has been read.
     pub fn at_end(&self) -> bool {
         self.fin_received && self.receive.readable() == 0
     }

@@ -1,23 +1,23 @@
-//! What a scoreboard measures of deliveries, for those senders alone that ask for it.
+//! Deliveries and delivery rates, recorded only for senders whose policies need them.
 
 use ackclock_policy::{Deliveries, RateSample, Transmission};
 use ackclock_units::{Duration, Instant, mostly, seldom};
 
-use super::Scoreboard;
+use super::OutstandingSegments;
 use super::rates::Rates;
 use super::sent::Sent;
 
-/// What few senders measure of what they sent.
+/// Measurements that few senders need.
 #[derive(Debug, Default)]
 pub(super) struct Measured {
-    /// What has been delivered since it was last asked for.
+    /// What was delivered since it was last taken.
     deliveries: Option<Deliveries>,
     pub(super) rates: Option<Rates>,
 }
 
-impl Scoreboard {
-    /// Keeps in mind the transmissions of what is delivered from now on, for [`Scoreboard::take_deliveries`].
-    pub fn keep_deliveries(&mut self) {
+impl OutstandingSegments {
+    /// Records from now on which transmissions are delivered, for [`OutstandingSegments::take_deliveries`].
+    pub fn record_deliveries(&mut self) {
         self.measured.get_or_insert_default().deliveries.get_or_insert_default();
     }
 
@@ -27,37 +27,39 @@ impl Scoreboard {
         seldom(self.measured.is_some())
     }
 
+    /// True when deliveries are kept.
     #[inline]
     pub fn keeps_deliveries(&self) -> bool {
         seldom(self.measured.is_some()) && self.measured.as_ref().is_some_and(|m| m.deliveries.is_some())
     }
 
-    /// What was delivered since the last time; `None` unless it is kept in mind.
+    /// The transmissions delivered since the last call; `None` unless they are recorded.
     pub fn take_deliveries(&mut self) -> Option<Deliveries> {
         self.measured.as_mut()?.deliveries.as_mut().map(std::mem::take)
     }
 
-    /// Measures the delivery rate of what is sent from now on, for [`Scoreboard::rate_sample`]. Nothing may
-    /// be outstanding.
-    pub fn keep_rates(&mut self) {
+    /// Measures delivery rates from now on, for [`OutstandingSegments::rate_sample`]. Nothing may be
+    /// outstanding.
+    pub fn measure_rates(&mut self) {
         self.measured.get_or_insert_default().rates.get_or_insert_with(Rates::new);
     }
 
+    /// True when delivery rates are measured.
     #[inline]
     pub fn keeps_rates(&self) -> bool {
         seldom(self.measured.is_some()) && self.measured.as_ref().is_some_and(|m| m.rates.is_some())
     }
 
-    /// The delivery rate by what the present ack reports, if a reliable sample can be made.
+    /// The delivery rate sample of this ack, if there is a reliable one.
     #[cold]
     pub fn rate_sample(&mut self, now: Instant, min_rtt: Duration) -> Option<RateSample> {
         self.rates()?.sample(now, min_rtt)
     }
 
-    /// The application gave less than the window takes, with so much in the network.
-    pub fn limited_by_application(&mut self, in_flight: u32) {
+    /// The application has written less than the window allows, with `in_flight` bytes in the network.
+    pub fn mark_app_limited(&mut self, in_flight: u32) {
         if let Some(rates) = self.rates() {
-            rates.limited_by_application(in_flight);
+            rates.mark_app_limited(in_flight);
         }
     }
 
@@ -69,7 +71,7 @@ impl Scoreboard {
         self.measured.as_mut()?.rates.as_mut()
     }
 
-    /// The last segment leaves, or segment `i` again.
+    /// The last segment is sent, or segment `again` retransmitted.
     #[cold]
     #[inline(never)]
     pub(super) fn measure_departure(&mut self, again: Option<usize>, now: Instant) {
@@ -86,7 +88,7 @@ impl Scoreboard {
         }
     }
 
-    /// `bytes` of segment `i`, which is `s`, are delivered: all of it, when `whole`.
+    /// `bytes` of segment `i`, which is `s`, were delivered. `whole`: that is all of it.
     #[inline]
     pub(super) fn delivered(&mut self, i: usize, s: &Sent, bytes: u32, whole: bool) {
         if seldom(self.measured.is_some()) {
@@ -94,7 +96,7 @@ impl Scoreboard {
         }
     }
 
-    /// Out of line: few want to know.
+    /// Out of line, since few policies need it.
     #[cold]
     #[inline(never)]
     fn measure_delivery(&mut self, i: usize, s: &Sent, bytes: u32, whole: bool) {

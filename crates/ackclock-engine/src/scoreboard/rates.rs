@@ -1,12 +1,12 @@
-//! Delivery rates: what each outstanding transmission knew of deliveries, and the samples that its ack makes
-//! (draft-ietf-ccwg-bbr §4.1). Beside the segments, for those senders alone that ask for it.
+//! Delivery rates (draft-ietf-ccwg-bbr §4.1): the state of delivery when each outstanding segment was sent,
+//! and the samples derived from it. Kept beside the segments, and only for senders whose policies need rates.
 
 use std::collections::VecDeque;
 
 use ackclock_policy::RateSample;
 use ackclock_units::{Bytes, Duration, Instant, SeqNumber};
 
-/// How things stood when a segment was last sent.
+/// State of the connection when a segment was last sent.
 #[derive(Clone, Copy, Debug)]
 struct Departure {
     /// P.delivered.
@@ -21,11 +21,11 @@ struct Departure {
     in_flight: u32,
     /// P.is_app_limited.
     app_limited: bool,
-    /// Its delivery has been counted.
+    /// The delivery of the segment has been counted.
     counted: bool,
 }
 
-/// The newest transmission that the present ack reports.
+/// The newest transmission that the current ack reports as delivered.
 #[derive(Clone, Copy, Debug)]
 struct Newest {
     departure: Departure,
@@ -33,7 +33,7 @@ struct Newest {
     end_seq: SeqNumber,
 }
 
-/// The delivery rate of a connection.
+/// State for the delivery rate of a connection.
 #[derive(Debug)]
 pub(super) struct Rates {
     /// One for each segment of the scoreboard.
@@ -46,10 +46,10 @@ pub(super) struct Rates {
     first_sent_at: Instant,
     /// C.lost.
     lost: Bytes,
-    /// The same before the last timeout, which may turn out to have been spurious.
+    /// C.lost before the last timeout, to be restored if that was spurious.
     lost_before_timeout: Bytes,
-    /// C.app_limited: the count of delivered bytes at which what the application limited has left the
-    /// network; zero when it did not.
+    /// C.app_limited: the count of delivered bytes up to which samples are application-limited; zero if they
+    /// are not.
     app_limited_until: Bytes,
     newest: Option<Newest>,
 }
@@ -72,10 +72,10 @@ impl Rates {
         (size_of::<Self>() + self.departures.capacity() * size_of::<Departure>()) as u64
     }
 
-    /// A segment leaves; `in_flight` counts it.
+    /// State for a segment that is being sent. `in_flight` includes it.
     fn departure(&mut self, now: Instant, in_flight: u32) -> Departure {
         if self.departures.is_empty() {
-            // What nothing was under way for says nothing of a rate.
+            // Time with nothing in flight is not part of a sample.
             (self.first_sent_at, self.delivered_at) = (now, now);
         }
         Departure {
@@ -116,7 +116,7 @@ impl Rates {
         self.lost += u64::from(bytes);
     }
 
-    /// The timer expired: what is marked lost from now on may be taken back.
+    /// The timer expired: losses marked from now on may be undone.
     pub fn save_lost(&mut self) {
         self.lost_before_timeout = self.lost;
     }
@@ -125,11 +125,11 @@ impl Rates {
         self.lost = self.lost_before_timeout;
     }
 
-    /// `bytes` of segment `i` were delivered: all of it, when `whole`. UpdateRateSample() of the draft.
+    /// `bytes` of segment `i` were delivered. `whole`: that is all of it. UpdateRateSample() of the draft.
     pub fn deliver(&mut self, i: usize, bytes: u32, whole: bool, sent_at: Instant, end_seq: SeqNumber) {
         let departure = self.departures[i];
         if departure.counted {
-            // A receiver that reneged has delivered it a second time.
+            // Reported before, by a receiver that has reneged since.
             return;
         }
         self.departures[i].counted = whole;
@@ -139,8 +139,8 @@ impl Rates {
         }
     }
 
-    /// The sample that an ack makes, all that it delivered being known; `None` when it delivered nothing, or
-    /// in less than `min_rtt`. GenerateRateSample() of the draft.
+    /// The sample of an ack, after everything that it delivered was recorded; `None` if it delivered nothing,
+    /// or if the interval is shorter than `min_rtt`. GenerateRateSample() of the draft.
     pub fn sample(&mut self, now: Instant, min_rtt: Duration) -> Option<RateSample> {
         let Newest { departure, sent_at, .. } = self.newest.take()?;
         let send_elapsed = sent_at.since(departure.first_sent_at);
@@ -166,8 +166,8 @@ impl Rates {
         })
     }
 
-    /// The application gave less than the window takes, with so much in flight.
-    pub fn limited_by_application(&mut self, in_flight: u32) {
+    /// The application has written less than the window allows, with `in_flight` bytes in the network.
+    pub fn mark_app_limited(&mut self, in_flight: u32) {
         self.app_limited_until = (self.delivered + u64::from(in_flight)).max(1);
     }
 }
@@ -176,7 +176,7 @@ impl Rates {
 mod tests {
     use ackclock_units::{Rng, SeqRange};
 
-    use super::super::Scoreboard;
+    use super::super::OutstandingSegments;
     use super::*;
 
     const MSS: u32 = 1000;
@@ -189,21 +189,21 @@ mod tests {
         SeqNumber(n * MSS)
     }
 
-    fn measuring() -> Scoreboard {
-        let mut b = Scoreboard::new();
-        b.keep_rates();
+    fn measuring() -> OutstandingSegments {
+        let mut b = OutstandingSegments::new();
+        b.measure_rates();
         b
     }
 
     #[test]
     fn the_rate_is_that_of_the_slower_of_sending_and_acknowledging() {
-        // A segment each millisecond; all ten acks arrive together: they say nothing faster than the sending.
+        // A segment each millisecond, and the ack of the first at 20 ms: the ack interval is the longer one.
         let mut b = measuring();
         (0..10).for_each(|n| b.push(seq(n), MSS, false, at(u64::from(n))));
         b.acknowledge(seq(1));
         let first = b.rate_sample(at(20), Duration::ZERO).expect("a sample");
         assert_eq!((first.delivered, first.interval), (1000, Duration::from_millis(20)));
-        // The next flight counts from that ack on.
+        // The next sample starts at that ack.
         b.push(seq(10), MSS, false, at(20));
         b.push(seq(11), MSS, false, at(25));
         b.acknowledge(seq(12));
@@ -224,10 +224,10 @@ mod tests {
     }
 
     #[test]
-    fn what_the_application_limited_is_marked_until_it_has_left() {
+    fn samples_are_app_limited_until_that_data_has_left() {
         let mut b = measuring();
         b.push(seq(0), MSS, false, at(0));
-        b.limited_by_application(MSS);
+        b.mark_app_limited(MSS);
         b.push(seq(1), MSS, false, at(1));
         let mut sample = |ack, ms| {
             b.acknowledge(seq(ack));
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn every_segment_has_its_departure_whatever_acks_say() {
+    fn every_segment_has_its_departure_under_any_acks() {
         for round in 0..300 {
             let mut rng = Rng::stream(round, "rates", 0);
             let (mut b, mut una, mut nxt, mut now) = (measuring(), 0_u32, 0_u32, at(0));

@@ -1,15 +1,15 @@
-//! What SACK blocks report.
+//! Marks of SACKed segments.
 
 use ackclock_units::SeqRange;
 
-use super::Scoreboard;
+use super::OutstandingSegments;
 use super::sent::{AGAIN_BITS, FIN, SACKED};
 
-impl Scoreboard {
-    /// Marks what a SACK block reports. Returns the bytes that are news. Only whole segments count: a block
-    /// is advice (RFC 2018 §8), and a peer that reports slices gains nothing.
+impl OutstandingSegments {
+    /// Marks what a SACK block reports. Returns the bytes newly SACKed. Only whole segments are marked: SACK
+    /// is advisory (RFC 2018 §8), and a peer gains nothing by reporting parts of segments.
     pub fn sack(&mut self, block: SeqRange) -> u32 {
-        // Most blocks repeat what earlier acknowledgments have told (RFC 2018 §4).
+        // Most blocks repeat what earlier acks have reported (RFC 2018 §4).
         if self.sacked.cover(block) {
             return 0;
         }
@@ -17,7 +17,7 @@ impl Scoreboard {
         if self.sacked.cover(block) {
             return 0;
         }
-        // Mark what lies between the ranges known already.
+        // Marks what lies between the ranges that are SACKed already.
         let before = self.sacked_bytes;
         let (mut cursor, touching) = (block.start, self.sacked.touching(block));
         for i in touching.clone() {
@@ -30,7 +30,7 @@ impl Scoreboard {
         self.sacked_bytes - before
     }
 
-    /// The part of `block` made of whole outstanding segments.
+    /// The part of `block` that consists of whole outstanding segments.
     fn whole_segments(&self, block: SeqRange) -> Option<SeqRange> {
         let (front, back) = (self.sent.front()?, self.sent.back()?);
         let (start, end) = (block.start.max(front.seq), block.end.min(back.end()));
@@ -39,11 +39,12 @@ impl Scoreboard {
         }
         let mut i = self.index_of(start);
         i += usize::from(self.sent.get(i)?.seq < start);
-        // What ends at or before `end` are the segments up to this one.
+        // The last segment that ends at or before `end`.
         let j = self.index_of(end).checked_sub(1)?;
         (i <= j).then(|| SeqRange::new(self.sent[i].seq, self.sent[j].end()))
     }
 
+    /// Marks the segments in `range` as SACKed, and removes their other marks.
     fn mark_sacked(&mut self, range: SeqRange) {
         if range.is_empty() {
             return;
@@ -57,20 +58,20 @@ impl Scoreboard {
             if s.has(SACKED) {
                 continue;
             }
-            self.forget(&s, s.len());
+            self.uncount(&s, s.len());
             self.sacked_bytes += s.len();
             self.sent[i].marks = (s.marks & (FIN | AGAIN_BITS)) | SACKED;
             self.delivered(i, &s, s.len(), true);
         }
     }
 
-    /// True when the oldest segment is SACKed: the receiver has reneged, or it would be acknowledged (RFC
-    /// 6675 §5.1).
+    /// True when the oldest segment is SACKed: the receiver has reneged, as it would otherwise have
+    /// acknowledged it (RFC 6675 §5.1).
     pub fn reneged(&self) -> bool {
         self.sent.front().is_some_and(|s| s.has(SACKED))
     }
 
-    /// Forgets every SACK (RFC 2018 §8).
+    /// Removes every SACK mark, since the receiver has reneged (RFC 2018 §8).
     pub fn forget_sacks(&mut self) {
         for s in &mut self.sent {
             if s.has(SACKED) {

@@ -5,24 +5,25 @@ use ackclock_units::{Duration, Instant, SeqNumber, SeqRange};
 
 pub(super) const SACKED: u8 = 1;
 pub(super) const LOST: u8 = 2;
-/// Retransmitted since it was last marked lost (or without having been marked): one more copy is in the
+/// Retransmitted since it was last marked lost, or without having been marked: one more copy is in the
 /// network.
 pub(super) const RETRANSMITTED: u8 = 4;
 pub(super) const FIN: u8 = 8;
-/// What LOST and RETRANSMITTED were when the timer expired.
+/// LOST and RETRANSMITTED as they were when the timer expired.
 pub(super) const WAS_LOST: u8 = 16;
 pub(super) const WAS_RETRANSMITTED: u8 = 32;
-/// Beside the marks, how often it was sent again: up to three times.
+/// Counter of retransmissions in the two upper bits, up to three.
 pub(super) const AGAIN: u8 = 64;
 pub(super) const AGAIN_BITS: u8 = 128 | 64;
-/// Marks that outlive a new one.
+/// Marks that stay when the segment is marked lost.
 pub(super) const KEPT: u8 = FIN | WAS_LOST | WAS_RETRANSMITTED | AGAIN_BITS;
 
-/// A segment in twelve bytes, since there are as many of them as packets in flight.
+/// A segment, in twelve bytes since there is one for every packet in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
     pub(super) seq: SeqNumber,
-    /// When it was sent last, from the scoreboard's epoch on: the lower 32 of 40 bits, the upper 8 below.
+    /// When it was last sent, in nanoseconds since the scoreboard's epoch: the lower 32 of 40 bits. The upper
+    /// 8 are in `since_epoch_high`.
     pub(super) since_epoch: u32,
     /// Sequence space it occupies, a FIN included. No segment is longer than [`MAX_LEN`].
     pub(super) short_len: u16,
@@ -59,12 +60,13 @@ impl Sent {
         epoch + Duration::from_nanos(u64::from(self.since_epoch_high) << 32 | u64::from(self.since_epoch))
     }
 
-    /// Transmissions so far, as far as they are counted.
+    /// Transmissions so far; at most four are counted.
     pub(super) fn transmissions(&self) -> u32 {
         1 + u32::from(self.marks / AGAIN)
     }
 
-    pub(super) fn sent_again(&mut self) {
+    /// Counts a retransmission.
+    pub(super) fn count_retransmission(&mut self) {
         if self.marks & AGAIN_BITS != AGAIN_BITS {
             self.marks += AGAIN;
         }

@@ -1,29 +1,31 @@
+//! Errors in the name or the keys of a stack.
+
 use std::fmt;
 
 use ackclock_policy::{ModifierError, RegistryError};
 
-/// Why a stack could not be had.
+/// Why a stack could not be made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum StackError {
     /// The name does not begin with a preset.
     UnknownPreset {
-        /// The name met.
+        /// The name given.
         met: String,
         /// What may have been meant.
         nearest: Option<&'static str>,
-        /// The names that would do.
+        /// The known names.
         known: Vec<&'static str>,
     },
-    /// A modifier is not known, or not written as it should be.
+    /// A modifier is unknown or malformed.
     Modifier(ModifierError),
     /// No policy, parameter or option has that key.
     UnknownKey {
-        /// The key met.
+        /// The key given.
         met: String,
         /// What may have been meant.
         nearest: Option<String>,
     },
-    /// A policy, a parameter or a value will not do.
+    /// A policy, a parameter or a value is not valid.
     Registry(RegistryError),
 }
 

@@ -16,7 +16,7 @@ pub use preset::{PRESETS, Preset};
 use crate::policies::{adjust, list};
 use crate::{Config, OPTIONS, Policies, SenderChoice};
 
-/// A TCP: a policy of each kind and the connection's options, every parameter with a value.
+/// A TCP variant: a policy of each kind and the options of a connection, every parameter with a value.
 ///
 /// ```
 /// use ackclock_engine::Stack;
@@ -39,7 +39,7 @@ pub struct Stack {
     options: Params,
 }
 
-/// Two stacks are equal when they do the same, whatever they are called.
+/// Two stacks are equal when they behave the same; their names do not matter.
 impl PartialEq for Stack {
     fn eq(&self, other: &Self) -> bool {
         self.entries() == other.entries()
@@ -49,7 +49,7 @@ impl PartialEq for Stack {
 impl Stack {
     /// The stack called `name`: one of [`PRESETS`], followed by any number of [`ackclock_policy::MODIFIERS`],
     /// each with a `+` before it and its argument in parentheses: `newreno+star(3)`,
-    /// `cubic+no-backoff+iw(4)`. Modifiers act from left to right.
+    /// `cubic+no-backoff+iw(4)`. Modifiers are applied from left to right.
     pub fn named(registry: &Registry, name: &str) -> Result<Self, StackError> {
         let name = name.trim();
         let mut parts = name.split('+').map(str::trim);
@@ -63,7 +63,7 @@ impl Stack {
         Ok(stack)
     }
 
-    /// A stack from what [`Stack::entries`] listed, in any order; what is missing has its default.
+    /// A stack from entries as [`Stack::entries`] lists them, in any order. Missing ones have their defaults.
     pub fn from_entries<'a>(
         registry: &Registry,
         name: &str,
@@ -80,7 +80,7 @@ impl Stack {
         Ok(stack)
     }
 
-    /// Today's standard policies and the options' defaults.
+    /// The standard policies of today and the defaults of the options.
     fn plain(registry: Arc<Registry>) -> Result<Self, StackError> {
         Ok(Self {
             name: String::new(),
@@ -98,12 +98,12 @@ impl Stack {
         iter::once(<dyn RttEstimator>::KIND).chain(sender).chain(iter::once(<dyn AckPolicy>::KIND))
     }
 
-    /// What it is called.
+    /// The name of the stack.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Calls it something else.
+    /// Changes the name.
     pub fn rename(&mut self, name: &str) {
         name.clone_into(&mut self.name);
     }
@@ -128,7 +128,7 @@ impl Stack {
         Ok(())
     }
 
-    /// Everything explicit: keys and values that [`Stack::set`] reads, each policy before its parameters.
+    /// All choices as keys and values that [`Stack::set`] accepts, each policy before its parameters.
     pub fn entries(&self) -> Vec<(String, String)> {
         let mut all = Vec::new();
         list(&self.estimator, &mut all);
@@ -138,7 +138,7 @@ impl Stack {
         all
     }
 
-    /// Makes the policies of one connection.
+    /// Builds the policies of one connection.
     pub fn build(&self) -> Policies {
         Policies { estimator: self.estimator.build(), ack: (&self.ack).into(), sender: (&self.sender).into() }
     }

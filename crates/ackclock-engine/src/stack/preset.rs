@@ -1,22 +1,24 @@
+//! Stacks known by name.
+
 use std::sync::Arc;
 
 use ackclock_policy::{Registry, nearest};
 
 use super::{Stack, StackError};
 
-/// A stack known by name: what it sets, from today's standard policies on.
+/// A stack known by name: how it differs from the standard policies and options.
 #[derive(Debug)]
 pub struct Preset {
-    /// Its name.
+    /// Name, as in [`Stack::named`].
     pub name: &'static str,
-    /// What it is, in one sentence.
+    /// Description, in one sentence.
     pub about: &'static str,
-    /// Where it comes from.
+    /// The source that defines it.
     pub source: &'static str,
     sets: &'static [(&'static str, &'static str)],
 }
 
-/// The stacks known by name, oldest first. But for the oldest they differ in recovery and window alone, so
+/// The stacks known by name, oldest first. Except for the oldest, they differ only in recovery and window, so
 /// that these can be compared.
 pub const PRESETS: &[Preset] = &[
     Preset {
@@ -92,8 +94,8 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "rack",
-        about: "RACK-TLP with the standard window: losses told by time, tails probed; `cubic+rack` has \
-                Linux's window.",
+        about: "RACK-TLP with the standard window: losses detected by time, tails probed; `cubic+rack` \
+                has Linux's window.",
         source: "I-A9, RFC 8985",
         sets: &[("recovery", "rack"), ("window.initial_window", "rfc5681")],
     },
@@ -105,7 +107,7 @@ pub const PRESETS: &[Preset] = &[
     },
 ];
 
-/// The preset `name` as a stack.
+/// Makes the stack of the preset `name`.
 pub(super) fn find(name: &str, registry: &Registry) -> Result<Stack, StackError> {
     let preset = PRESETS.iter().find(|p| p.name == name).ok_or_else(|| {
         let known: Vec<_> = PRESETS.iter().map(|p| p.name).collect();

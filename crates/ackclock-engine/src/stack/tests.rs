@@ -7,7 +7,7 @@ fn named(name: &str) -> Stack {
     Stack::named(&Registry::builtin(), name).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
-fn refused(name: &str) -> String {
+fn error(name: &str) -> String {
     Stack::named(&Registry::builtin(), name).expect_err(name).to_string()
 }
 
@@ -16,14 +16,13 @@ fn value(stack: &Stack, key: &str) -> String {
 }
 
 #[test]
-fn every_preset_and_modifier_can_be_had() {
+fn every_preset_and_modifier_can_be_built() {
     for preset in PRESETS {
         named(preset.name).build();
         for modifier in MODIFIERS {
             let (name, registry) =
                 (format!("{}+{}", preset.name, modifier.usage.replace("(n)", "(3)")), Registry::builtin());
-            // Some do not go together, such as byte counting and no window at all; the error names the
-            // parameter.
+            // Some cannot be combined, such as byte counting without a window; the error names the parameter.
             if let Err(e) = Stack::named(&registry, &name) {
                 assert!(e.to_string().contains("parameter"), "{name}: {e}");
             }
@@ -58,12 +57,12 @@ fn tcp_star_backs_off_late() {
     let (mut rng, rto) = (Rng::stream(1, "test", 0), Duration::from_secs(1));
     let mut policies = named("newreno+star(3)").build();
     let timeouts = [0, 1, 2, 3, 4, 5, 6]
-        .map(|j| policies.sender.get().backoff.timeout(rto, j, &mut rng).as_millis() / 1000);
+        .map(|j| policies.sender.get_mut().backoff.timeout(rto, j, &mut rng).as_millis() / 1000);
     assert_eq!(timeouts, [1, 1, 1, 1, 2, 4, 8]);
 }
 
 #[test]
-fn what_is_listed_builds_the_same_again() {
+fn entries_build_the_same_stack_again() {
     let registry = Registry::builtin();
     for name in
         ["rfc793", "tahoe+ticks(500ms)", "cubic+star(inf)+iw(4)+timestamps", "sack+min-rto(200ms)+bsd43-acks"]
@@ -72,7 +71,7 @@ fn what_is_listed_builds_the_same_again() {
         let entries = stack.entries();
         let mut listed: Vec<(&str, &str)> = entries.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
         assert_eq!(Stack::from_entries(&registry, "x", listed.iter().copied()).expect(name), stack);
-        // A table may have lost the order.
+        // A table may not keep the order.
         listed.reverse();
         let again = Stack::from_entries(&registry, name, listed).expect(name);
         assert_eq!((again.name(), &again, again.config()), (name, &stack, stack.config()));
@@ -88,28 +87,28 @@ fn settings_reach_the_connection() {
     stack.set("estimator.min_rto", "2s").expect("a parameter");
     assert_eq!((stack.config().mss, stack.config().sack), (1000, false));
     assert_eq!(stack.build().estimator.name(), "jacobson88");
-    assert_eq!(named("rfc793").build().sender.get().window.name(), "receiver-only");
+    assert_eq!(named("rfc793").build().sender.get_mut().window.name(), "receiver-only");
 }
 
 #[test]
-fn errors_name_what_would_do() {
+fn errors_name_the_valid_values() {
     assert_eq!(
-        refused("newrno"),
+        error("newrno"),
         "`newrno` is not a known stack (did you mean `newreno`?); known are rfc793, tahoe, reno, newreno, \
          sack, fack, fack-rh, rack, cubic"
     );
-    assert!(refused("").starts_with("`` is not a known stack; known are rfc793"));
+    assert!(error("").starts_with("`` is not a known stack; known are rfc793"));
     assert!(
-        refused("sack+sta(3)").starts_with(
+        error("sack+sta(3)").starts_with(
             "`+sta` is not a known modifier (did you mean `star`?); known are +star, +no-backoff"
         )
     );
-    assert_eq!(refused("sack+star"), "`+star` is not a modifier: it is written `+star(n)`");
-    assert_eq!(refused("sack+star(3"), "`+star(3` is not a modifier: it is written `+star(n)`");
-    assert_eq!(refused("sack+ecn(1)"), "`+ecn(1)` is not a modifier: it is written `+ecn`");
-    assert_eq!(refused("sack+star(x)"), "`n` is `x`, which is not a whole number");
+    assert_eq!(error("sack+star"), "`+star` is not a modifier: it is written `+star(n)`");
+    assert_eq!(error("sack+star(3"), "`+star(3` is not a modifier: it is written `+star(n)`");
+    assert_eq!(error("sack+ecn(1)"), "`+ecn(1)` is not a modifier: it is written `+ecn`");
+    assert_eq!(error("sack+star(x)"), "`n` is `x`, which is not a whole number");
     assert!(
-        refused("sack+min-rto(200)")
+        error("sack+min-rto(200)")
             .starts_with("`min_rto` is `200`, which is not a time: give a number with a unit")
     );
     let set = |key: &str, value: &str| named("sack").set(key, value).expect_err(key).to_string();

@@ -1,66 +1,68 @@
 //! Counters of one connection.
 
-mod troubles;
+mod rare;
 
 use std::num::NonZeroU64;
 use std::ops::{Deref, DerefMut};
 
 use ackclock_units::{Count, Duration, Instant, since};
 
-pub use troubles::TroubleCounts;
-use troubles::Troubles;
+use rare::LazyRareCounts;
+pub use rare::RareCounts;
 
-/// When something happened, if it did, in eight bytes rather than sixteen.
+/// The instant of an event that may not have happened: an `Option<Instant>` in eight bytes instead of
+/// sixteen.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub struct Moment(Option<NonZeroU64>);
+pub struct CompactInstant(Option<NonZeroU64>);
 
-impl Moment {
-    /// The instant; `None` when it has not come.
+impl CompactInstant {
+    /// The instant; `None` if the event has not happened.
     pub fn get(self) -> Option<Instant> {
         self.0.map(|n| Instant::from_nanos(n.get() - 1))
     }
 
-    /// It is `now`, unless it was earlier.
-    pub(crate) fn come(&mut self, now: Instant) {
+    /// Sets it to `now`, unless it is set.
+    pub(crate) fn set_once(&mut self, now: Instant) {
         self.0 = self.0.or(NonZeroU64::new(now.as_nanos().saturating_add(1)));
     }
 }
 
-impl std::fmt::Debug for Moment {
+impl std::fmt::Debug for CompactInstant {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.get().fmt(f)
     }
 }
 
-/// The shortest of some times, if there was one, in eight bytes rather than sixteen.
+/// The smallest of a series of durations: an `Option<Duration>` in eight bytes instead of sixteen.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Shortest(Duration);
+pub struct MinDuration(Duration);
 
-impl Shortest {
-    /// It; `None` when there was none.
+impl MinDuration {
+    /// The smallest duration; `None` without any.
     pub fn get(self) -> Option<Duration> {
         (self.0 != Duration::MAX).then_some(self.0)
     }
 
-    pub(crate) fn take_in(&mut self, time: Duration) {
+    /// Takes the minimum with `time`.
+    pub(crate) fn update(&mut self, time: Duration) {
         self.0 = self.0.min(time);
     }
 }
 
-impl Default for Shortest {
+impl Default for MinDuration {
     fn default() -> Self {
         Self(Duration::MAX)
     }
 }
 
-impl std::fmt::Debug for Shortest {
+impl std::fmt::Debug for MinDuration {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.get().fmt(f)
     }
 }
 
-/// Counters of one connection, kept whether tracing is on or off. Those of what goes wrong, in
-/// [`TroubleCounts`], read as its own.
+/// Counters of one connection, kept with or without tracing. Those for losses and errors are in
+/// [`RareCounts`], to which it dereferences.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Stats {
     /// Segments sent, all kinds.
@@ -71,57 +73,56 @@ pub struct Stats {
     pub bytes_sent: u64,
     /// Payload bytes that the peer acknowledged cumulatively.
     pub bytes_acked: u64,
-    /// Full-sized-equivalent segments acknowledged (the denominator of M-U1's p): data segments cumulatively
-    /// acknowledged.
+    /// Data segments cumulatively acknowledged (the denominator of M-U1's p).
     pub segments_acked: u64,
-    /// Segments accepted.
+    /// Acceptable segments received.
     pub segments_received: u64,
     /// Payload bytes delivered in order.
     pub bytes_received: u64,
-    /// Segments with payload that brought nothing new (B-A4 seen from the receiver).
+    /// Segments received whose payload had all been received before (B-A4 seen from the receiver).
     pub duplicate_segments: u64,
     /// Round-trip samples taken.
     pub rtt_samples: u64,
-    /// Their sum.
+    /// Sum of the round-trip samples.
     pub rtt_sum: Duration,
-    /// The smallest.
-    pub rtt_min: Shortest,
-    /// The largest.
+    /// Smallest round-trip sample.
+    pub rtt_min: MinDuration,
+    /// Largest round-trip sample.
     pub rtt_max: Duration,
     /// When the handshake was complete.
-    pub established_at: Moment,
+    pub established_at: CompactInstant,
     /// When both sides were closed, or the connection was aborted.
-    pub closed_at: Moment,
-    /// What has gone wrong.
-    troubles: Troubles,
+    pub closed_at: CompactInstant,
+    /// Counters that stay zero on most connections.
+    rare: LazyRareCounts,
 }
 
 impl Deref for Stats {
-    type Target = TroubleCounts;
+    type Target = RareCounts;
 
     #[inline]
-    fn deref(&self) -> &TroubleCounts {
-        &self.troubles
+    fn deref(&self) -> &RareCounts {
+        &self.rare
     }
 }
 
 impl DerefMut for Stats {
     #[inline]
-    fn deref_mut(&mut self) -> &mut TroubleCounts {
-        &mut self.troubles
+    fn deref_mut(&mut self) -> &mut RareCounts {
+        &mut self.rare
     }
 }
 
 impl Stats {
-    /// What was counted since `before`, an earlier state of the same counters. The smallest and largest
-    /// round-trip time and the moments stay: see
-    /// [`Connection::forget_rtt_extremes`](crate::Connection::forget_rtt_extremes).
+    /// The counts since `before`, an earlier state of the same counters. The smallest and largest round-trip
+    /// time and the instants are kept as they are: see
+    /// [`Connection::reset_rtt_extremes`](crate::Connection::reset_rtt_extremes).
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         since!(Self { self, before }
             counted {
                 segments_sent, data_segments_sent, bytes_sent, bytes_acked, segments_acked, segments_received,
-                bytes_received, duplicate_segments, rtt_samples, rtt_sum, troubles,
+                bytes_received, duplicate_segments, rtt_samples, rtt_sum, rare,
             }
             kept { rtt_min, rtt_max, established_at, closed_at }
             set {}

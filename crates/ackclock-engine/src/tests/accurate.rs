@@ -13,7 +13,7 @@ fn flags_and_the_field_are_the_same_three_bits() {
 }
 
 #[test]
-fn codes_of_the_handshake_are_those_of_tables_2_and_3() {
+fn handshake_codes_are_those_of_tables_2_and_3() {
     assert_eq!(CODEPOINTS.map(handshake_code), [0b010, 0b011, 0b100, 0b110]);
     for code in 0..8 {
         let expected = CODEPOINTS.into_iter().find(|ecn| handshake_code(*ecn) == code);
@@ -27,7 +27,7 @@ fn modes_are_those_of_table_2() {
     let modes = |by: fn(EcnFeedback, Flags) -> Mode, feedback| {
         std::array::from_fn::<_, 8, _>(|ace| by(feedback, ace_flags(ace as u8)))
     };
-    // Flags 000, 001, ... 111. On a SYN, all but 000 and 011 ask for counters (§3.1.3).
+    // Flags 000, 001, ... 111. On a SYN, all but 000 and 011 request counters (§3.1.3).
     let asked = [Off, Accurate, Accurate, Rfc3168, Accurate, Accurate, Accurate, Accurate];
     assert_eq!(modes(mode_by_syn, EcnFeedback::Accurate), asked);
     let classic = [Off, Off, Off, Rfc3168, Off, Off, Off, Rfc3168];
@@ -47,7 +47,7 @@ fn the_ack_of_a_syn_ack_is_read_by_table_4() {
         let mut c = Counters::NEW;
         let marked = c.read_handshake_ack(ace);
         assert_eq!((marked, c.s_cep), (ace == 0b110, if ace == 0b110 { 6 } else { 5 }), "{ace:03b}");
-        assert_eq!(c.believes_ace, ace != 0, "{ace:03b}: note 1");
+        assert_eq!(c.trusts_ace, ace != 0, "{ace:03b}: note 1");
         // Our SYN-ACK is not capable: any other codepoint is an invalid transition (§3.2.2.3).
         assert_eq!(c.capable, matches!(ace, 0b001 | 0b010 | 0b101 | 0b111), "{ace:03b}");
     }
@@ -61,39 +61,39 @@ fn counters(packets: &[(Ecn, u32)]) -> Counters {
     c
 }
 
-fn said(c: &Counters, room: u32, test: bool) -> Option<(u8, Vec<u32>)> {
+fn option(c: &Counters, room: u32, test: bool) -> Option<(u8, Vec<u32>)> {
     c.option(room, test).map(|o| (o.kind(), o.counters().collect()))
 }
 
 #[test]
 fn an_option_has_every_counter_that_ever_changed() {
     // The examples of §3.2.3.3.
-    assert_eq!(said(&counters(&[]), 40, false), None);
-    assert_eq!(said(&counters(&[(Ecn::NotEct, 100)]), 40, false), None);
-    assert_eq!(said(&counters(&[(Ecn::Ce, 0)]), 40, false), None, "control packets change no bytes");
-    assert_eq!(said(&counters(&[(Ecn::Ect0, 100)]), 40, false), Some((172, vec![101])));
-    assert_eq!(said(&counters(&[(Ecn::Ect0, 100), (Ecn::Ce, 7)]), 40, false), Some((172, vec![101, 7])));
-    assert_eq!(said(&counters(&[(Ecn::Ect1, 100)]), 40, false), Some((174, vec![101])));
-    assert_eq!(said(&counters(&[(Ecn::Ce, 7), (Ecn::Ect1, 9)]), 40, false), Some((174, vec![10, 7])));
+    assert_eq!(option(&counters(&[]), 40, false), None);
+    assert_eq!(option(&counters(&[(Ecn::NotEct, 100)]), 40, false), None);
+    assert_eq!(option(&counters(&[(Ecn::Ce, 0)]), 40, false), None, "control packets have no bytes");
+    assert_eq!(option(&counters(&[(Ecn::Ect0, 100)]), 40, false), Some((172, vec![101])));
+    assert_eq!(option(&counters(&[(Ecn::Ect0, 100), (Ecn::Ce, 7)]), 40, false), Some((172, vec![101, 7])));
+    assert_eq!(option(&counters(&[(Ecn::Ect1, 100)]), 40, false), Some((174, vec![101])));
+    assert_eq!(option(&counters(&[(Ecn::Ce, 7), (Ecn::Ect1, 9)]), 40, false), Some((174, vec![10, 7])));
     let all = counters(&[(Ecn::Ce, 7), (Ecn::Ect1, 9), (Ecn::Ect0, 5)]);
-    assert_eq!(said(&all, 40, false), Some((172, vec![6, 7, 10])));
-    // The handshake tries the path with all of them (§3.2.3.2.1).
-    assert_eq!(said(&counters(&[]), 40, true), Some((172, vec![1, 0, 1])));
+    assert_eq!(option(&all, 40, false), Some((172, vec![6, 7, 10])));
+    // The handshake tests the path with all of them (§3.2.3.2.1).
+    assert_eq!(option(&counters(&[]), 40, true), Some((172, vec![1, 0, 1])));
 }
 
 #[test]
-fn little_room_leaves_what_has_changed_or_nothing() {
+fn with_little_room_only_changed_counters_are_sent_or_none() {
     let mut c = counters(&[(Ecn::Ce, 7), (Ecn::Ect1, 9), (Ecn::Ect0, 5)]);
-    assert_eq!(said(&c, 10, false), None, "all three have changed");
-    let option = c.option(11, false);
-    c.leave(option.as_ref());
-    assert_eq!(said(&c, 40, false), None, "nothing has changed since");
+    assert_eq!(option(&c, 10, false), None, "all three have changed");
+    let sent = c.option(11, false);
+    c.on_send(sent.as_ref());
+    assert_eq!(option(&c, 40, false), None, "nothing has changed since");
     c.count(Ecn::Ect1, 1);
-    assert_eq!(said(&c, 11, false), Some((172, vec![6, 7, 11])));
-    assert_eq!(said(&c, 5, false), Some((174, vec![11])));
-    assert_eq!(said(&c, 4, false), None);
+    assert_eq!(option(&c, 11, false), Some((172, vec![6, 7, 11])));
+    assert_eq!(option(&c, 5, false), Some((174, vec![11])));
+    assert_eq!(option(&c, 4, false), None);
     c.count(Ecn::Ce, 1);
-    assert_eq!(said(&c, 8, false), Some((174, vec![11, 8])));
+    assert_eq!(option(&c, 8, false), Some((174, vec![11, 8])));
 }
 
 #[test]
@@ -101,15 +101,15 @@ fn marks_make_acks_due() {
     // §3.2.2.5.1.
     let mut c = Counters::NEW;
     assert!(!c.count(Ecn::Ect0, 100));
-    assert!(c.count(Ecn::Ce, 100), "text is marked after a packet that was not");
-    assert!(!c.count(Ecn::Ce, 100), "and after one that was");
+    assert!(c.count(Ecn::Ce, 100), "marked text after an unmarked packet");
+    assert!(!c.count(Ecn::Ce, 100), "marked text after a marked packet");
     assert!(c.is_due(true) && !c.is_due(false));
     assert!(!c.count(Ecn::Ce, 0));
     assert!(c.is_due(false));
-    assert_eq!(c.leave(None), 0, "5 and 3 marks");
+    assert_eq!(c.on_send(None), 0, "5 and 3 marks");
     assert!(!c.is_due(true));
-    assert!(!c.count(Ecn::NotEct, 0), "any packet is the one before");
-    assert!(!c.count(Ecn::Ce, 0), "but text alone is answered");
+    assert!(!c.count(Ecn::NotEct, 0), "any packet counts as the previous one");
+    assert!(!c.count(Ecn::Ce, 0), "but only text makes an ack due");
     assert!(!c.count(Ecn::Ce, 100));
 }
 
@@ -118,11 +118,11 @@ fn covered(packets: u32) -> Covered {
 }
 
 #[test]
-fn packets_are_counted_by_what_the_field_has_gained() {
+fn marked_packets_are_the_increase_of_the_field() {
     let mut c = Counters::NEW;
     assert_eq!(c.read(5, None, covered(2)), Marks::default());
     assert_eq!(c.read(6, None, covered(2)), Marks { packets: 1, bytes: 1000 });
-    assert_eq!(c.read(1, None, covered(3)), Marks { packets: 3, bytes: 3000 }, "round once");
+    assert_eq!(c.read(1, None, covered(3)), Marks { packets: 3, bytes: 3000 }, "wrapped once");
     assert_eq!(
         c.read(4, None, covered(1)),
         Marks { packets: 3, bytes: 3000 },
@@ -131,13 +131,13 @@ fn packets_are_counted_by_what_the_field_has_gained() {
 }
 
 #[test]
-fn a_field_that_may_have_gone_round_stands_for_the_most() {
+fn a_field_that_may_have_wrapped_counts_as_the_largest_number() {
     // The examples of §A.2.1: 2 marks by the field.
     for (packets, marks) in [(7, 2), (9, 2), (10, 10), (17, 10), (18, 18)] {
         let mut c = Counters::NEW;
         assert_eq!(c.read(7, None, covered(packets)).packets, marks, "{packets} packets");
     }
-    // Acks that always cover many are no sign of missing ones.
+    // Acks that always cover many packets are no sign of lost acks.
     let mut c = Counters::NEW;
     for _ in 0..20 {
         c.read(5, None, covered(7));
@@ -150,7 +150,7 @@ fn ceb(n: u32) -> Option<AccEcn> {
 }
 
 #[test]
-fn bytes_tell_how_often_the_field_has_gone_round() {
+fn marked_bytes_show_how_often_the_field_has_wrapped() {
     // The examples of §A.2.2, with 1460 bytes.
     for (least, safer, bytes, counted) in [(0, 8, 1460, 8), (2, 10, 1460, 2), (7, 15, 10_200, 7)] {
         let mut c = Counters::NEW;
@@ -161,7 +161,7 @@ fn bytes_tell_how_often_the_field_has_gone_round() {
 }
 
 #[test]
-fn an_option_without_marked_bytes_says_that_there_are_none() {
+fn an_option_without_marked_bytes_reports_none() {
     let option = Some(AccEcn::new(AccEcn::ORDER_0, &[10_001]));
     let mut c = Counters::NEW;
     assert_eq!(c.read(5, option, covered(10)), Marks::default());
@@ -171,19 +171,19 @@ fn an_option_without_marked_bytes_says_that_there_are_none() {
 fn bytes_are_those_of_the_option_and_no_mark_counts_twice() {
     let mut c = Counters::NEW;
     assert_eq!(c.read(6, ceb(700), covered(1)), Marks { packets: 1, bytes: 700 });
-    // Without an option a full segment is taken for granted; the next one settles it.
+    // Without an option a full segment is assumed; the next option corrects that.
     assert_eq!(c.read(7, None, covered(1)), Marks { packets: 1, bytes: 1000 });
     assert_eq!(c.read(0, ceb(2000), covered(1)), Marks { packets: 1, bytes: 300 });
-    // Of 24 bits.
+    // Counters of 24 bits.
     let mut c = Counters { s_ceb: (1 << 24) - 100, ..Counters::NEW };
     assert_eq!(c.read(6, ceb(400), covered(1)).bytes, 500);
-    // An option that does not say.
+    // An option without the counter of marked bytes.
     let short = Some(AccEcn::new(AccEcn::ORDER_1, &[9]));
     assert_eq!(c.read(7, short, covered(1)), Marks { packets: 1, bytes: 1000 });
 }
 
 #[test]
-fn what_is_zeroed_or_mangled_is_used_no_more() {
+fn zeroed_or_mangled_feedback_is_ignored_from_then_on() {
     // §3.2.2.4.
     let mut c = Counters::NEW;
     c.check_first_ace(0);
@@ -197,12 +197,12 @@ fn what_is_zeroed_or_mangled_is_used_no_more() {
     for counters in [&[][..], &[1], &[2, 0, 1]] {
         let mut c = Counters::NEW;
         c.check_first_option(Some(AccEcn::new(AccEcn::ORDER_1, counters)));
-        assert!(c.believes_option, "{counters:?}");
+        assert!(c.trusts_option, "{counters:?}");
     }
     // §3.2.3.2.5: marked bytes, and no marked packet.
     let mut c = Counters::NEW;
     c.read(5, ceb(1000), covered(3));
-    assert!(!c.capable && c.believes_ace);
+    assert!(!c.capable && c.trusts_ace);
     let mut c = Counters::NEW;
     c.read(5, ceb(1000), Covered { certain: false, ..covered(3) });
     assert!(c.capable);

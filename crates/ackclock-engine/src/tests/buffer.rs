@@ -26,7 +26,7 @@ fn a_counted_buffer_counts_the_same() {
 }
 
 #[test]
-fn reassembly_delivers_in_order_whatever_the_order_of_arrival() {
+fn reassembly_delivers_in_order_for_any_order_of_arrival() {
     let data: Vec<u8> = (0..=255).collect();
     let piece = |a: usize, b: usize| (range(a as u32 + 7, b as u32 + 7), &data[a..b]);
     let mut b = ReceiveBuffer::new(false);
@@ -53,7 +53,7 @@ fn sack_blocks_come_most_recent_first() {
     let blocks: Vec<_> = b.sack_blocks().take(4).collect();
     assert_eq!(blocks, [range(90, 100), range(70, 80), range(50, 60), range(30, 40)]);
     b.insert(nxt, range(40, 50), &[]);
-    // As many as there is room for: what was pushed out comes last.
+    // All ranges are reported: those no longer among the recent ones come last.
     let blocks: Vec<_> = b.sack_blocks().collect();
     assert_eq!(blocks, [range(30, 60), range(90, 100), range(70, 80), range(10, 20)]);
     assert_eq!(b.insert(nxt, range(0, 10), &[]), Some(SeqNumber(20)));
@@ -70,6 +70,6 @@ fn holes_are_bounded() {
     }
     assert_eq!(b.insert(nxt, range(9000, 9001), &[]), None);
     assert_eq!(b.insert(nxt, range(0, 1), &[]), Some(SeqNumber(1)));
-    // The hole below is still open, so bytes stay where they are.
+    // The gap below is still open, so the ranges above stay.
     assert!(b.has_gap());
 }

@@ -11,15 +11,15 @@ fn segs(a: u32, b: u32) -> SeqRange {
 }
 
 /// Ten segments of a thousand bytes, across the wrap of the sequence space.
-fn ten() -> Scoreboard {
-    let mut b = Scoreboard::new();
+fn ten() -> OutstandingSegments {
+    let mut b = OutstandingSegments::new();
     for i in 0..10 {
         b.push(seq(i), MSS, false, Instant::from_nanos(u64::from(i)));
     }
     b
 }
 
-fn pipe(b: &Scoreboard) -> u32 {
+fn pipe(b: &OutstandingSegments) -> u32 {
     let outstanding: u32 = b.sent.iter().map(Sent::len).sum();
     b.in_network(outstanding, 0)
 }
@@ -39,7 +39,7 @@ fn sacks_merge_and_count_once() {
 }
 
 #[test]
-fn slices_and_foreign_blocks_are_ignored() {
+fn parts_of_segments_and_blocks_outside_are_ignored() {
     let mut b = ten();
     assert_eq!(b.sack(SeqRange::new(seq(3) + 1, seq(4))), 0);
     assert_eq!(b.sack(SeqRange::new(seq(3) + 1, seq(5) + 999)), MSS);
@@ -62,7 +62,7 @@ fn losses_wait_until_retransmitted() {
     assert_eq!(b.next_lost(seq(0)), Some(segs(1, 2)));
     assert_eq!(b.next_lost(seq(2)), Some(segs(2, 3)));
     assert_eq!(b.next_lost(seq(3)), None);
-    // Marked again, the retransmission counts as gone too.
+    // Marked again: the retransmission counts as lost too.
     b.mark_lost(segs(0, 1));
     assert_eq!(pipe(&b), 4 * MSS);
     assert_eq!(b.next_lost(seq(0)), Some(segs(0, 1)));
@@ -73,7 +73,7 @@ fn losses_wait_until_retransmitted() {
 }
 
 #[test]
-fn acknowledgments_take_off_whole_and_part() {
+fn acknowledgments_remove_whole_segments_and_parts() {
     let mut b = ten();
     b.sack(segs(1, 2));
     b.retransmit(seq(2), MSS, Instant::from_nanos(50));
@@ -90,7 +90,7 @@ fn acknowledgments_take_off_whole_and_part() {
 
 #[test]
 fn a_long_segment_is_split_for_a_shorter_limit() {
-    let mut b = Scoreboard::new();
+    let mut b = OutstandingSegments::new();
     b.push(seq(0), MSS + 1, true, Instant::ZERO);
     let now = Instant::from_nanos(9);
     assert_eq!(b.retransmit(seq(0), 600, now), Some((SeqRange::new(seq(0), seq(0) + 600), false)));
@@ -111,7 +111,7 @@ fn next_unsacked_jumps_over_ranges() {
 }
 
 #[test]
-fn a_probe_can_be_taken_back() {
+fn a_window_probe_can_be_removed() {
     let mut b = ten();
     b.push(seq(10), 1, false, Instant::ZERO);
     b.pop_back();
@@ -119,11 +119,11 @@ fn a_probe_can_be_taken_back() {
 }
 
 #[test]
-fn marks_of_before_come_back() {
+fn saved_marks_are_restored() {
     let mut b = ten();
     b.mark_lost(segs(1, 3));
     b.retransmit(seq(1), MSS, Instant::from_nanos(20));
-    assert_eq!(pipe(&b), 9 * MSS, "one is lost, and the copy of another is under way");
+    assert_eq!(pipe(&b), 9 * MSS, "two are lost, and one of them is retransmitted");
     b.save_marks();
     b.mark_lost(segs(0, 10));
     b.retransmit(seq(0), MSS, Instant::from_nanos(30));
@@ -131,26 +131,26 @@ fn marks_of_before_come_back() {
     b.sack(segs(2, 3));
     b.push(seq(10), MSS, false, Instant::from_nanos(40));
     b.restore_marks();
-    assert_eq!(pipe(&b), 10 * MSS, "eleven outstanding; what was SACKed since is lost no more");
+    assert_eq!(pipe(&b), 10 * MSS, "eleven outstanding, one of them SACKed since");
     assert_eq!(b.next_lost(seq(0)), None);
     b.acknowledge(seq(11));
     assert_eq!(pipe(&b), 0);
 }
 
 #[test]
-fn segments_know_when_they_were_sent_however_long_it_lasts() {
+fn times_of_segments_are_right_beyond_the_range_of_40_bits() {
     let at = |s: u64| Instant::ZERO + Duration::from_secs(s);
-    let mut b = Scoreboard::new();
+    let mut b = OutstandingSegments::new();
     b.push(seq(0), MSS, false, at(5));
-    let times = |b: &Scoreboard| b.segments_from(seq(0)).map(|s| s.xmit_ts).collect::<Vec<_>>();
-    // Past what 40 bits hold, the times count anew.
+    let times = |b: &OutstandingSegments| b.segments_from(seq(0)).map(|s| s.xmit_ts).collect::<Vec<_>>();
+    // Beyond the range of 40 bits the epoch is moved.
     b.push(seq(1), MSS, false, at(900));
     b.push(seq(2), MSS, false, at(1100));
     assert_eq!(times(&b), [at(5), at(900), at(1100)]);
     b.retransmit(seq(0), MSS, at(1105));
     assert_eq!(times(&b), [at(1105), at(900), at(1100)]);
     b.retransmit(seq(0), MSS, at(10_000));
-    assert_eq!(times(&b), [at(10_000), at(9100), at(9100)], "a quarter of an hour ago, at the most");
+    assert_eq!(times(&b), [at(10_000), at(9100), at(9100)], "at most a quarter of an hour ago");
     b.acknowledge(seq(3));
     b.push(seq(3), MSS, false, at(90_000));
     assert_eq!(b.oldest_sent_at(), Some(at(90_000)));
@@ -167,7 +167,7 @@ fn transmissions_count_to_four() {
     assert_eq!(
         b.segment(seq(3)).map(|s| (s.transmissions, s.lost)),
         Some((4, true)),
-        "marks leave the count alone"
+        "marks do not change the count"
     );
     assert_eq!(b.acknowledge(seq(3)).oldest_sent_once, Some(Instant::ZERO));
     assert!(b.acknowledge(seq(4)).retransmitted);

@@ -16,8 +16,8 @@ fn connection(iss: u32) -> Connection {
     )
 }
 
-/// Lets both ends say everything that they have to say, a round trip of 10 ms at a time, until `end`.
-fn talk(ends: &mut [Connection; 2], now: &mut Instant, end: Instant) {
+/// Exchanges all segments of both ends until `end`, with a round trip of 10 ms.
+fn exchange(ends: &mut [Connection; 2], now: &mut Instant, end: Instant) {
     while *now < end {
         *now += Duration::from_millis(5);
         for i in 0..2 {
@@ -37,34 +37,34 @@ fn open() -> ([Connection; 2], Instant) {
     let (mut ends, mut now) = ([connection(1), connection(2)], Instant::ZERO);
     ends[0].connect(now);
     ends[1].listen();
-    talk(&mut ends, &mut now, Instant::ZERO + Duration::from_millis(20));
+    exchange(&mut ends, &mut now, Instant::ZERO + Duration::from_millis(20));
     assert!(ends.iter().all(|end| end.state() == State::Established));
     (ends, now)
 }
 
-fn is_made(end: &Connection) -> bool {
-    matches!(end.sender, Sender::Made(_))
+fn is_built(end: &Connection) -> bool {
+    matches!(end.sender, Sender::Built(_))
 }
 
 #[test]
 fn an_end_that_only_receives_has_no_sending_side_until_its_fin() {
     let (mut ends, mut now) = open();
-    assert!(!is_made(&ends[0]) && !is_made(&ends[1]), "nothing was written");
+    assert!(!is_built(&ends[0]) && !is_built(&ends[1]), "nothing was written");
     assert_eq!(ends[0].write_counted(now, 200_000), 200_000);
     let later = now + Duration::from_secs(1);
-    talk(&mut ends, &mut now, later);
+    exchange(&mut ends, &mut now, later);
     assert_eq!(ends[1].stats().bytes_received, 200_000);
-    assert!(is_made(&ends[0]) && !is_made(&ends[1]));
+    assert!(is_built(&ends[0]) && !is_built(&ends[1]));
     ends[0].close(now);
     ends[1].close(now);
     let later = now + Duration::from_secs(1);
-    talk(&mut ends, &mut now, later);
-    assert!(is_made(&ends[1]), "a FIN has a place on the scoreboard");
+    exchange(&mut ends, &mut now, later);
+    assert!(is_built(&ends[1]), "a FIN has a place on the scoreboard");
     assert_eq!((ends[0].state(), ends[1].state()), (State::TimeWait, State::TimeWait));
 }
 
 #[test]
-fn who_asks_for_room_first_is_told_the_initial_window() {
+fn room_before_the_first_write_is_the_initial_window() {
     let (mut ends, now) = open();
     let initial = ends[0].room(now);
     // RFC 5681 §3.1: segments of 1460 bytes, so three of them.

@@ -1,4 +1,4 @@
-//! Two endpoints with plain policies over a pipe in virtual time: enough to test the connection apart from
+//! Two endpoints with simple policies over a pipe in virtual time, to test the connection independently of
 //! the built-in policies.
 #![allow(dead_code)]
 
@@ -7,13 +7,12 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ackclock_engine::{
-    AtNeed, Config, Connection, ConnectionEvent, Policies, SenderPolicies, Stack, Transmit,
-};
+use ackclock_engine::{Config, Connection, ConnectionEvent, Lazy, Policies, SenderPolicies, Stack, Transmit};
 use ackclock_policy::*;
 use ackclock_units::{Bytes, Duration, Instant, Rng, SeqNumber, SeqRange};
 use ackclock_wire::Segment;
 
+/// The simplest policy of every kind.
 #[derive(Debug, Default)]
 pub struct Plain {
     rtt: Option<Rtt>,
@@ -82,7 +81,7 @@ impl CongestionControl for Plain {
     }
 }
 
-/// Third duplicate ack: the first hole is lost; each partial ack shows the next one.
+/// At the third duplicate ack the first hole is lost. Each partial ack shows the next one.
 impl LossRecovery for Plain {
     fn on_ack(
         &mut self,
@@ -109,7 +108,7 @@ impl LossRecovery for Plain {
         }
     }
     fn quota(&mut self, v: &SenderView) -> Bytes {
-        // The first retransmission of a repair goes whatever the window says.
+        // The first retransmission of a repair does not depend on the window.
         if matches!(v.phase, Phase::Recovery) { v.room().max(u64::from(v.smss)) } else { v.room() }
     }
     fn next_seg(&mut self, b: &dyn ScoreboardView, v: &SenderView) -> Option<SeqRange> {
@@ -144,8 +143,8 @@ impl AckPolicy for Plain {
 pub fn policies() -> Policies {
     Policies {
         estimator: Box::new(Plain::default()),
-        ack: AtNeed::Made(Box::new(Plain::default())),
-        sender: AtNeed::Made(Box::new(SenderPolicies {
+        ack: Lazy::Built(Box::new(Plain::default())),
+        sender: Lazy::Built(Box::new(SenderPolicies {
             backoff: Box::new(Plain::default()),
             timer: Box::new(Plain::default()),
             recovery: Box::new(Plain::default()),
@@ -176,8 +175,8 @@ pub fn endpoint(stack: &str, iss: u32) -> Connection {
     )
 }
 
-/// A connection of two such, open and a second old; of its data segments those of these numbers, counted from
-/// 0 and copies included, are lost.
+/// A pipe between two such endpoints, connected and run for one second, that loses the data segments with
+/// these numbers (from 0, copies included).
 pub fn losing(stack: &str, lost: &'static [u32]) -> Pipe {
     let mut n = 0;
     let mut pipe = Pipe::with(endpoint(stack, 1), endpoint(stack, 2), move |_, from, s| {
@@ -198,11 +197,11 @@ pub fn ms(n: u64) -> Instant {
 
 type Fate = Box<dyn FnMut(u64, usize, &Segment) -> Vec<Duration>>;
 
-/// To which end, and what.
+/// A segment in flight: its destination, payload and ECN field.
 type Flying = (usize, Segment, Vec<u8>, Ecn);
 
-/// A pipe of 10 ms each way; `fate` says for the n-th segment from end `from` when its copies arrive (none:
-/// lost).
+/// A pipe with 10 ms delay. For the n-th segment from end `from`, `fate` returns the delays of its copies
+/// (none: it is lost).
 pub struct Pipe {
     pub now: Instant,
     pub ends: [Connection; 2],
@@ -210,7 +209,7 @@ pub struct Pipe {
     pub log: Vec<(Instant, usize, Segment)>,
     /// Sequence numbers of segments that arrive with Congestion Experienced set.
     pub marks: Vec<u32>,
-    /// The present moment, for `fate` to look at.
+    /// The present time, for `fate`.
     pub clock: Rc<Cell<Instant>>,
     flying: BTreeMap<(Instant, u64), Flying>,
     sent: u64,
@@ -271,7 +270,7 @@ impl Pipe {
         }
     }
 
-    /// The next thing that happens; false when nothing will.
+    /// Handles the next arrival or timer. Returns false when there is none until `until`.
     pub fn step(&mut self, until: Instant) -> bool {
         let arrival = self.flying.keys().next().map(|k| k.0);
         let deadline = self.ends.iter().filter_map(Connection::poll_timeout).min();

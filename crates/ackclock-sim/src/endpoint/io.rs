@@ -1,6 +1,6 @@
 //! Counters of an application's reads, writes and responses.
 
-use ackclock_engine::{AbortReason, Books, Connection, ResponseTimes};
+use ackclock_engine::{AbortReason, Connection, ResponseTimes, UserIo};
 use ackclock_units::{Bytes, Duration, Instant};
 
 use crate::truth::Copied;
@@ -49,7 +49,7 @@ pub(crate) struct Responses {
     pub(crate) count: u32,
 }
 
-impl Books<Connection> for IoState {
+impl UserIo<Connection> for IoState {
     #[inline]
     fn read(&mut self, connection: &mut Connection, now: Instant, n: Bytes) -> Bytes {
         let got = connection.read_counted(now, n);
@@ -70,7 +70,7 @@ impl ResponseTimes for IoState {
         self.rare.get_or_insert_default().responses.started = Some(at);
     }
 
-    fn begun(&mut self) -> Option<Instant> {
+    fn end(&mut self) -> Option<Instant> {
         self.rare.as_mut().and_then(|rare| rare.responses.started.take())
     }
 

@@ -132,7 +132,7 @@ impl End {
             over = over.or(Some(Ending { at: now, reason }));
         });
         if seldom(over.is_some()) {
-            let rare = self.user.books.rare.get_or_insert_default();
+            let rare = self.user.io.rare.get_or_insert_default();
             rare.over = rare.over.or(over);
         }
         called
@@ -141,7 +141,7 @@ impl End {
     /// When and why it was over; `None` while it is not.
     #[inline]
     pub(crate) fn over(&self) -> Option<Ending> {
-        self.user.books.over()
+        self.user.io.over()
     }
 
     /// As [`End::run_application`], after a call since which only the application has acted.
@@ -153,7 +153,7 @@ impl End {
     /// Reads the fields that the next packet will use, to bring them into the cache.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        black_box((self.user.is_waiting(), self.user.books.read, self.sent.high));
+        black_box((self.user.is_waiting(), self.user.io.read, self.sent.high));
         if let Some(c) = &self.connection {
             black_box((
                 c.state(),
@@ -222,14 +222,14 @@ impl Flow {
             let acked = acked
                 .saturating_sub(to.connection.as_ref().map_or(0, |c| c.acked_early()))
                 .max(acked.min(delivered));
-            let chain = [acked, delivered, to.arrived.prefix, from.sent.high, from.user.books.written];
-            if to.user.books.read > delivered || chain.windows(2).any(|w| w[0] > w[1]) {
+            let chain = [acked, delivered, to.arrived.prefix, from.sent.high, from.user.io.written];
+            if to.user.io.read > delivered || chain.windows(2).any(|w| w[0] > w[1]) {
                 return self.violated(&format!(
                     "read {}, then acked, delivered, arrived, sent, written: {chain:?} is not in order",
-                    to.user.books.read
+                    to.user.io.read
                 ));
             }
-            if self.is_orderly() && chain.iter().any(|n| *n != from.user.books.written) {
+            if self.is_orderly() && chain.iter().any(|n| *n != from.user.io.written) {
                 return self.violated(&format!(
                     "closed in order, but acked, delivered, arrived, sent, written differ: {chain:?}"
                 ));

@@ -49,7 +49,7 @@ impl Simulation {
         let mut number = 0;
         if let Some(flow) = &mut self.flows[slot as usize] {
             flow.ends[0].sent.send();
-            flow.ends[0].user.books.written += u64::from(next_bytes);
+            flow.ends[0].user.io.written += u64::from(next_bytes);
             number = flow.ends[0].sent.packets;
         }
         self.trace_datagram(i, number, next_bytes, true);
@@ -75,7 +75,7 @@ impl Simulation {
         }
         if let Some(flow) = &mut self.flows[slot as usize] {
             flow.ends[1].sent.send();
-            flow.ends[1].user.books.written += u64::from(bytes);
+            flow.ends[1].user.io.written += u64::from(bytes);
         }
         let id = self.net.pool.datagram(2 * slot + 1, bytes, number - 1);
         self.net.depart(id, 2 * slot + 1);

@@ -118,7 +118,7 @@ impl Simulation {
         match &mut end.connection {
             Some(connection)
                 if mostly(!flow.over)
-                    || end.user.books.over().is_none()
+                    || end.user.io.over().is_none()
                     || connection.state() != State::Closed =>
             {
                 connection.handle_segment(net.now, &segment, &[], ecn);
@@ -131,7 +131,7 @@ impl Simulation {
                 }
                 end.sent.dropped.forget_below(stats.bytes_acked);
                 if let Some(Counting::After(n)) = flow.counting.as_deref()
-                    && connection.episodes_over() >= *n
+                    && connection.ended_episodes() >= *n
                 {
                     flow.begin_counting(net.now);
                 }
@@ -158,14 +158,14 @@ impl Simulation {
         if p.is_corrupt() {
             // The checksum fails: it counts as dropped after the last link.
             sender.sent.leave();
-            sender.sent.note_drop(&p, u8::MAX, &mut sender.user.books.rare);
+            sender.sent.note_drop(&p, u8::MAX, &mut sender.user.io.rare);
             pool.free(id);
         } else {
             let bytes = pool.bytes(id);
             sender.sent.leave();
             pool.free(id);
             if p.is_datagram() {
-                sender.user.books.read += u64::from(bytes);
+                sender.user.io.read += u64::from(bytes);
                 self.receive_datagram(p.from, p.offset(), bytes);
             }
         }
@@ -214,7 +214,7 @@ impl Simulation {
             sender.sent.leave();
             if !p.is_datagram() {
                 let passed = p.hop.max(p.seen);
-                if sender.sent.note_drop(&p, passed, &mut sender.user.books.rare) {
+                if sender.sent.note_drop(&p, passed, &mut sender.user.io.rare) {
                     self.net.pool.lower_seen_of_copies(&p, passed);
                 }
             }
@@ -342,7 +342,7 @@ impl Flow {
             let Some(connection) = &mut end.connection else { return };
             while let Some(t) = connection.poll_transmit(now) {
                 end.sent.send();
-                match end.sent.note(&t, &mut end.user.books.rare) {
+                match end.sent.note(&t, &mut end.user.io.rare) {
                     Some((retransmission, mut seen)) => {
                         if seldom(retransmission) && t.kind == SendKind::Copy {
                             seen = net.passed_by_original(e, &t).unwrap_or(seen);

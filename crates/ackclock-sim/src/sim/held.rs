@@ -3,7 +3,7 @@
 //! Nothing is counted per packet. The run loop adds up the size of its lists from time to time, the more
 //! often the nearer the limit is.
 
-use ackclock_engine::{Connection, TroubleCounts};
+use ackclock_engine::{Connection, RareCounts};
 use ackclock_trace::{Event, FlowRow};
 
 use super::memory::{EVENT_IN_LISTS, EVENTS_PER_SLICE, SEGMENT_IN_LISTS};
@@ -104,7 +104,7 @@ impl Flow {
     fn list_bytes(&self) -> u64 {
         let counting = match self.counting.as_deref() {
             Some(Counting::From(_)) => {
-                size_of::<Baseline>() + size_of::<Counting>() + 2 * size_of::<TroubleCounts>()
+                size_of::<Baseline>() + size_of::<Counting>() + 2 * size_of::<RareCounts>()
             }
             Some(Counting::After(_)) => size_of::<Counting>(),
             None => 0,
@@ -112,7 +112,7 @@ impl Flow {
         let end = |end: &crate::endpoint::End| {
             let truth = end.sent.held_bytes()
                 + end.arrived.held_bytes()
-                + end.user.books.rare.as_ref().map_or(0, |rare| rare.held_bytes());
+                + end.user.io.rare.as_ref().map_or(0, |rare| rare.held_bytes());
             let application = end.user.application.as_ref().map_or(0, |a| a.held_bytes());
             truth + application + end.connection.as_ref().map_or(0, Connection::list_bytes)
         };

@@ -13,7 +13,7 @@ impl Flow {
     #[cold]
     pub(super) fn begin_counting(&mut self, now: Instant) {
         for connection in self.ends.iter_mut().filter_map(|end| end.connection.as_mut()) {
-            connection.forget_rtt_extremes();
+            connection.reset_rtt_extremes();
         }
         let before = Baseline { at: now, counts: self.counts() };
         self.counting = Some(Box::new(Counting::From(Box::new(before))));
@@ -22,12 +22,12 @@ impl Flow {
     /// Bytes that a source of datagrams has sent, and those that the network has delivered; for a connection,
     /// bytes that the client's application has written and read.
     fn datagram_bytes(&self) -> [Bytes; 2] {
-        [self.ends[0].user.books.written, self.ends[0].user.books.read]
+        [self.ends[0].user.io.written, self.ends[0].user.io.read]
     }
 
     /// Number of responses of both ends so far, and the sum of their times.
     pub(super) fn responses(&self) -> (u32, Duration) {
-        let all = self.ends.iter().filter_map(|end| Some(end.user.books.rare.as_ref()?.responses));
+        let all = self.ends.iter().filter_map(|end| Some(end.user.io.rare.as_ref()?.responses));
         all.fold((0, Duration::ZERO), |(count, sum), r| (count + r.count, sum + r.sum))
     }
 

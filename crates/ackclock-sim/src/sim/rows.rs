@@ -113,7 +113,7 @@ impl Simulation {
         let info = &flow.info;
         let whole = flow.stats();
         // The sender is the side that sent more; while neither has sent, the server, as in a download.
-        let sent = |side: usize| (whole[side].bytes_sent, flow.ends[side].user.books.written);
+        let sent = |side: usize| (whole[side].bytes_sent, flow.ends[side].user.io.written);
         let side = usize::from(sent(1) >= sent(0));
         let (from, counted) = flow.counted(self.options.measured, self.net.now);
         let (s, other) = (&counted.stats[side], &counted.stats[1 - side]);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ackclock_engine::{AtNeed, Config, Policies, SenderPolicies};
+use ackclock_engine::{Config, Lazy, Policies, SenderPolicies};
 use ackclock_policy::{Application, Registry};
 use ackclock_trace::Mask;
 use ackclock_units::{Duration, Instant, Rate};
@@ -28,8 +28,8 @@ impl StackFactory for Plain {
         let known = "a built-in policy";
         Policies {
             estimator: self.0.choose("rfc6298").expect(known).build(),
-            ack: AtNeed::Made(self.0.choose("delayed").expect(known).build()),
-            sender: AtNeed::Made(Box::new(SenderPolicies {
+            ack: Lazy::Built(self.0.choose("delayed").expect(known).build()),
+            sender: Lazy::Built(Box::new(SenderPolicies {
                 backoff: self.0.choose("exponential").expect(known).build(),
                 timer: self.0.choose("restart-on-ack").expect(known).build(),
                 recovery: self.0.choose("sack").expect(known).build(),

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use ackclock_engine::{AtNeed, Config, Policies, SenderPolicies};
+use ackclock_engine::{Config, Lazy, Policies, SenderPolicies};
 use ackclock_policy::{Application, Chosen, QueueDiscipline, Registry, Role};
 use ackclock_sim::{
     Access, Fault, FlowList, FlowSpec, LinkSpec, Network, NetworkBuilder, NodeId, RunOptions, RunOutcome,
@@ -67,8 +67,8 @@ impl StackFactory for Tcp {
     fn policies(&self) -> Policies {
         Policies {
             estimator: choose(&format!("rfc6298 min_rto={}", self.min_rto)).build(),
-            ack: AtNeed::Made(choose(self.ack).build()),
-            sender: AtNeed::Made(Box::new(SenderPolicies {
+            ack: Lazy::Built(choose(self.ack).build()),
+            sender: Lazy::Built(Box::new(SenderPolicies {
                 backoff: choose("exponential").build(),
                 timer: choose("restart-on-ack").build(),
                 recovery: choose(self.recovery).build(),

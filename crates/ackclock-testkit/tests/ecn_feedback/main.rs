@@ -57,7 +57,7 @@ fn reductions(t: &Timeline) -> u32 {
 }
 
 fn counts(t: &Timeline) -> bool {
-    t.endpoint.connection.counts_marks()
+    t.endpoint.connection.uses_accurate_ecn()
 }
 
 #[test]

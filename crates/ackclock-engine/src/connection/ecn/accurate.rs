@@ -1,5 +1,5 @@
 //! Accurate ECN feedback (RFC 9768): the codes of the handshake, the counters of both ends, and their fields
-//! on the wire. It knows no connection.
+//! on the wire. Independent of the connection.
 
 use ackclock_policy::Ecn;
 use ackclock_wire::{AccEcn, Flags};
@@ -9,11 +9,11 @@ use crate::EcnFeedback;
 
 /// Values of the ACE field: three bits (RFC 9768 §3.2.2).
 const ACE_VALUES: u32 = 8;
-/// Where both ends begin to count marked packets (RFC 9768 §3.2.1).
+/// Initial value of the counters of marked packets (RFC 9768 §3.2.1).
 const FIRST_CEP: u32 = 5;
-/// Where both ends begin to count bytes of ECT(0) and ECT(1) (RFC 9768 §3.2.1).
+/// Initial value of the counters of ECT(0) and ECT(1) bytes (RFC 9768 §3.2.1).
 const FIRST_ECT_BYTES: u32 = 1;
-/// Counters of the option have so many values (RFC 9768 §3.2.3).
+/// Values of a counter in the option: 24 bits (RFC 9768 §3.2.3).
 const OPTION_VALUES: u32 = 1 << 24;
 
 /// AE, CWR and ECE as one number, AE the highest: the ACE field (RFC 9768 §3.2.2, figure 3).
@@ -26,8 +26,8 @@ pub(super) const fn ace_flags(ace: u8) -> Flags {
     Flags(((ace & 7) as u16) << 6)
 }
 
-/// How a SYN-ACK and the pure ACK of a SYN-ACK say with which codepoint the packet arrived that they answer
-/// (RFC 9768 §3.1.2 table 2, §3.2.2.1 table 3).
+/// The code by which a SYN-ACK, and the pure ACK of a SYN-ACK, report the codepoint of the packet that they
+/// acknowledge (RFC 9768 §3.1.2 table 2, §3.2.2.1 table 3).
 pub(super) const fn handshake_code(ecn: Ecn) -> u8 {
     match ecn {
         Ecn::NotEct => 0b010,
@@ -37,7 +37,7 @@ pub(super) const fn handshake_code(ecn: Ecn) -> u8 {
     }
 }
 
-/// The codepoint that such a code stands for, if it is one.
+/// The codepoint that a handshake code reports; `None` for other values of the field.
 pub(super) const fn handshake_codepoint(code: u8) -> Option<Ecn> {
     match code {
         0b010 => Some(Ecn::NotEct),
@@ -54,24 +54,25 @@ pub(super) const fn mode_by_syn(feedback: EcnFeedback, flags: Flags) -> Mode {
         // RFC 9768 §3.1.2 table 2, third block.
         (EcnFeedback::Accurate, 0b000) => Mode::Off,
         (EcnFeedback::Accurate, 0b011) => Mode::Rfc3168,
-        // RFC 9768 §3.1.3: what nobody sends yet stands for a request of accurate feedback.
+        // RFC 9768 §3.1.3: unassigned combinations are treated as a request for accurate feedback.
         (EcnFeedback::Accurate, _) => Mode::Accurate,
-        // RFC 3168 §6.1.1: a SYN asks with ECE and CWR. A request of accurate feedback has both.
+        // RFC 3168 §6.1.1: ECE and CWR on a SYN request ECN. A request for accurate feedback has both set as
+        // well.
         (feedback, 0b011 | 0b111) => classic(feedback),
         _ => Mode::Off,
     }
 }
 
-/// The mode that an end with `feedback` enters on the SYN-ACK that answers its request.
+/// The mode that an end with `feedback` enters on the SYN-ACK for its request.
 pub(super) const fn mode_by_syn_ack(feedback: EcnFeedback, flags: Flags) -> Mode {
     match (feedback, ace_of(flags)) {
         // RFC 9768 §3.1.2 table 2, second and fourth block: without ECN, and broken servers that reflect the
         // flags.
         (EcnFeedback::Accurate, 0b000 | 0b111) => Mode::Off,
         (EcnFeedback::Accurate, 0b001) => Mode::Rfc3168,
-        // The first block; 101 is reserved, and agrees (RFC 9768 §3.1.3).
+        // The first block; the reserved 101 counts as agreement (RFC 9768 §3.1.3).
         (EcnFeedback::Accurate, _) => Mode::Accurate,
-        // RFC 3168 §6.1.1: a SYN-ACK agrees with ECE alone; what was the nonce sum is not looked at.
+        // RFC 3168 §6.1.1: a SYN-ACK agrees with ECE alone. The former nonce sum bit is ignored.
         (feedback, 0b001 | 0b101) => classic(feedback),
         _ => Mode::Off,
     }
@@ -84,7 +85,7 @@ const fn classic(feedback: EcnFeedback) -> Mode {
     }
 }
 
-/// Some of the counters of the option.
+/// A set of counters of the option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Fields(u8);
 
@@ -99,7 +100,8 @@ impl Fields {
         self.0 & other.0 != 0
     }
 
-    /// The order that says them with fewest counters, and how many it takes (RFC 9768 §3.2.3 table 5).
+    /// The order in which the option needs the fewest counters to include these: whether it is order 0, and
+    /// the number of counters (RFC 9768 §3.2.3 table 5).
     const fn shortest(self) -> (bool, usize) {
         let middle = if self.has(Self::CEB) { 2 } else { 0 };
         match (self.has(Self::E0B), self.has(Self::E1B)) {
@@ -111,23 +113,23 @@ impl Fields {
     }
 }
 
-/// What an ack newly acknowledges, by its number and its SACK blocks.
+/// What an ack newly acknowledges or SACKs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Covered {
     pub(super) packets: u32,
-    /// Nothing else can have been received since the ack before.
+    /// The peer cannot have received anything else since the previous ack.
     pub(super) certain: bool,
     pub(super) smss: u32,
 }
 
-/// What is new of an ack's feedback.
+/// Marks that an ack newly reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Marks {
     pub(super) packets: u32,
     pub(super) bytes: u32,
 }
 
-/// Counters of an end in its two roles.
+/// Counters of one end, as receiver and as sender.
 #[derive(Debug)]
 pub(super) struct Counters {
     // As receiver (RFC 9768 §3.2): r.cep, r.e0b, r.ceb, r.e1b.
@@ -135,28 +137,28 @@ pub(super) struct Counters {
     e0b: u32,
     ceb: u32,
     e1b: u32,
-    /// What has ever changed, and what has since it was last sent.
+    /// Counters that have ever changed, and those that have changed since they were last sent.
     ever: Fields,
     unsent: Fields,
-    /// Marked packets since a segment last left.
+    /// Marked packets since a segment was last sent.
     marks: u32,
     /// The last packet was marked.
     marked: bool,
 
-    // As sender: s.cep and s.ceb; what a window's rule needs are marks alone.
+    // As sender: s.cep and s.ceb. Congestion control needs only the marks.
     s_cep: u32,
     s_ceb: u32,
-    /// Marked bytes that were made up from packets since the option last said how many there were.
+    /// Marked bytes estimated from packets since the option last reported bytes.
     estimated: u32,
-    /// Eight times the mean number of packets that an ack covers.
+    /// Eight times the moving average of the packets that an ack covers.
     covered: u32,
-    /// Nothing was believed mangled: new data leaves as capable.
+    /// No mangling was detected, so new data is sent as ECN-capable.
     pub(super) capable: bool,
-    /// Feedback is answered, options are believed.
-    pub(super) believes_ace: bool,
-    pub(super) believes_option: bool,
-    /// Options are sent.
-    pub(super) sends_option: bool,
+    /// Feedback in the flags, and in options, is trusted.
+    pub(super) trusts_ace: bool,
+    pub(super) trusts_option: bool,
+    /// The option is sent.
+    pub(super) option_enabled: bool,
 }
 
 impl Counters {
@@ -174,13 +176,13 @@ impl Counters {
         estimated: 0,
         covered: 0,
         capable: true,
-        believes_ace: true,
-        believes_option: true,
-        sends_option: true,
+        trusts_ace: true,
+        trusts_option: true,
+        option_enabled: true,
     };
 
     /// Counts an acceptable packet (RFC 9768 §3.2). Returns true when an acknowledgment is due because text
-    /// is marked and what came before was not (RFC 9768 §3.2.2.5.1, change-triggered).
+    /// is marked and the packet before was not (RFC 9768 §3.2.2.5.1, change-triggered).
     pub(super) fn count(&mut self, ecn: Ecn, len: u32) -> bool {
         let before = std::mem::replace(&mut self.marked, ecn == Ecn::Ce);
         let (counter, field) = match ecn {
@@ -206,14 +208,14 @@ impl Counters {
         self.marks += 1;
     }
 
-    /// True when so many marks have come since a segment last left that one is due: two with text that waits
-    /// for its acknowledgment, three without (RFC 9768 §3.2.2.5.1, increment-triggered).
-    pub(super) fn is_due(&self, text_waits: bool) -> bool {
-        self.marks >= if text_waits { 2 } else { 3 }
+    /// True when the marks since the last segment sent make an acknowledgment due: two with unacknowledged
+    /// text, three without (RFC 9768 §3.2.2.5.1, increment-triggered).
+    pub(super) fn is_due(&self, text_unacked: bool) -> bool {
+        self.marks >= if text_unacked { 2 } else { 3 }
     }
 
-    /// The ACE field of a segment that leaves now with `option` (RFC 9768 §3.2.2.2).
-    pub(super) fn leave(&mut self, option: Option<&AccEcn>) -> u8 {
+    /// A segment is sent with `option`. Returns its ACE field (RFC 9768 §3.2.2.2).
+    pub(super) fn on_send(&mut self, option: Option<&AccEcn>) -> u8 {
         self.marks = 0;
         if option.is_some_and(|o| o.counters().len() > 0) {
             self.unsent = Fields::NONE;
@@ -221,16 +223,16 @@ impl Counters {
         self.ace()
     }
 
-    /// The lower bits of the counter of packets.
+    /// The lower three bits of the counter of marked packets.
     pub(super) fn ace(&self) -> u8 {
         (self.cep % ACE_VALUES) as u8
     }
 
     /// The option of a segment with `room` for it (RFC 9768 §3.2.3.3, the simple scheme: when a counter has
-    /// changed, every counter that ever has). `test`: all of them, to try the path (§3.2.3.2.1). With less
-    /// room at least what has changed since the last one, or none.
+    /// changed, every counter that ever has). `test`: all counters, to test the path (§3.2.3.2.1). If they do
+    /// not fit, only those that have changed since the last option; if these do not fit either, `None`.
     pub(super) fn option(&self, room: u32, test: bool) -> Option<AccEcn> {
-        if !self.sends_option || !(test || self.unsent != Fields::NONE) {
+        if !self.option_enabled || !(test || self.unsent != Fields::NONE) {
             return None;
         }
         let all = if test { Fields::ALL } else { self.ever };
@@ -249,20 +251,20 @@ impl Counters {
     /// The peer's first option: counters that begin with zero were zeroed on the way (RFC 9768 §3.2.3.2.4).
     pub(super) fn check_first_option(&mut self, option: Option<AccEcn>) {
         if option.is_some_and(|o| o.e0b() == Some(0) || o.e1b() == Some(0)) {
-            self.believes_option = false;
+            self.trusts_option = false;
         }
     }
 
-    /// The ACE field of the first packet after the handshake: a zero says that flags are zeroed on the way,
-    /// or that the peer does without ECN (RFC 9768 §3.2.2.4; on the ACK of a SYN-ACK §3.2.2.1 note 1).
+    /// The ACE field of the first packet after the handshake: zero means that the path clears the flags, or
+    /// that the peer does not use ECN (RFC 9768 §3.2.2.4; on the ACK of a SYN-ACK §3.2.2.1 note 1).
     pub(super) fn check_first_ace(&mut self, ace: u8) {
         if ace == 0 {
-            (self.capable, self.believes_ace) = (false, false);
+            (self.capable, self.trusts_ace) = (false, false);
         }
     }
 
-    /// The peer says with which codepoint our SYN or SYN-ACK arrived, which left as not capable: any other is
-    /// an invalid transition (RFC 9768 §3.2.2.3). Returns true when it was marked.
+    /// The peer reports with which codepoint our SYN or SYN-ACK arrived. It was sent as Not-ECT, so any other
+    /// codepoint is an invalid transition (RFC 9768 §3.2.2.3). Returns true when it was marked.
     pub(super) fn check_handshake(&mut self, code: u8) -> bool {
         match handshake_codepoint(code) {
             None | Some(Ecn::NotEct) => false,
@@ -282,13 +284,14 @@ impl Counters {
         marked
     }
 
-    /// Reads the feedback of an ack that no other has superseded (RFC 9768 §3.2.2.2, §3.2.3.1): what is new.
+    /// Reads the feedback of an ack that is not superseded by a later one, and returns the new marks (RFC
+    /// 9768 §3.2.2.2, §3.2.3.1).
     pub(super) fn read(&mut self, ace: u8, option: Option<AccEcn>, c: Covered) -> Marks {
         let least = u32::from(ace).wrapping_sub(self.s_cep) % ACE_VALUES;
-        let option = option.filter(|_| self.believes_option);
+        let option = option.filter(|_| self.trusts_option);
         let ceb = option.and_then(|o| o.ceb());
         let bytes = ceb.map(|ceb| ceb.wrapping_sub(self.s_ceb) % OPTION_VALUES);
-        let packets = self.cycled(least, option.is_some(), bytes, c);
+        let packets = self.newly_marked(least, option.is_some(), bytes, c);
         if c.packets > 0 {
             self.covered = self.covered - self.covered / 8 + c.packets.min(1 << 16);
         }
@@ -309,14 +312,14 @@ impl Counters {
                 bytes
             }
         };
-        if self.believes_ace { Marks { packets, bytes } } else { Marks::default() }
+        if self.trusts_ace { Marks { packets, bytes } } else { Marks::default() }
     }
 
-    /// How many packets were newly marked when the ACE field says `least` and may have gone round (RFC 9768
-    /// §3.2.2.5.2, §A.2.1; with marked bytes §A.2.2).
-    fn cycled(&self, least: u32, option: bool, bytes: Option<u32>, c: Covered) -> u32 {
+    /// How many packets were newly marked when the ACE field has advanced by `least`, possibly after wrapping
+    /// (RFC 9768 §3.2.2.5.2, §A.2.1; with marked bytes §A.2.2).
+    fn newly_marked(&self, least: u32, option: bool, bytes: Option<u32>, c: Covered) -> u32 {
         if c.packets < ACE_VALUES {
-            // More marks than packets are control packets.
+            // Marks in excess of packets are on control packets.
             return least;
         }
         let safer = c.packets - (c.packets - least) % ACE_VALUES;
@@ -327,7 +330,8 @@ impl Counters {
             }
             // An option leaves out what has not changed (RFC 9768 §3.2.3.3).
             None if option => least,
-            // RFC 9768 §A.2.1: acks that cover many packets are common here, so none are missing.
+            // RFC 9768 §A.2.1: acks that cover many packets are common on this connection, so it is likely
+            // that no acks were lost.
             None if self.covered >= 8 * ACE_VALUES / 2 => least,
             _ => safer,
         }

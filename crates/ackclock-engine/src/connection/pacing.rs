@@ -1,4 +1,4 @@
-//! What follows when data leaves: pacing, and those that asked to be told.
+//! Pacing of data, and notification of the policies that need to know when data is sent.
 
 use ackclock_policy::{Feedback, Pacing, Phase};
 use ackclock_units::{Instant, seldom};
@@ -8,10 +8,10 @@ use crate::Pacer;
 use crate::timer::Timer;
 
 impl Connection {
-    /// The congestion window's rule paces from now on, at another rate, or no more.
+    /// The congestion window starts, changes or ends pacing.
     #[inline(always)]
     pub(super) fn set_pacing(&mut self, pacing: Option<Pacing>, now: Instant) {
-        if seldom(pacing.is_some()) || self.rare.says(|r| r.pacer.is_some()) {
+        if seldom(pacing.is_some()) || self.rare.is_some_and(|r| r.pacer.is_some()) {
             self.change_pacing(pacing, now);
         }
     }
@@ -19,25 +19,25 @@ impl Connection {
     #[cold]
     fn change_pacing(&mut self, pacing: Option<Pacing>, now: Instant) {
         let smss = self.smss;
-        match (&mut self.rare.make().pacer, pacing) {
+        match (&mut self.rare.make_mut().pacer, pacing) {
             (Some(pacer), Some(pacing)) => pacer.set(now, pacing, smss),
             (pacer, pacing) => *pacer = pacing.map(|pacing| Box::new(Pacer::new(pacing, smss))),
         }
-        // Whether a timer is needed is found out when the next segment would leave.
+        // The timer is armed again if the next segment has to wait.
         self.timers.disarm(Timer::Pacing);
     }
 
-    /// So much data leaves.
+    /// Charges `len` bytes of data to the pacer.
     pub(super) fn pace(&mut self, now: Instant, len: u32) {
-        if self.rare.says(|r| r.pacer.is_some())
+        if self.rare.is_some_and(|r| r.pacer.is_some())
             && len > 0
-            && let Some(pacer) = self.rare.part(|r| r.pacer.as_deref_mut())
+            && let Some(pacer) = self.rare.part_mut(|r| r.pacer.as_deref_mut())
         {
             pacer.sent(now, len);
         }
     }
 
-    /// True when data has to wait for the pacing rate; a timer then tells when it may leave.
+    /// True when data has to wait for the pacer. If there is data, a timer is armed for when it may be sent.
     #[cold]
     pub(super) fn is_held_by_pacing(&mut self, now: Instant) -> bool {
         let Some(at) = self.rare.pacer.as_ref().and_then(|pacer| pacer.held_until(now)) else { return false };
@@ -47,23 +47,24 @@ impl Connection {
         true
     }
 
-    /// Where the application has given less than the window takes, the delivery rate is not the path's
-    /// (CheckIfApplicationLimited() of draft-ietf-ccwg-bbr §4.1). Asked after each ack, and when data leaves.
-    pub(super) fn check_application_limited(&mut self) {
+    /// Marks the delivery rate as application-limited if the application has written less than the window
+    /// allows (CheckIfApplicationLimited() of draft-ietf-ccwg-bbr §4.1). Called after each ack and when data
+    /// is sent.
+    pub(super) fn check_app_limited(&mut self) {
         let in_flight = self.pipe();
         let smss = u64::from(self.smss);
         let fits = u64::from(in_flight) + smss <= self.sender.window.cwnd;
-        if self.unsent() < smss && fits && self.sender.sent.to_resend() == 0 {
-            self.sender.make().sent.limited_by_application(in_flight);
+        if self.unsent() < smss && fits && self.sender.sent.awaiting_retransmission() == 0 {
+            self.sender.make_mut().sent.mark_app_limited(in_flight);
         }
     }
 
-    /// Data has left: tells those that asked for it.
+    /// Data was sent: notifies the policies that asked for it in `needs`.
     #[cold]
-    pub(super) fn report_sending(&mut self, now: Instant, bytes: u32, retransmission: bool) {
+    pub(super) fn notify_sent(&mut self, now: Instant, bytes: u32, retransmission: bool) {
         let needs = self.rare.needs;
         if needs.rate_samples {
-            self.check_application_limited();
+            self.check_app_limited();
         }
         if !needs.sends || bytes == 0 {
             return;

@@ -1,19 +1,19 @@
-//! What the application has not been told yet.
+//! Events that the application has not polled yet.
 
 use ackclock_units::mostly;
 
 use crate::{AbortReason, ConnectionEvent};
 
-/// What the application has not been told yet, a bit each in the order of telling: it is asked for after
-/// every segment, and mostly there is nothing.
+/// One bit for each kind of event, in the order in which they are returned. Polled after every segment, and
+/// usually empty.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct News {
-    what: u8,
-    /// Why, with [`News::ABORTED`].
+pub(super) struct PendingEvents {
+    bits: u8,
+    /// The reason that goes with [`PendingEvents::ABORTED`].
     pub(super) reason: Option<AbortReason>,
 }
 
-impl News {
+impl PendingEvents {
     pub(super) const ESTABLISHED: u8 = 1;
     pub(super) const READABLE: u8 = 1 << 1;
     pub(super) const WRITABLE: u8 = 1 << 2;
@@ -22,22 +22,22 @@ impl News {
     pub(super) const ABORTED: u8 = 1 << 5;
 
     #[inline]
-    pub(super) fn add(&mut self, what: u8) {
-        self.what |= what;
+    pub(super) fn add(&mut self, event: u8) {
+        self.bits |= event;
     }
 
     #[inline]
     pub(super) fn is_empty(self) -> bool {
-        self.what == 0
+        self.bits == 0
     }
 
     #[inline]
-    pub(super) fn take(&mut self) -> Option<ConnectionEvent> {
+    pub(super) fn pop(&mut self) -> Option<ConnectionEvent> {
         if self.is_empty() {
             return None;
         }
-        let first = self.what & self.what.wrapping_neg();
-        self.what &= !first;
+        let first = self.bits & self.bits.wrapping_neg();
+        self.bits &= !first;
         if mostly(first == Self::READABLE) {
             return Some(ConnectionEvent::Readable);
         }

@@ -1,13 +1,15 @@
+//! Counters of losses and errors, allocated on first use.
+
 use std::ops::{Deref, DerefMut};
 
 use ackclock_units::{Count, since};
 
-/// Backoff rounds told apart.
+/// Backoff rounds that are counted separately.
 const ROUNDS: usize = 8;
 
-/// What goes wrong with a connection, counted.
+/// Counters of losses, timeouts, reductions and errors of one connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TroubleCounts {
+pub struct RareCounts {
     /// Segments with payload retransmitted.
     pub retransmitted_segments: u64,
     /// Payload bytes retransmitted.
@@ -15,7 +17,7 @@ pub struct TroubleCounts {
     /// Expiries of the retransmission timer, SYNs included.
     pub timeouts: u32,
     /// Expiries of the retransmission timer by backoff round: `[0]` first expiries, `[1]` second in a row,
-    /// ... the last one collects the rest.
+    /// ... The last element collects the rest.
     pub timeouts_by_round: [u32; ROUNDS],
     /// SYN or SYN-ACK retransmissions.
     pub syn_retransmissions: u32,
@@ -23,8 +25,8 @@ pub struct TroubleCounts {
     pub tail_loss_probes: u32,
     /// Fast retransmits: recovery episodes entered.
     pub fast_recoveries: u32,
-    /// Timeouts whose original segment had arrived (known by timestamps, DSACK, or the world's own
-    /// knowledge).
+    /// Spurious timeouts: the original segment's ack was under way (detected by timestamps, DSACK, or the
+    /// world's own knowledge).
     pub spurious_timeouts: u32,
     /// Congestion-avoidance events: clock-preserving halvings (M-U1).
     pub ca_events: u32,
@@ -32,8 +34,8 @@ pub struct TroubleCounts {
     pub non_ca_events: u32,
     /// Further retransmissions inside episodes (M-U1).
     pub other_losses: u32,
-    /// Downward adjustments of the congestion window: halvings, collapses, ECN reductions. A timeout of what
-    /// had timed out before is none; one that was taken back is.
+    /// Reductions of the congestion window: halvings, collapses, ECN reductions. A repeated timeout does not
+    /// count; one that was undone does.
     pub window_cuts: u32,
     /// Reductions on ECN echoes.
     pub ecn_reductions: u32,
@@ -41,7 +43,7 @@ pub struct TroubleCounts {
     pub challenge_acks: u32,
 }
 
-impl TroubleCounts {
+impl RareCounts {
     const NONE: Self = Self {
         retransmitted_segments: 0,
         retransmitted_bytes: 0,
@@ -60,42 +62,42 @@ impl TroubleCounts {
     };
 }
 
-/// Counts without memory until there is something to count: many connections, and most receivers, never have
-/// any trouble.
+/// Boxed counters, allocated when the first of them is changed: most receivers, and many senders, never
+/// change any.
 #[derive(Clone, Default)]
-pub(super) struct Troubles(Option<Box<TroubleCounts>>);
+pub(super) struct LazyRareCounts(Option<Box<RareCounts>>);
 
-impl Deref for Troubles {
-    type Target = TroubleCounts;
+impl Deref for LazyRareCounts {
+    type Target = RareCounts;
 
     #[inline]
-    fn deref(&self) -> &TroubleCounts {
-        self.0.as_deref().unwrap_or(&TroubleCounts::NONE)
+    fn deref(&self) -> &RareCounts {
+        self.0.as_deref().unwrap_or(&RareCounts::NONE)
     }
 }
 
-impl DerefMut for Troubles {
+impl DerefMut for LazyRareCounts {
     #[inline]
-    fn deref_mut(&mut self) -> &mut TroubleCounts {
-        self.0.get_or_insert_with(|| Box::new(TroubleCounts::NONE))
+    fn deref_mut(&mut self) -> &mut RareCounts {
+        self.0.get_or_insert_with(|| Box::new(RareCounts::NONE))
     }
 }
 
-impl PartialEq for Troubles {
+impl PartialEq for LazyRareCounts {
     fn eq(&self, other: &Self) -> bool {
         **self == **other
     }
 }
 
-impl std::fmt::Debug for Troubles {
+impl std::fmt::Debug for LazyRareCounts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         (**self).fmt(f)
     }
 }
 
-impl Count for Troubles {
+impl Count for LazyRareCounts {
     fn since(&self, before: &Self) -> Self {
-        Self(Some(Box::new(since!(TroubleCounts { self, before }
+        Self(Some(Box::new(since!(RareCounts { self, before }
             counted {
                 retransmitted_segments, retransmitted_bytes, timeouts, timeouts_by_round, syn_retransmissions,
                 tail_loss_probes, fast_recoveries, spurious_timeouts, other_losses, window_cuts,
@@ -103,7 +105,8 @@ impl Count for Troubles {
             }
             kept {}
             set {
-                // An episode that was open then and has changed its class since counts for what it is now.
+                // An episode that was open at `before` and has changed its class since counts by its present
+                // class.
                 ca_events: self.ca_events.saturating_sub(before.ca_events),
                 non_ca_events: self.non_ca_events.saturating_sub(before.non_ca_events),
             }

@@ -1,0 +1,199 @@
+//! Sending new data: how much may be sent, in segments of what size, and restarts after idle periods.
+
+use ackclock_policy::{Ecn, Feedback, Frame, TimerEvent};
+use ackclock_trace::SendKind;
+use ackclock_units::{Bytes, Duration, Instant, SeqRange, mostly, seldom};
+use ackclock_wire::Flags;
+
+use super::sender::BuiltSender;
+use super::{Connection, State, Transmit};
+use crate::timer::Timer;
+use crate::{IdleAfter, IdleSince, RttSampling};
+
+impl Connection {
+    /// A segment of new data (or a FIN), if `room` in the congestion window, the receiver's window and the
+    /// rules against small segments allow one (RFC 9293 §3.8.6.2.1, §3.7.4).
+    #[inline(always)]
+    pub(super) fn transmit_new(&mut self, now: Instant, room: Bytes) -> Option<Transmit> {
+        let (unsent, fin_due) = (self.unsent(), self.fin_is_due());
+        if unsent == 0 && !fin_due {
+            return None;
+        }
+        let idle = self.snd_nxt == self.snd_una;
+        if !idle
+            && room < u64::from(self.smss)
+            && unsent >= u64::from(self.smss)
+            && mostly(self.sender.policies().sends_full_segments())
+        {
+            // The usual end of a burst, detected early: no room for the full segment that is waiting. (SACK
+            // blocks may make it a little shorter.)
+            return None;
+        }
+        self.transmit_unsent(now, room, unsent, fin_due)
+    }
+
+    /// True when a FIN is to follow the last byte and was not sent.
+    #[inline]
+    pub(super) fn fin_is_due(&self) -> bool {
+        seldom(self.closing) && !self.fin_sent && self.state != State::SynReceived
+    }
+
+    /// The general case of `transmit_new`: `unsent` bytes are waiting, or a FIN is due.
+    #[inline(never)]
+    fn transmit_unsent(
+        &mut self,
+        now: Instant,
+        room: Bytes,
+        unsent: Bytes,
+        fin_due: bool,
+    ) -> Option<Transmit> {
+        let idle = self.snd_nxt == self.snd_una;
+        if seldom(idle) && self.config.idle_restart && self.stats.data_segments_sent > 0 {
+            self.restart_after_idle(now);
+        }
+        let whole = self.max_payload(now);
+        let BuiltSender { policies, state } = self.sender.split_mut();
+        let room = if idle { room.max(state.window.cwnd) } else { room };
+        let Frame { most, copies } = if seldom(!policies.sends_full_segments()) && unsent > 0 {
+            self.frame(now, whole)
+        } else {
+            Frame { most: whole, copies: 1 }
+        };
+        let usable = (self.snd_una + self.snd_wnd).bytes_since(self.snd_nxt);
+        let len = unsent.min(u64::from(most)).min(u64::from(usable)) as u32;
+        let last = u64::from(len) == unsent;
+        // Nagle's algorithm does not apply to segments that framing made small on purpose.
+        let at_once = idle || !self.config.nagle || most < whole;
+        if unsent > 0 && !self.worth_sending(len, most, last, at_once, fin_due) {
+            if self.sender.sent.is_empty() && usable < most && unsent > u64::from(usable) {
+                self.arm_persist(now);
+            } else if self.sender.sent.is_empty() && self.corked {
+                self.arm_cork(now);
+            }
+            return None;
+        }
+        if seldom(room < u64::from(len)) {
+            return None;
+        }
+        let fin = fin_due && last;
+        self.timers.disarm(Timer::Persist);
+        let mut flags = Flags::ACK;
+        if last && len > 0 {
+            flags |= Flags::PSH;
+        }
+        if seldom(fin) {
+            flags |= Flags::FIN;
+            self.fin_sent = true;
+        }
+        let seq = self.snd_nxt;
+        let offset = self.send.end() - unsent;
+        let ecn =
+            if self.rare.is_allocated() { self.before_new_data(now, len, &mut flags) } else { Ecn::NotEct };
+        let sender = self.sender.make_mut();
+        sender.sent.push(seq, len + u32::from(fin), fin, now);
+        sender.quota = sender.quota.saturating_sub(u64::from(len));
+        self.snd_nxt = seq + len + u32::from(fin);
+        self.last_sent_at = now;
+        if seldom(self.config.rtt_sampling == RttSampling::OncePerRtt) && self.rare.timed.is_none() {
+            self.rare.make_mut().timed = Some((self.snd_nxt, now));
+        }
+        if self.rare.is_allocated() {
+            self.after_new_data(now, len);
+        }
+        if seldom(!self.timers.is_armed(Timer::Retransmission)) {
+            if idle {
+                self.waiting_since = now;
+            }
+            let v = self.view(now);
+            self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: false }, &v);
+            if self.stats.data_segments_sent == 0 && self.sender.policies().recovery.is_time_based() {
+                self.sender.make_mut().sent.record_deliveries();
+            }
+        }
+        if self.sender.sent.keeps_deliveries() {
+            self.plan_recovery(now);
+        }
+        if copies > 1 && len > 0 && !fin {
+            self.plan_copies(now, SeqRange::new(seq, self.snd_nxt), copies, room);
+        }
+        let segment = self.segment(now, seq, len, flags);
+        Some(Transmit { segment, offset, kind: SendKind::New, retransmission: false, ecn })
+    }
+
+    /// What connections with rarely used features do before `len` bytes of new data are sent at `snd_nxt`.
+    /// Returns the ECN field.
+    #[inline(never)]
+    fn before_new_data(&mut self, now: Instant, len: u32, flags: &mut Flags) -> Ecn {
+        if self.rare.make_mut().ecn.take_cwr(self.snd_nxt) {
+            *flags |= Flags::CWR;
+        }
+        self.spend_spurious_test_quota(len);
+        self.pace(now, len);
+        if len > 0 { self.rare.ecn.codepoint() } else { Ecn::NotEct }
+    }
+
+    /// What connections with rarely used features do after new data was sent.
+    #[inline(never)]
+    fn after_new_data(&mut self, now: Instant, len: u32) {
+        if self.rare.thin {
+            self.extend_thin_timeout();
+        }
+        self.notify_sent(now, len, false);
+    }
+
+    /// How the framing policy wants the next new data to be sent, when `whole` bytes fit into a segment.
+    #[cold]
+    fn frame(&mut self, now: Instant, whole: u32) -> Frame {
+        let v = self.view(now);
+        let plain = Frame { most: whole, copies: 1 };
+        let frame = self.sender.policies().framing().map_or(plain, |framing| framing.frame(&v));
+        Frame { most: frame.most.clamp(1, whole), copies: frame.copies.max(1) }
+    }
+
+    /// Silly-window avoidance and Nagle's algorithm (RFC 9293 §3.8.6.2.1): `len` bytes of at most `most`
+    /// could be sent now. `last`: nothing more is queued. `at_once`: nothing is outstanding, or Nagle's
+    /// algorithm does not apply.
+    fn worth_sending(&self, len: u32, most: u32, last: bool, at_once: bool, fin_due: bool) -> bool {
+        if len == 0 {
+            return false;
+        }
+        if mostly(len >= most) {
+            return true;
+        }
+        if last {
+            // (2): everything queued; with Nagle only while nothing is outstanding. A segment that carries
+            // the FIN, and a tail loss probe, do not wait for more data.
+            return fin_due || (at_once && !self.corked) || self.rare.is_some_and(|r| r.loss_probe.is_some());
+        }
+        // (3): at least half of the largest window ever advertised by the peer.
+        at_once && len >= self.max_snd_wnd / 2
+    }
+
+    /// How long the connection has been idle, if that is long enough to restart the congestion window.
+    #[cold]
+    pub(super) fn idle_period(&self, now: Instant) -> Option<Duration> {
+        let idle = now.since(match self.config.idle_since {
+            IdleSince::Send => self.last_sent_at,
+            IdleSince::Receive => self.last_received_at,
+        });
+        let after = match (self.config.idle_after, self.estimator.rtt()) {
+            (IdleAfter::Rtt, Some(rtt)) => rtt.srtt,
+            _ => self.timeout,
+        };
+        (self.config.idle_restart && self.stats.data_segments_sent > 0 && idle > after).then_some(idle)
+    }
+
+    #[cold]
+    fn restart_after_idle(&mut self, now: Instant) {
+        if let Some(idle) = self.idle_period(now) {
+            let v = self.view(now);
+            let control = self.sender.policies().window.on(Feedback::Idle(idle), &v);
+            if control.window != self.sender.window {
+                self.set_window(control.window, now);
+            }
+            self.set_pacing(control.pacing, now);
+            // One restart per idle period.
+            self.last_sent_at = now;
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Marks of lost segments: set by the loss recovery, and restored when a timeout is undone.
+
+use std::sync::atomic::Ordering;
+
+use ackclock_policy::ScoreboardView as _;
+use ackclock_units::{SeqNumber, SeqRange, seldom};
+
+use super::OutstandingSegments;
+use super::sent::{AGAIN_BITS, FIN, KEPT, LOST, RETRANSMITTED, SACKED, WAS_LOST, WAS_RETRANSMITTED};
+
+impl OutstandingSegments {
+    #[inline]
+    pub(super) fn lost_hint(&self) -> SeqNumber {
+        SeqNumber(self.lost_hint.load(Ordering::Relaxed))
+    }
+
+    #[inline]
+    pub(super) fn set_lost_hint(&self, seq: SeqNumber) {
+        self.lost_hint.store(seq.0, Ordering::Relaxed);
+    }
+
+    /// True while a segment is marked lost and not yet retransmitted.
+    pub fn has_lost(&self) -> bool {
+        seldom(self.lost_bytes > 0) && self.next_lost(self.lost_hint()).is_some()
+    }
+
+    /// Bytes marked lost and not yet retransmitted.
+    pub fn awaiting_retransmission(&self) -> u32 {
+        self.lost_bytes.saturating_sub(self.retransmitted_bytes)
+    }
+
+    /// Marks the segments in `range` that are not SACKed as lost; an outstanding retransmission of them is
+    /// lost too. Returns the bytes newly marked.
+    pub fn mark_lost(&mut self, range: SeqRange) -> u32 {
+        let mut lost = 0;
+        if range.is_empty() {
+            return lost;
+        }
+        let first = self.index_of(range.start);
+        for s in self.sent.range_mut(first..) {
+            if s.seq >= range.end {
+                break;
+            }
+            if s.has(SACKED) {
+                continue;
+            }
+            if !s.has(LOST) {
+                self.lost_bytes += s.len();
+            }
+            if s.has(RETRANSMITTED) {
+                self.retransmitted_bytes -= s.len();
+            }
+            if s.marks & (LOST | RETRANSMITTED) != LOST {
+                lost += s.len();
+            }
+            s.marks = (s.marks & KEPT) | LOST;
+        }
+        if let Some(rates) = self.rates() {
+            rates.lose(lost);
+        }
+        if range.start < self.lost_hint() {
+            self.set_lost_hint(range.start);
+        }
+        lost
+    }
+
+    /// Saves which segments are marked lost and retransmitted now, for
+    /// [`OutstandingSegments::restore_marks`].
+    pub fn save_marks(&mut self) {
+        for s in &mut self.sent {
+            s.marks &= !(WAS_LOST | WAS_RETRANSMITTED);
+            s.marks |= (s.marks & (LOST | RETRANSMITTED)) << 3;
+        }
+        if let Some(rates) = self.rates() {
+            rates.save_lost();
+        }
+    }
+
+    /// Restores the marks saved by [`OutstandingSegments::save_marks`]. SACKs stay.
+    pub fn restore_marks(&mut self) {
+        (self.lost_bytes, self.retransmitted_bytes) = (0, 0);
+        if let Some(rates) = self.rates() {
+            rates.restore_lost();
+        }
+        for s in &mut self.sent {
+            s.marks = (s.marks & (SACKED | FIN | AGAIN_BITS)) | ((s.marks >> 3) & (LOST | RETRANSMITTED));
+            if s.has(LOST) {
+                self.lost_bytes += s.len();
+            }
+            if s.has(RETRANSMITTED) {
+                self.retransmitted_bytes += s.len();
+            }
+        }
+        if let Some(first) = self.sent.front() {
+            self.set_lost_hint(first.seq);
+        }
+    }
+}

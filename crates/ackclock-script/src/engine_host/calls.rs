@@ -162,8 +162,7 @@ impl EngineHost {
         }
         let more = flags & c::MSG_MORE != 0;
         flow.connection.set_cork(now, more || flow.options.corks());
-        let zeros = vec![0; usize::try_from((len - *done).min(flow.connection.writable())).unwrap_or(0)];
-        *done += flow.connection.write(now, &zeros) as u64;
+        *done += flow.connection.write_counted(now, len - *done);
         if *done == len {
             flow.counts.last_data_sent = Some(now);
         }
@@ -183,11 +182,10 @@ impl EngineHost {
         let flow = &mut self.flows[i];
         let readable = flow.connection.readable();
         let enough = if flags & c::MSG_WAITALL != 0 { len } else { 1 };
-        if readable >= enough.min(len) && readable > 0 || (readable > 0 && flow.is_read_out()) {
+        if readable > 0 && (readable >= enough.min(len) || flow.is_read_out()) {
             let n = readable.min(len);
             if flags & c::MSG_PEEK == 0 {
-                let mut bytes = vec![0; usize::try_from(n).unwrap_or(0)];
-                flow.connection.read(now, &mut bytes);
+                flow.connection.read_counted(now, n);
                 self.run(i);
             }
             return value(n);

@@ -77,7 +77,7 @@ impl EngineHost {
         self.flows.iter().rposition(alive)
     }
 
-    fn receive(&mut self, ports: Ports, segment: &Segment, payload: &[u8], ecn: Ecn) {
+    fn receive(&mut self, ports: Ports, segment: &Segment, ecn: Ecn) {
         let mut found = self.find(ports);
         if let Some(i) = found
             && self.flows[i].connection.may_be_replaced_by(segment)
@@ -94,7 +94,7 @@ impl EngineHost {
             return;
         };
         self.flows[i].arrived(self.now, segment);
-        self.flows[i].connection.handle_segment(self.now, segment, payload, ecn);
+        self.flows[i].connection.handle_segment(self.now, segment, &[], ecn);
         if self.flows[i].is_orphan() && self.flows[i].connection.readable() > 0 {
             // Nobody will read this (RFC 1122 §4.2.2.13).
             self.flows[i].connection.abort(self.now);
@@ -140,7 +140,8 @@ impl EngineHost {
         let rng = Rng::stream(self.seed, "script connection", index);
         let config = Arc::new(options.config(&self.stack));
         let policies = options.policies(&self.stack);
-        Flow::new(Connection::new(config, policies, iss, rng), ports, options)
+        // What is written is all zeros, so that only its length counts.
+        Flow::new(Connection::counted(config, policies, iss, rng), ports, options)
     }
 
     /// Sends what a connection has to send, and passes on what happened to it.
@@ -235,7 +236,7 @@ impl Host for EngineHost {
             urgent: tcp.urgent.unwrap_or(0),
             options: layout::engine(list),
         };
-        self.receive(ports, &segment, &vec![0; tcp.len as usize], ecn);
+        self.receive(ports, &segment, ecn);
     }
 
     fn inject_icmp(&mut self, ports: Ports, icmp: &Icmp) -> Result<(), String> {

@@ -13,6 +13,9 @@ use crate::host::OptionValue;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Level(pub i64);
 
+/// The largest buffer that a script gets, bytes: as many segments fit into it as packets are kept.
+const MAX_BUFFER: u64 = 16 << 20;
+
 /// The options of a socket that were set.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SocketOptions {
@@ -98,6 +101,8 @@ impl SocketOptions {
         if let Some(n) = self.int(c::SOL_SOCKET, c::SO_RCVBUF).and_then(|n| u64::try_from(n).ok()) {
             config.rcv_buf = n.max(1152);
         }
+        config.snd_buf = config.snd_buf.min(MAX_BUFFER);
+        config.rcv_buf = config.rcv_buf.min(MAX_BUFFER);
         // RFC 9293 §3.8.4: off unless it is asked for, then after two hours. The rest is Linux's.
         let keeps = self.int(c::SOL_SOCKET, c::SO_KEEPALIVE).is_some_and(|n| n != 0);
         let idle = self.seconds(c::SOL_TCP, c::TCP_KEEPIDLE).unwrap_or(Duration::from_secs(7200));

@@ -35,11 +35,11 @@ impl ParseError {
         let rest = text.get(at..).unwrap_or_default();
         let shown: String = rest.lines().next().unwrap_or_default().trim_end().chars().take(24).collect();
         let found = match (rest.is_empty(), shown.is_empty()) {
-            (true, _) => "the script ends".to_owned(),
-            (_, true) => "the line ends".to_owned(),
-            _ => format!("\"{shown}\" stands"),
+            (true, _) => "the end of the script".to_owned(),
+            (_, true) => "the end of the line".to_owned(),
+            _ => format!("\"{shown}\""),
         };
-        let message = format!("{found} where {} is expected", wanted.unwrap_or("something else"));
+        let message = format!("expected {}, found {found}", wanted.unwrap_or("something else"));
         Self { file: file.to_owned(), line, column, message }
     }
 

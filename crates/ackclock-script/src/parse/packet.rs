@@ -39,13 +39,15 @@ fn port(input: &mut Input<'_>) -> ModalResult<u16> {
     whole("a port").parse_next(input)
 }
 
+const IP_WORDS: [&str; 8] = ["noecn", "ect0", "ect1", "ect01", "ce", "tos", "ttl", "flowlabel"];
+
 /// `[ect0]`, `(tos 0x10, flowlabel 0x1)`, `[ttl 3]`.
 fn ip_info(input: &mut Input<'_>) -> ModalResult<IpInfo> {
     let wanted = expected("noecn, ect0, ect1, ect01, ce, tos 0x.., flowlabel 0x.. or ttl N");
     let parts = |input: &mut Input<'_>| -> ModalResult<IpInfo> {
         let mut info = IpInfo::default();
         loop {
-            match word.context(wanted.clone()).parse_next(input)? {
+            match word.verify(|w: &str| IP_WORDS.contains(&w)).context(wanted.clone()).parse_next(input)? {
                 "noecn" => info.tos = Some(Tos::NotEct),
                 "ect0" => info.tos = Some(Tos::Ect0),
                 "ect1" => info.tos = Some(Tos::Ect1),
@@ -144,10 +146,13 @@ fn options(input: &mut Input<'_>) -> ModalResult<TcpOptions> {
     separated(1..=40, option, symbol(",")).map(TcpOptions::List).parse_next(input)
 }
 
+const OPTION_WORDS: [&str; 11] =
+    ["nop", "eol", "sackOK", "mss", "wscale", "sack", "TS", "FO", "FOEXP", "md5", "ECN"];
+
 fn option(input: &mut Input<'_>) -> ModalResult<TcpOption> {
     let wanted = expected("mss, wscale, sackOK, sack, TS, FO, FOEXP, md5, ECN, nop or eol");
     let block = (whole("a sequence number"), preceded(symbol(":"), cut_err(whole("a sequence number"))));
-    match word.context(wanted.clone()).parse_next(input)? {
+    match word.verify(|w: &str| OPTION_WORDS.contains(&w)).context(wanted.clone()).parse_next(input)? {
         "nop" => Ok(TcpOption::Nop),
         "eol" => Ok(TcpOption::Eol),
         "sackOK" => Ok(TcpOption::SackPermitted),
@@ -155,8 +160,14 @@ fn option(input: &mut Input<'_>) -> ModalResult<TcpOption> {
         "wscale" => cut_err(whole("a shift")).map(TcpOption::WindowScale).parse_next(input),
         "sack" => cut_err(repeat(1..=4, block)).map(TcpOption::Sack).parse_next(input),
         "TS" => {
-            let val = cut_err(preceded(keyword("val"), whole("a clock of 32 bits")));
-            let ecr = cut_err(preceded(keyword("ecr"), whole("a clock of 32 bits")));
+            let val = cut_err(preceded(
+                keyword("val").context(expected("val and a clock")),
+                whole("a clock of 32 bits"),
+            ));
+            let ecr = cut_err(preceded(
+                keyword("ecr").context(expected("ecr and a clock")),
+                whole("a clock of 32 bits"),
+            ));
             (val, ecr).map(|(val, ecr)| TcpOption::Timestamps { val, ecr }).parse_next(input)
         }
         "FO" => opt(hex_bytes).map(|c| TcpOption::FastOpen(c.unwrap_or_default())).parse_next(input),

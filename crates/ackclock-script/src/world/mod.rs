@@ -25,7 +25,7 @@ const TOLERANCE: Duration = Duration::from_micros(4000);
 /// How long a call that should return at once, and a packet that may come at any time, are waited for.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// More events of the host than any script needs while nothing happens in it.
+/// Deadlines of the host that one script may run: far more than any needs.
 const MAX_STEPS: u32 = 1_000_000;
 
 /// Runs a script against a host. `tolerance`: by how much times may differ; what the script says where there is none.
@@ -61,6 +61,9 @@ pub fn run(
     if world.outcome.failure.is_none() {
         world.finish();
     }
+    if world.steps == MAX_STEPS {
+        world.outcome.notes.push(format!("{MAX_STEPS} timers have run, and no more do"));
+    }
     Ok(world.outcome)
 }
 
@@ -84,6 +87,8 @@ struct World<'a> {
     clocks: packets::Clocks,
     scope: Scope,
     outcome: Outcome,
+    /// Deadlines that were run.
+    steps: u32,
 }
 
 type Step = (Line, Option<Failure>);
@@ -98,6 +103,7 @@ impl<'a> World<'a> {
             clocks: packets::Clocks::default(),
             scope: Scope::with_known(known_names()),
             outcome: Outcome::new(script.events.len()),
+            steps: 0,
         }
     }
 
@@ -140,17 +146,23 @@ impl<'a> World<'a> {
 
     /// Lets time pass until `then`, with whatever is due before. A call that returns may fail.
     fn wait_until(&mut self, then: Instant) -> Option<Failure> {
-        for _ in 0..MAX_STEPS {
-            let next = self.deadline().filter(|at| *at <= then);
-            self.host.advance(next.unwrap_or(then));
+        while self.run_next(then) {
             if let Some(failure) = self.retry() {
                 return Some(failure);
             }
-            if next.is_none() {
-                return None;
-            }
         }
-        None
+        self.host.advance(then);
+        self.retry()
+    }
+
+    /// Runs what is due next. False where nothing is until `then`, and where the script has run too much already.
+    fn run_next(&mut self, then: Instant) -> bool {
+        let Some(next) = self.deadline().filter(|at| *at <= then && self.steps < MAX_STEPS) else {
+            return false;
+        };
+        self.steps += 1;
+        self.host.advance(next);
+        true
     }
 
     /// The earliest deadline of the host or of a call that waits.
@@ -252,9 +264,7 @@ impl<'a> World<'a> {
         }
         // It blocks though the script does not say so: nothing else can happen before it returns.
         let patience = begun + PATIENCE;
-        for _ in 0..MAX_STEPS {
-            let Some(next) = self.deadline().filter(|at| *at <= patience) else { break };
-            self.host.advance(next);
+        while self.run_next(patience) {
             if let Some(returned) = self.host.call(&mut call) {
                 shown.got = Some(format!("returned at {}", time::seconds(self.host.now())));
                 self.returned(&call, expected, &returned)?;

@@ -6,7 +6,7 @@ use ackclock_units::{Duration, Ecn};
 use ackclock_wire::Flags;
 
 use super::time::Window;
-use super::{MAX_STEPS, PATIENCE, World, time};
+use super::{PATIENCE, World, time};
 use crate::ast::{self, Body, Tcp, TcpOption, TcpOptions, Tos};
 use crate::host::Departure;
 use crate::render;
@@ -92,12 +92,7 @@ impl World<'_> {
             return Err("only segments of TCP can be expected".to_owned());
         };
         let last = window.patience(PATIENCE);
-        for _ in 0..MAX_STEPS {
-            if !self.host.sent().is_empty() {
-                break;
-            }
-            let Some(next) = self.deadline().filter(|at| *at <= last) else { break };
-            self.host.advance(next);
+        while self.host.sent().is_empty() && self.run_next(last) {
             if let Some(failure) = self.retry() {
                 return Err(format!("the call of line {}: {}", failure.line, failure.why));
             }

@@ -30,13 +30,14 @@ fn pair_from_kernel(lab: &Lab, port: u16) -> (Stream, TcpStream) {
 /// Sends both ways at once, then closes.
 fn exchange(ours: Stream, mut theirs: TcpStream, bytes: u64) {
     std::thread::scope(|scope| {
-        scope.spawn(|| send_pattern(&ours, bytes));
+        let sender = scope.spawn(|| send_pattern(&ours, bytes));
         scope.spawn(|| expect_pattern(&theirs, bytes));
         scope.spawn(|| {
             send_pattern(&theirs, bytes);
             theirs.shutdown(Shutdown::Write).unwrap();
         });
         expect_pattern(&ours, bytes);
+        sender.join().expect("everything is written");
         while ours.unacked() > 0 {
             std::thread::sleep(Time::from_millis(1));
         }

@@ -4,6 +4,7 @@
 mod endpoint;
 pub mod fuzz;
 pub mod fuzz_capture;
+pub mod fuzz_script;
 pub mod generate;
 mod icmp;
 pub mod pipe;

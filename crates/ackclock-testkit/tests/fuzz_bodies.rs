@@ -1,7 +1,7 @@
 //! The fuzz targets' bodies on seeded random inputs, without a fuzzer. ACKCLOCK_CASES=1000000 runs more of
 //! them.
 
-use ackclock_testkit::{fuzz, fuzz_capture, generate, icmp_packet};
+use ackclock_testkit::{fuzz, fuzz_capture, fuzz_script, generate, icmp_packet};
 use ackclock_units::Rng;
 use ackclock_wire::emit_tcp_with;
 use proptest::prelude::*;
@@ -93,6 +93,53 @@ fn options() {
 #[test]
 fn connections() {
     run("connection", cases(1_500), |rng| bytes(rng, 1500), fuzz::connection);
+}
+
+#[test]
+fn scripts() {
+    run("script lines", cases(1_500), |rng| bytes(rng, 600), fuzz_script::script_lines);
+    // Pieces of the language in any order.
+    let pieces = [
+        "0 ",
+        "+.1 ",
+        "* ",
+        "< ",
+        "> ",
+        "S ",
+        "P. ",
+        "0:0(0) ",
+        "1:101(100) ",
+        "ack 1 ",
+        "win 5 ",
+        "<mss 9>",
+        "<...>",
+        "\n",
+        "close(3) = 0",
+        "socket(..., SOCK_STREAM, IPPROTO_TCP) = 3",
+        "write(",
+        "[{",
+        "...",
+        "}]",
+        "%{ assert ",
+        "}%",
+        "`",
+        "--define=A=",
+        "A",
+        "/*",
+        "*/",
+        "//",
+        "\"",
+        "icmp unreachable ",
+        "[ect0] ",
+        "tcpi_rtt ",
+        "== ",
+        "\u{fffd}",
+    ];
+    let text = |rng: &mut Rng| {
+        let some = (0..rng.below(60)).map(|_| pieces[rng.below(pieces.len() as u64) as usize]);
+        some.collect::<String>().into_bytes()
+    };
+    run("script pieces", cases(20_000), text, fuzz_script::script);
 }
 
 #[test]

@@ -142,7 +142,7 @@ mod tests {
         );
         let found = built_in().find::<dyn crate::CongestionControl>("fixed").expect("it is registered");
         assert_eq!((found.name, found.params[0].name), ("fixed", "cwnd"));
-        for name in ["scenario files know `window = { kind = \"fixed\", cwnd", "`ac.window.Fixed(cwnd="] {
+        for name in ["scenario files take `window = { kind = \"fixed\", cwnd", "`ac.window.Fixed(cwnd="] {
             assert!(readme.contains(name), "{name}");
         }
     }

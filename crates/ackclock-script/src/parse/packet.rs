@@ -152,7 +152,9 @@ const OPTION_WORDS: [&str; 11] =
 fn option(input: &mut Input<'_>) -> ModalResult<TcpOption> {
     let wanted = expected("mss, wscale, sackOK, sack, TS, FO, FOEXP, md5, ECN, nop or eol");
     let block = (whole("a sequence number"), preceded(symbol(":"), cut_err(whole("a sequence number"))));
-    match word.verify(|w: &str| OPTION_WORDS.contains(&w)).context(wanted.clone()).parse_next(input)? {
+    match cut_err(word.verify(|w: &str| OPTION_WORDS.contains(&w)).context(wanted.clone()))
+        .parse_next(input)?
+    {
         "nop" => Ok(TcpOption::Nop),
         "eol" => Ok(TcpOption::Eol),
         "sackOK" => Ok(TcpOption::SackPermitted),

@@ -1,0 +1,6 @@
+//! Any bytes as a script.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| ackclock_testkit::fuzz_script::script(data));

@@ -20,6 +20,9 @@ pub struct ParseError {
     pub message: String,
 }
 
+/// Labels what stands at the beginning of an event.
+pub(crate) const BEGINNING: &str = "beginning";
+
 /// What was expected, for errors.
 pub(crate) fn expected(what: &'static str) -> StrContext {
     StrContext::Expected(StrContextValue::Description(what))
@@ -27,6 +30,11 @@ pub(crate) fn expected(what: &'static str) -> StrContext {
 
 impl ParseError {
     pub(crate) fn new(file: &str, text: &str, lines: &Lines<'_>, at: usize, why: &ContextError) -> Self {
+        // Blanks behind a token are skipped: what misses its end is on the line where it ended.
+        let ended = text.get(..at).unwrap_or_default().trim_end().len();
+        let begins = why.context().any(|c| matches!(c, StrContext::Label(BEGINNING)));
+        let apart = text.get(ended..at).is_some_and(|blank| blank.contains('\n'));
+        let at = if apart && !begins { ended } else { at };
         let (line, column) = lines.of(at);
         let wanted = why.context().find_map(|c| match c {
             StrContext::Expected(StrContextValue::Description(what)) => Some(*what),

@@ -8,13 +8,14 @@ mod text;
 mod token;
 
 use winnow::combinator::{alt, cut_err, eof, opt, peek, preceded, repeat, terminated};
+use winnow::error::StrContext;
 use winnow::prelude::*;
 use winnow::stream::Location;
 use winnow::token::{any, take_till, take_until};
 use winnow::{LocatingSlice, Stateful};
 
 pub use error::ParseError;
-use error::expected;
+use error::{BEGINNING, expected};
 use text::Lines;
 use token::{Input, back_quoted, blank, name, symbol, time};
 
@@ -50,7 +51,11 @@ fn script(input: &mut Input<'_>) -> ModalResult<Script> {
     while !input.is_empty() {
         if peek(opt('`')).parse_next(input)?.is_some() {
             script.cleanup = repeat(1.., shell).parse_next(input)?;
-            cut_err(eof.context(expected("nothing more after the last command"))).parse_next(input)?;
+            cut_err(
+                eof.context(expected("nothing more after the last command"))
+                    .context(StrContext::Label(BEGINNING)),
+            )
+            .parse_next(input)?;
             break;
         }
         script.events.push(event(input)?);
@@ -78,7 +83,9 @@ fn shell(input: &mut Input<'_>) -> ModalResult<Shell> {
 
 fn event(input: &mut Input<'_>) -> ModalResult<Event> {
     let line = here(input);
-    let when = cut_err(when.context(expected("a time, such as 0, +0.1 or *"))).parse_next(input)?;
+    let when =
+        cut_err(when.context(expected("a time, such as 0, +0.1 or *")).context(StrContext::Label(BEGINNING)))
+            .parse_next(input)?;
     let from = input.current_token_start();
     let action = cut_err(action).parse_next(input)?;
     let text = input.state.on_one_line(from, input.current_token_start());

@@ -77,6 +77,11 @@ pub struct Config {
     /// User timeout (RFC 9293 §3.8.3, RFC 5482): abort when data stays unacknowledged for longer; zero for
     /// none.
     pub user_timeout: Duration,
+    /// A reset does not end TIME-WAIT (RFC 1337 §3).
+    pub rfc1337: bool,
+    /// A probe of a closed window carries the next byte (RFC 9293 §3.8.6.1). Without, it is an empty segment
+    /// below the window, which the receiver acknowledges as well: what Linux sends.
+    pub probe_data: bool,
     /// Idle time before keepalive probes (RFC 9293 §3.8.4); zero for none.
     pub keepalive: Duration,
     /// Interval between keepalive probes.
@@ -156,6 +161,13 @@ pub const OPTIONS: &[Param] = &[
         NONE,
         NONE..=WEEK,
         "abort when data stays unacknowledged this long; 0s for never",
+    ),
+    Param::flag("rfc1337", false, "a reset does not end TIME-WAIT (RFC 1337 3)"),
+    Param::flag(
+        "probe_data",
+        true,
+        "a probe of a closed window carries the next byte (RFC 9293 3.8.6.1); without, it is an empty segment \
+         below the window, as Linux sends it",
     ),
     Param::duration("keepalive", NONE, NONE..=WEEK, "idle time before keepalive probes; 0s for none"),
     Param::duration(
@@ -244,6 +256,8 @@ impl Config {
             syn_retries: p.count("syn_retries") as u32,
             time_wait: p.duration("time_wait"),
             user_timeout: p.duration("user_timeout"),
+            rfc1337: p.flag("rfc1337"),
+            probe_data: p.flag("probe_data"),
             keepalive: p.duration("keepalive"),
             keepalive_interval: p.duration("keepalive_interval"),
             keepalive_probes: p.count("keepalive_probes") as u32,

@@ -32,6 +32,15 @@ impl Dialect {
         }
     }
 
+    /// Options of that stack that are the host's own: Linux probes a closed window with an empty segment
+    /// (`tcp_xmit_probe_skb`).
+    pub(crate) fn options_of_stack(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Linux => &[("probe_data", "false")],
+            Self::FreeBsd | Self::Plain => &[],
+        }
+    }
+
     /// The options of a segment in the order in which the host writes them.
     pub(crate) fn options(self, segment: &Segment) -> Vec<TcpOption> {
         let mut bytes = [0; MAX_OPTIONS_LEN];

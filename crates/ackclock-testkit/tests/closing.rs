@@ -279,3 +279,16 @@ fn time_wait_may_be_reused_by_a_newer_syn_only() {
     assert!(c.may_be_replaced_by(&syn(50_000 + 100)));
     assert!(!c.may_be_replaced_by(&syn(50_000)));
 }
+
+#[test]
+fn a_reset_ends_time_wait_unless_rfc_1337_is_followed() {
+    for (rfc1337, state) in [(false, State::Closed), (true, State::TimeWait)] {
+        let mut t = Timeline::connected(&setup().with(|c| c.rfc1337 = rfc1337), syn_ack());
+        t.close();
+        t.expect(0, seg("F.").seq(1).ack(1).len(0));
+        t.inject(10, seg("F.").seq(1).ack(2));
+        t.expect(10, seg(".").seq(2).ack(2));
+        t.inject(20, seg("R").seq(2));
+        assert_eq!(t.state(), state, "rfc1337 {rfc1337}");
+    }
+}

@@ -102,6 +102,36 @@ fn a_window_that_is_closed_while_data_is_on_its_way_does_not_count_as_lost_data(
 }
 
 #[test]
+fn a_window_that_stays_small_does_not_end_the_connection() {
+    // Each piece waits for the override timer (RFC 9293 §3.8.6.2.1), and each is acknowledged: none of these
+    // expiries counts towards giving up.
+    let mut t = Timeline::connected(&plain(), syn_ack().window(4000));
+    t.inject(1, seg(".").ack(1).window(400));
+    t.write(40_000);
+    for i in 0..40 {
+        t.expect_within(0, 4_000_000, seg(".").seq(1 + i * 400).len(400));
+        let at = t.now().as_nanos() / 1_000_000 + 10;
+        t.inject(at, seg(".").ack(1 + (i + 1) * 400).window(400));
+    }
+    assert!(t.endpoint.connection.stats().bytes_acked == 16_000, "{t}");
+}
+
+#[test]
+fn a_probe_without_data_asks_below_the_window() {
+    let mut t = Timeline::connected(&plain().with(|c| c.probe_data = false), syn_ack().window(2000));
+    t.write(5000);
+    t.expect(0, seg(".").seq(1).len(1000));
+    t.expect(0, seg(".").seq(1001).len(1000));
+    t.inject(10, seg(".").ack(2001).window(0));
+    for at in [1010, 3010, 7010] {
+        t.expect(at, seg(".").seq(2000).len(0));
+        t.inject(at + 5, seg(".").ack(2001).window(0));
+    }
+    t.inject(7100, seg(".").ack(2001).window(3000));
+    t.expect(7100, seg(".").seq(2001).len(1000));
+}
+
+#[test]
 fn a_shrunken_window_is_survived() {
     // RFC 9293 §3.8.6: the sender must cope with a right edge that moves left.
     let mut t = Timeline::connected(&plain(), syn_ack().window(5000));
@@ -252,6 +282,20 @@ fn a_cork_holds_back_all_but_full_segments() {
     t.expect_silence(30);
     t.close();
     t.expect(30, seg("FP.").seq(1501).len(10));
+}
+
+#[test]
+fn a_cork_holds_a_small_segment_for_200_ms_at_most() {
+    let mut t = Timeline::connected(&plain(), syn_ack());
+    t.cork(true);
+    t.write(10);
+    t.expect_silence(199);
+    t.expect(200, seg("P.").seq(1).len(10));
+    // The next piece waits for the ack, and 200 ms from then on.
+    t.write(20);
+    t.inject(250, seg(".").ack(11));
+    t.expect_silence(449);
+    t.expect(450, seg("P.").seq(11).len(20));
 }
 
 #[test]

@@ -43,6 +43,13 @@ impl Connection {
             return None;
         }
         let usable = (self.snd_una + self.snd_wnd).bytes_since(self.snd_nxt);
+        if !self.config.probe_data && !again && usable == 0 {
+            self.arm_persist(now);
+            let mut t = self.transmit_ack(now);
+            t.segment.seq = self.snd_una - 1;
+            t.kind = SendKind::WindowProbe;
+            return Some(t);
+        }
         let (seq, len) = if again {
             (self.snd_una, self.flight_size())
         } else {

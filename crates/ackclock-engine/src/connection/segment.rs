@@ -256,6 +256,7 @@ impl Connection {
                 self.abandon(AbortReason::Reset, now);
             }
             State::SynReceived => self.abandon(AbortReason::Refused, now),
+            State::TimeWait if self.config.rfc1337 => {}
             // The application has been notified already that both sides have closed.
             State::TimeWait => self.end(true, now),
             State::Closing | State::LastAck => {

@@ -60,9 +60,13 @@ impl EngineHost {
         stack: Option<&str>,
         seed: u64,
     ) -> Result<Self, StackError> {
+        let mut named = Stack::named(registry, stack.unwrap_or(dialect.stack()))?;
+        for (key, value) in dialect.options_of_stack() {
+            named.set(key, value)?;
+        }
         Ok(Self {
             now: Instant::ZERO,
-            stack: Stack::named(registry, stack.unwrap_or(dialect.stack()))?,
+            stack: named,
             dialect,
             sockets: BTreeMap::new(),
             flows: Vec::new(),

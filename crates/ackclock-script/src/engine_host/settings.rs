@@ -18,6 +18,10 @@ enum Meaning {
     ReceiveBuffer,
     /// A word.
     Word(&'static str),
+    /// One word where the value is 0, another elsewhere.
+    Choice(&'static str, &'static str, &'static str),
+    /// A span in microseconds.
+    Micros(&'static str),
     /// Settled by what is built: no value changes anything.
     Fixed,
 }
@@ -32,6 +36,12 @@ const SETTINGS: &[(&str, Meaning)] = &[
     ("tcp_synack_retries", Meaning::Number("syn_retries", 0)),
     ("tcp_rmem", Meaning::ReceiveBuffer),
     ("tcp_wmem", Meaning::Bytes("snd_buf", 1)),
+    // RFC 8985, and RFC 6675's counting where it is off.
+    ("tcp_recovery", Meaning::Choice("recovery", "sack", "rack")),
+    ("tcp_early_retrans", Meaning::Flag("recovery.tlp")),
+    ("tcp_reordering", Meaning::Number("recovery.dup_thresh", 0)),
+    ("tcp_frto", Meaning::Choice("undo", "none", "f-rto")),
+    ("tcp_rto_min_us", Meaning::Micros("estimator.variation_floor")),
     ("tcp_congestion_control", Meaning::Word("window")),
     ("tcp_keepalive_time", Meaning::Seconds("keepalive")),
     ("tcp_keepalive_intvl", Meaning::Seconds("keepalive_interval")),
@@ -61,6 +71,10 @@ pub(super) fn set(stack: &mut Stack, name: &str, value: &str) -> Setting {
         Meaning::Bytes(key, at) => (*key, format!("{}B", number(*at).unwrap_or_default())),
         Meaning::Seconds(key) => (*key, format!("{value}s")),
         Meaning::Word(key) => (*key, value.to_owned()),
+        Meaning::Choice(key, off, on) => {
+            (*key, if number(0) == Some("0") { off } else { on }.to_string())
+        }
+        Meaning::Micros(key) => (*key, format!("{value}us")),
         Meaning::ReceiveBuffer => {
             let most: u64 = number(2).and_then(|n| n.parse().ok()).unwrap_or(0);
             let shift = (0..14).find(|s| most >> s <= 65_535).unwrap_or(14);
@@ -71,5 +85,12 @@ pub(super) fn set(stack: &mut Stack, name: &str, value: &str) -> Setting {
         }
         Meaning::Fixed => return Setting::Done,
     };
-    if stack.set(key, &value_of).is_ok() { Setting::Done } else { Setting::Refused }
+    if stack.set(key, &value_of).is_ok() {
+        Setting::Done
+    } else if key.contains('.') && !stack.entries().iter().any(|(known, _)| known == key) {
+        // A parameter that the policies of this stack do not have.
+        Setting::Unknown
+    } else {
+        Setting::Refused
+    }
 }

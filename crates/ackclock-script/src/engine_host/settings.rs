@@ -16,6 +16,8 @@ enum Meaning {
     Seconds(&'static str),
     /// The receive buffer, and the shift that lets it grow to its largest size.
     ReceiveBuffer,
+    /// Whether marks are echoed as RFC 3168 or RFC 9768 has it.
+    Ecn,
     /// A word.
     Word(&'static str),
     /// One word where the value is 0, another elsewhere.
@@ -30,7 +32,7 @@ const SETTINGS: &[(&str, Meaning)] = &[
     ("tcp_timestamps", Meaning::Flag("timestamps")),
     ("tcp_sack", Meaning::Flag("sack")),
     ("tcp_window_scaling", Meaning::Flag("window_scaling")),
-    ("tcp_ecn", Meaning::Flag("ecn")),
+    ("tcp_ecn", Meaning::Ecn),
     ("tcp_slow_start_after_idle", Meaning::Flag("idle_restart")),
     ("tcp_syn_retries", Meaning::Number("syn_retries", 0)),
     ("tcp_synack_retries", Meaning::Number("syn_retries", 0)),
@@ -82,6 +84,14 @@ pub(super) fn set(stack: &mut Stack, name: &str, value: &str) -> Setting {
                 return Setting::Refused;
             }
             ("rcv_buf", format!("{}B", number(1).unwrap_or_default()))
+        }
+        Meaning::Ecn => {
+            // From 3 on Linux offers accurate feedback, and takes it.
+            let feedback = if number(0).is_some_and(|n| n >= "3") { "accurate" } else { "rfc3168" };
+            if stack.set("ecn_feedback", feedback).is_err() {
+                return Setting::Refused;
+            }
+            ("ecn", (number(0) != Some("0")).to_string())
         }
         Meaning::Fixed => return Setting::Done,
     };

@@ -216,11 +216,7 @@ pub const MODIFIERS: &[Modifier] = &[
         &[("ecn", "true"), ("ecn_feedback", "accurate")],
     ),
     plain("no-nagle", "sends small segments at once", &[("nagle", "false")]),
-    plain(
-        "minshall",
-        "a small segment waits only for the ack of another small one",
-        &[("minshall", "true")],
-    ),
+    plain("minshall", "a small segment waits only for the ack of another small one", &[("minshall", "true")]),
     with("mss", "mss(1000B)", "maximum segment size", &[], &["mss"]),
     with(
         "syn-retries",

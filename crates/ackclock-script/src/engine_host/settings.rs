@@ -73,9 +73,7 @@ pub(super) fn set(stack: &mut Stack, name: &str, value: &str) -> Setting {
         Meaning::Bytes(key, at) => (*key, format!("{}B", number(*at).unwrap_or_default())),
         Meaning::Seconds(key) => (*key, format!("{value}s")),
         Meaning::Word(key) => (*key, value.to_owned()),
-        Meaning::Choice(key, off, on) => {
-            (*key, if number(0) == Some("0") { off } else { on }.to_string())
-        }
+        Meaning::Choice(key, off, on) => (*key, if number(0) == Some("0") { off } else { on }.to_string()),
         Meaning::Micros(key) => (*key, format!("{value}us")),
         Meaning::ReceiveBuffer => {
             let most: u64 = number(2).and_then(|n| n.parse().ok()).unwrap_or(0);

@@ -70,6 +70,8 @@ pub struct Config {
     pub ecn_feedback: EcnFeedback,
     /// Nagle's algorithm (RFC 9293 §3.7.4).
     pub nagle: bool,
+    /// With Nagle's algorithm, only an unacknowledged small segment holds the next one back (Minshall).
+    pub minshall: bool,
     /// Retransmissions of a SYN or SYN-ACK before giving up.
     pub syn_retries: u32,
     /// Time in TIME-WAIT, 2 MSL (RFC 9293 §3.4.2).
@@ -144,6 +146,11 @@ pub const OPTIONS: &[Param] = &[
          packet was marked (DCTCP, RFC 8257), or counters (RFC 9768)",
     ),
     Param::flag("nagle", true, "hold small segments while data is unacknowledged (RFC 9293 3.7.4)"),
+    Param::flag(
+        "minshall",
+        false,
+        "hold them only while another small segment is unacknowledged (Minshall's change of `nagle`, Linux)",
+    ),
     Param::count(
         "syn_retries",
         6,
@@ -253,6 +260,7 @@ impl Config {
                 _ => EcnFeedback::Rfc3168,
             },
             nagle: p.flag("nagle"),
+            minshall: p.flag("minshall"),
             syn_retries: p.count("syn_retries") as u32,
             time_wait: p.duration("time_wait"),
             user_timeout: p.duration("user_timeout"),

@@ -74,6 +74,11 @@ pub const MODIFIERS: &[Modifier] = &[
         "the self-tuning Eifel timer, with the age of the oldest segment subtracted from the timeout (E-A7)",
         &[("estimator", "eifel-agg"), ("timer", "precise")],
     ),
+    plain(
+        "linux-timer",
+        "Linux's timer: mean plus a variation of at least 200 ms",
+        &[("estimator", "linux")],
+    ),
     with(
         "heartbeat",
         "heartbeat(500ms)",
@@ -111,6 +116,11 @@ pub const MODIFIERS: &[Modifier] = &[
         "per-ack",
         "the window grows by acks, as before byte counting (RFC 5681 3.1 eq. 3)",
         &[("window.byte_counting", "false")],
+    ),
+    plain(
+        "delivered-slow-start",
+        "slow start grows by what is newly delivered, as Linux's",
+        &[("slow_start", "delivered")],
     ),
     plain(
         "no-limited-transmit",
@@ -206,6 +216,7 @@ pub const MODIFIERS: &[Modifier] = &[
         &[("ecn", "true"), ("ecn_feedback", "accurate")],
     ),
     plain("no-nagle", "sends small segments at once", &[("nagle", "false")]),
+    plain("minshall", "a small segment waits only for the ack of another small one", &[("minshall", "true")]),
     with("mss", "mss(1000B)", "maximum segment size", &[], &["mss"]),
     with(
         "syn-retries",

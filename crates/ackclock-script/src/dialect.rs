@@ -26,7 +26,7 @@ impl Dialect {
     /// The stack that scripts of this dialect run unless they say otherwise.
     pub(crate) fn stack(self) -> &'static str {
         match self {
-            Self::Linux => "cubic+rack+timestamps+ack-every+min-rto(200ms)+init-rto(1s)",
+            Self::Linux => "cubic+rack+timestamps+ack-every+minshall+linux-timer+delivered-slow-start+f-rto",
             Self::FreeBsd => "cubic+timestamps+min-rto(30ms)+init-rto(1s)",
             Self::Plain => "sack",
         }

@@ -259,6 +259,20 @@ fn nagle_holds_small_segments_while_data_is_outstanding() {
 }
 
 #[test]
+fn with_minshalls_change_only_small_segments_hold_the_next_one() {
+    let mut t = Timeline::connected(&plain().with(|c| c.minshall = true), syn_ack());
+    t.write(1500);
+    t.expect(0, seg(".").seq(1).len(1000));
+    t.expect(0, seg("P.").seq(1001).len(500));
+    t.write(100);
+    t.expect_silence(50);
+    t.inject(50, seg(".").ack(1001));
+    t.expect_silence(60);
+    t.inject(60, seg(".").ack(1501));
+    t.expect(60, seg("P.").seq(1501).len(100));
+}
+
+#[test]
 fn without_nagle_small_segments_leave_at_once() {
     let mut t = Timeline::connected(&plain().with(|c| c.nagle = false), syn_ack());
     for i in 0..5 {

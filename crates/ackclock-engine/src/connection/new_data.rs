@@ -63,7 +63,10 @@ impl Connection {
         let len = unsent.min(u64::from(most)).min(u64::from(usable)) as u32;
         let last = u64::from(len) == unsent;
         // Nagle's algorithm does not apply to segments that framing made small on purpose.
-        let at_once = idle || !self.config.nagle || most < whole;
+        let at_once = idle
+            || !self.config.nagle
+            || most < whole
+            || seldom(self.config.minshall) && self.has_no_small_outstanding();
         if unsent > 0 && !self.worth_sending(len, most, last, at_once, fin_due) {
             if self.sender.sent.is_empty() && usable < most && unsent > u64::from(usable) {
                 self.arm_persist(now);
@@ -167,6 +170,12 @@ impl Connection {
         }
         // (3): at least half of the largest window ever advertised by the peer.
         at_once && len >= self.max_snd_wnd / 2
+    }
+
+    /// True when all that is outstanding is in full segments.
+    #[cold]
+    fn has_no_small_outstanding(&self) -> bool {
+        self.sender.sent.segments_from(self.snd_una).all(|s| s.range.len() >= self.smss)
     }
 
     /// How long the connection has been idle, if that is long enough to restart the congestion window.

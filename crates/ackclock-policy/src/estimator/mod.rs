@@ -4,6 +4,7 @@ mod eifel;
 mod eifel_agg;
 mod jacobson88;
 mod jacobson88_ticks;
+mod linux;
 mod lite;
 mod rfc6298;
 mod rfc793;
@@ -20,6 +21,7 @@ pub(crate) const ENTRIES: &[&Entry<dyn RttEstimator>] = &[
     &eifel::ENTRY,
     &eifel_agg::ENTRY,
     &rfc6298::ENTRY,
+    &linux::ENTRY,
 ];
 
 #[cfg(test)]

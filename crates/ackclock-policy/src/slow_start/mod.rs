@@ -1,10 +1,11 @@
 //! Slow start: how a window below its threshold grows.
 
 mod classic;
+mod delivered;
 
 pub use classic::ClassicSlowStart;
 
 use crate::{Entry, SlowStart};
 
 /// The built-in slow starts.
-pub(crate) const ENTRIES: &[&Entry<dyn SlowStart>] = &[&classic::ENTRY];
+pub(crate) const ENTRIES: &[&Entry<dyn SlowStart>] = &[&classic::ENTRY, &delivered::ENTRY];

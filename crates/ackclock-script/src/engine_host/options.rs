@@ -116,13 +116,23 @@ impl SocketOptions {
     }
 
     /// The policies that a socket runs: those of the stack, with another congestion control where one was
-    /// chosen.
+    /// chosen, and delayed acks where quick ones were taken off before the handshake.
     pub(crate) fn policies(&self, stack: &Stack) -> Policies {
+        let mut sets = Vec::new();
         if let Some(OptionValue::Text(name)) = self.get(Level(c::SOL_TCP), c::TCP_CONGESTION) {
-            let mut stack = stack.clone();
-            if stack.set("window", name).is_ok() {
-                return stack.build();
-            }
+            sets.push(("window", name.as_str()));
+        }
+        if self.int(c::SOL_TCP, c::TCP_QUICKACK) == Some(0) {
+            // Linux's TCP_DELACK_MIN.
+            sets.extend([("ack", "delayed"), ("ack.ack_delay", "40ms")]);
+        }
+        if sets.is_empty() {
+            return stack.build();
+        }
+        let mut stack = stack.clone();
+        for (key, value) in sets {
+            // A congestion control that is not known here leaves that of the stack.
+            let _ = stack.set(key, value);
         }
         stack.build()
     }

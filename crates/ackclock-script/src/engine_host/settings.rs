@@ -16,8 +16,14 @@ enum Meaning {
     Seconds(&'static str),
     /// The receive buffer, and the shift that lets it grow to its largest size.
     ReceiveBuffer,
+    /// Whether marks are echoed as RFC 3168 or RFC 9768 has it.
+    Ecn,
     /// A word.
     Word(&'static str),
+    /// One word where the value is 0, another elsewhere.
+    Choice(&'static str, &'static str, &'static str),
+    /// A span in microseconds.
+    Micros(&'static str),
     /// Settled by what is built: no value changes anything.
     Fixed,
 }
@@ -26,12 +32,18 @@ const SETTINGS: &[(&str, Meaning)] = &[
     ("tcp_timestamps", Meaning::Flag("timestamps")),
     ("tcp_sack", Meaning::Flag("sack")),
     ("tcp_window_scaling", Meaning::Flag("window_scaling")),
-    ("tcp_ecn", Meaning::Flag("ecn")),
+    ("tcp_ecn", Meaning::Ecn),
     ("tcp_slow_start_after_idle", Meaning::Flag("idle_restart")),
     ("tcp_syn_retries", Meaning::Number("syn_retries", 0)),
     ("tcp_synack_retries", Meaning::Number("syn_retries", 0)),
     ("tcp_rmem", Meaning::ReceiveBuffer),
     ("tcp_wmem", Meaning::Bytes("snd_buf", 1)),
+    // RFC 8985, and RFC 6675's counting where it is off.
+    ("tcp_recovery", Meaning::Choice("recovery", "sack", "rack")),
+    ("tcp_early_retrans", Meaning::Flag("recovery.tlp")),
+    ("tcp_reordering", Meaning::Number("recovery.dup_thresh", 0)),
+    ("tcp_frto", Meaning::Choice("undo", "none", "f-rto")),
+    ("tcp_rto_min_us", Meaning::Micros("estimator.variation_floor")),
     ("tcp_congestion_control", Meaning::Word("window")),
     ("tcp_keepalive_time", Meaning::Seconds("keepalive")),
     ("tcp_keepalive_intvl", Meaning::Seconds("keepalive_interval")),
@@ -61,6 +73,8 @@ pub(super) fn set(stack: &mut Stack, name: &str, value: &str) -> Setting {
         Meaning::Bytes(key, at) => (*key, format!("{}B", number(*at).unwrap_or_default())),
         Meaning::Seconds(key) => (*key, format!("{value}s")),
         Meaning::Word(key) => (*key, value.to_owned()),
+        Meaning::Choice(key, off, on) => (*key, if number(0) == Some("0") { off } else { on }.to_string()),
+        Meaning::Micros(key) => (*key, format!("{value}us")),
         Meaning::ReceiveBuffer => {
             let most: u64 = number(2).and_then(|n| n.parse().ok()).unwrap_or(0);
             let shift = (0..14).find(|s| most >> s <= 65_535).unwrap_or(14);
@@ -69,7 +83,22 @@ pub(super) fn set(stack: &mut Stack, name: &str, value: &str) -> Setting {
             }
             ("rcv_buf", format!("{}B", number(1).unwrap_or_default()))
         }
+        Meaning::Ecn => {
+            // From 3 on Linux offers accurate feedback, and takes it.
+            let feedback = if number(0).is_some_and(|n| n >= "3") { "accurate" } else { "rfc3168" };
+            if stack.set("ecn_feedback", feedback).is_err() {
+                return Setting::Refused;
+            }
+            ("ecn", (number(0) != Some("0")).to_string())
+        }
         Meaning::Fixed => return Setting::Done,
     };
-    if stack.set(key, &value_of).is_ok() { Setting::Done } else { Setting::Refused }
+    if stack.set(key, &value_of).is_ok() {
+        Setting::Done
+    } else if key.contains('.') && !stack.entries().iter().any(|(known, _)| known == key) {
+        // A parameter that the policies of this stack do not have.
+        Setting::Unknown
+    } else {
+        Setting::Refused
+    }
 }

@@ -1,0 +1,186 @@
+use ackclock_units::{Duration, Instant};
+
+use super::smooth::{bounded, initial_rto, max_rto, min_rto, smooth, with_estimates};
+use crate::{Entry, Param, Policy, PrivateState, Rtt, RttEstimator, RttSample};
+
+/// Linux's timer (`tcp_rtt_estimator`): the mean of RFC 6298, and for the variation the largest deviation of
+/// a round trip, which rises at once, falls slowly, and has a floor.
+#[derive(Debug)]
+struct Linux {
+    variation_floor: Duration,
+    min_rto: Duration,
+    max_rto: Duration,
+    initial_rto: Duration,
+    /// Its `rttvar` is the smoothed mean deviation.
+    rtt: Option<Rtt>,
+    /// What the timeout adds to the mean: four deviations, no less than the floor.
+    variation: Duration,
+    /// The largest of this round trip.
+    largest: Duration,
+    /// When this round trip began: it is over with the first sample of something sent later.
+    round: Instant,
+}
+
+impl Linux {
+    /// Four deviations, with the floor.
+    fn of(&self, rttvar: Duration) -> Duration {
+        (rttvar * K).max(self.variation_floor)
+    }
+}
+
+impl Policy for Linux {
+    fn name(&self) -> &str {
+        ENTRY.name
+    }
+
+    fn private_state(&self, state: &mut PrivateState) {
+        state.number("variation", self.variation.as_secs_f64());
+    }
+}
+
+impl RttEstimator for Linux {
+    fn on_sample(&mut self, s: RttSample) {
+        let Some(old) = self.rtt else {
+            let rtt = Rtt { latest: s.rtt, srtt: s.rtt, rttvar: s.rtt / 2, min_rtt: s.rtt };
+            self.variation = self.of(rtt.rttvar);
+            (self.largest, self.round, self.rtt) = (self.variation, s.now, Some(rtt));
+            return;
+        };
+        let deviation = s.rtt.abs_diff(old.srtt);
+        // A path that becomes faster is no reason for a longer timeout: the deviation then rises an eighth as
+        // fast.
+        let falling = s.rtt < old.srtt && deviation > old.rttvar;
+        let rtt = Rtt {
+            latest: s.rtt,
+            srtt: smooth(old.srtt, s.rtt, ALPHA),
+            rttvar: smooth(old.rttvar, deviation, if falling { BETA / 8.0 } else { BETA }),
+            min_rtt: old.min_rtt.min(s.rtt),
+        };
+        self.rtt = Some(rtt);
+        self.largest = self.largest.max(self.of(rtt.rttvar));
+        self.variation = self.variation.max(self.largest);
+        if s.now.saturating_sub(s.rtt) >= self.round {
+            // A round trip without a deviation as large: down by a quarter of the difference.
+            self.variation = smooth(self.variation, self.largest, BETA);
+            (self.largest, self.round) = (self.variation_floor, s.now);
+        }
+    }
+
+    fn rtt(&self) -> Option<Rtt> {
+        self.rtt
+    }
+
+    fn rto(&self) -> Duration {
+        self.rto_above(self.min_rto)
+    }
+
+    fn rto_above(&self, floor: Duration) -> Duration {
+        let Some(rtt) = self.rtt else { return self.initial_rto };
+        bounded(rtt.srtt + self.variation, floor, self.max_rto)
+    }
+
+    fn initial_rto(&self) -> Duration {
+        self.initial_rto
+    }
+
+    fn set_estimates(&mut self, srtt: Duration, rttvar: Duration) {
+        self.rtt = Some(with_estimates(self.rtt, srtt, rttvar));
+        self.variation = self.of(rttvar);
+        self.largest = self.variation;
+    }
+}
+
+/// RFC 6298 §2.3.
+const ALPHA: f64 = 1.0 / 8.0;
+/// RFC 6298 §2.3.
+const BETA: f64 = 1.0 / 4.0;
+/// RFC 6298 §2.3.
+const K: u64 = 4;
+
+/// Linux's timer.
+pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
+    name: "linux",
+    about: "Linux's timer: the smoothed round-trip time plus at least 200 ms for its variation, which is four \
+            times the largest mean deviation of a round trip, rises at once and falls by a quarter of the \
+            difference per round trip; samples that fall raise the deviation slowly.",
+    source: "Linux 6.18, net/ipv4/tcp_input.c (tcp_rtt_estimator)",
+    params: &[
+        Param::duration(
+            "variation_floor",
+            Duration::from_millis(200),
+            Duration::ZERO..=Duration::from_secs(10),
+            "least term added for the variation (TCP_RTO_MIN)",
+        ),
+        min_rto(Duration::from_millis(200)),
+        max_rto(Duration::from_secs(120)),
+        initial_rto(Duration::from_secs(1)),
+    ],
+    build: |p| {
+        Box::new(Linux {
+            variation_floor: p.duration("variation_floor"),
+            min_rto: p.duration("min_rto"),
+            max_rto: p.duration("max_rto"),
+            initial_rto: p.duration("initial_rto"),
+            rtt: None,
+            variation: Duration::ZERO,
+            largest: Duration::ZERO,
+            round: Instant::ZERO,
+        })
+    },
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Params;
+    use crate::harness::sample;
+
+    fn ms(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    /// RTO in milliseconds after each of these samples, each taken one round trip after the last.
+    fn timeouts(samples: &[u64]) -> Vec<f64> {
+        let mut e = (ENTRY.build)(&Params::defaults(ENTRY.params));
+        let mut at = 1000;
+        let mut one = |rtt: &u64| {
+            at += rtt;
+            e.on_sample(sample(ms(at), ms(*rtt)));
+            e.rto().as_secs_f64() * 1000.0
+        };
+        samples.iter().map(&mut one).collect()
+    }
+
+    #[test]
+    fn the_variation_counts_for_200_ms_at_least() {
+        assert_eq!(timeouts(&[]), []);
+        assert_eq!(timeouts(&[50]), [250.0]);
+        assert_eq!(timeouts(&[100]), [300.0]);
+        // 400 + 4 * 200.
+        assert_eq!(timeouts(&[400]), [1200.0]);
+        assert_eq!(timeouts(&[50; 40])[39], 250.0, "not less with time");
+    }
+
+    #[test]
+    fn the_variation_rises_at_once_and_falls_slowly() {
+        // Mean 100 + 200/8, deviation 50 + (200 - 50)/4 = 87.5.
+        assert_eq!(timeouts(&[100, 300]), [300.0, 125.0 + 350.0]);
+        // 400, deviation 200, then 200 * 3/4 = 150 and four of it at once the largest of the round trip; the
+        // variation falls from 800 by a quarter of the difference to it. The first round trip has the first
+        // sample's own.
+        assert_eq!(timeouts(&[400, 400, 400]), [1200.0, 1200.0, 400.0 + 800.0 - (800.0 - 450.0) / 4.0]);
+    }
+
+    #[test]
+    fn falling_samples_raise_the_deviation_an_eighth_as_fast() {
+        let mut e = (ENTRY.build)(&Params::defaults(ENTRY.params));
+        for (at, rtt) in [(1000, 100), (1100, 10)] {
+            e.on_sample(sample(ms(at), ms(rtt)));
+        }
+        // 50 + (90 - 50)/32.
+        assert_eq!(e.rtt().map(|r| r.rttvar), Some(Duration::from_micros(51_250)));
+        e.on_sample(sample(ms(2000), ms(300)));
+        // 51.25 + (300 - 88.75 - 51.25)/4.
+        assert_eq!(e.rtt().map(|r| r.rttvar), Some(Duration::from_micros(91_250)));
+    }
+}

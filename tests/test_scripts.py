@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from ackclock._core import run_script
 
 try:

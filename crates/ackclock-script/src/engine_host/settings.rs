@@ -33,7 +33,6 @@ const SETTINGS: &[(&str, Meaning)] = &[
     ("tcp_rmem", Meaning::ReceiveBuffer),
     ("tcp_wmem", Meaning::Bytes("snd_buf", 1)),
     ("tcp_congestion_control", Meaning::Word("window")),
-    ("tcp_keepalive_time", Meaning::Seconds("keepalive")),
     ("tcp_keepalive_intvl", Meaning::Seconds("keepalive_interval")),
     ("tcp_keepalive_probes", Meaning::Number("keepalive_probes", 0)),
     ("tcp_no_metrics_save", Meaning::Fixed),

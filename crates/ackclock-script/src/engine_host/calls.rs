@@ -183,7 +183,7 @@ impl EngineHost {
         let flow = &mut self.flows[i];
         let readable = flow.connection.readable();
         let enough = if flags & c::MSG_WAITALL != 0 { len } else { 1 };
-        if readable >= enough.min(len) && readable > 0 || (readable > 0 && flow.is_complete()) {
+        if readable > 0 && (readable >= enough.min(len) || flow.is_complete()) {
             let n = readable.min(len);
             if flags & c::MSG_PEEK == 0 {
                 let mut bytes = vec![0; usize::try_from(n).unwrap_or(0)];

@@ -52,6 +52,11 @@ impl Connection {
         self.peer_scales && self.config.window_scaling
     }
 
+    /// Shifts of the windows that the peer advertises and of ours (RFC 7323 §2.3).
+    pub fn window_shifts(&self) -> (u8, u8) {
+        (self.snd_wnd_shift, self.rcv_wnd_shift)
+    }
+
     /// True when ECN is in use (RFC 3168 §6.1.1).
     pub fn uses_ecn(&self) -> bool {
         self.rare.is_some_and(|r| r.ecn.is_on())

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use ackclock_units::Instant;
 
-use super::options::Level;
+use super::options::{Level, SocketOptions};
 use super::socket::{Listener, SocketKind};
 use super::{EngineHost, Flow, Socket};
 use crate::constants as c;
@@ -25,7 +25,7 @@ impl EngineHost {
     pub(super) fn try_call(&mut self, call: &mut Call) -> CallResult {
         match call {
             Call::Socket { nonblocking } => {
-                let mut socket = Socket::new(super::options::SocketOptions::default());
+                let mut socket = Socket::new(SocketOptions::new(self.keepalive_time));
                 socket.nonblocking = *nonblocking;
                 value(self.open(socket)?)
             }
@@ -182,7 +182,7 @@ impl EngineHost {
         let flow = &mut self.flows[i];
         let readable = flow.connection.readable();
         let enough = if flags & c::MSG_WAITALL != 0 { len } else { 1 };
-        if readable > 0 && (readable >= enough.min(len) || flow.is_read_out()) {
+        if readable > 0 && (readable >= enough.min(len) || flow.is_complete()) {
             let n = readable.min(len);
             if flags & c::MSG_PEEK == 0 {
                 flow.connection.read_counted(now, n);
@@ -294,8 +294,8 @@ impl EngineHost {
         }
     }
 
-    fn set_value(options: &super::options::SocketOptions, level: Level, name: i64) -> CallResult {
-        if !super::options::SocketOptions::is_known(level, name) {
+    fn set_value(options: &SocketOptions, level: Level, name: i64) -> CallResult {
+        if !SocketOptions::is_known(level, name) {
             return Err(Errno::ENOPROTOOPT);
         }
         let doubled = level.0 == c::SOL_SOCKET && matches!(name, c::SO_SNDBUF | c::SO_RCVBUF);

@@ -64,9 +64,9 @@ impl Flow {
         }
     }
 
-    /// True when no application has it any more.
-    pub(crate) fn is_orphan(&self) -> bool {
-        self.closed
+    /// True when the application is done with both directions.
+    pub(crate) fn is_done(&self) -> bool {
+        self.closed || self.shut_read && self.shut_write
     }
 
     /// The last descriptor is closed: in order, or by a reset where data stays unread (RFC 2525 §2.17) or
@@ -131,8 +131,9 @@ impl Flow {
             AbortReason::SynTimeout | AbortReason::Timeout | AbortReason::KeepaliveTimeout => {
                 Some(Errno::ETIMEDOUT)
             }
-            // Codes 0 and 1 of RFC 792.
+            // Codes 0, 1 and 2 of RFC 792.
             AbortReason::Unreachable if self.counts.unreachable == Some(0) => Some(Errno::ENETUNREACH),
+            AbortReason::Unreachable if self.counts.unreachable == Some(2) => Some(Errno::ENOPROTOOPT),
             AbortReason::Unreachable => Some(Errno::EHOSTUNREACH),
             AbortReason::FalseAck => Some(Errno::EPROTO),
             AbortReason::Local => None,
@@ -142,6 +143,16 @@ impl Flow {
     /// True when a read would return at once.
     pub(crate) fn is_readable(&self) -> bool {
         self.connection.readable() > 0 || self.is_read_out() || self.error.is_some()
+    }
+
+    /// True when nothing can arrive beyond what is there to be read.
+    pub(crate) fn is_complete(&self) -> bool {
+        let state = self.connection.state();
+        let closed = matches!(
+            state,
+            State::CloseWait | State::Closing | State::LastAck | State::TimeWait | State::Closed
+        );
+        closed || self.shut_read || self.aborted
     }
 
     /// True when a read returns 0.

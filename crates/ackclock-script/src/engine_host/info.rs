@@ -28,6 +28,7 @@ pub(super) fn of(flow: &mut Flow, now: Instant) -> TcpInfo {
         (v.window.ssthresh / smss) as u32
     };
     let counts = connection.outstanding();
+    let (snd_wscale, rcv_wscale) = connection.window_shifts();
     TcpInfo {
         state: state(connection.state()),
         ca_state: match v.phase {
@@ -44,6 +45,8 @@ pub(super) fn of(flow: &mut Flow, now: Instant) -> TcpInfo {
             | u8::from(v.sack) << 1
             | u8::from(connection.scales_windows()) << 2
             | u8::from(connection.uses_ecn()) << 3,
+        snd_wscale,
+        rcv_wscale,
         rto: micros(connection.timeout()),
         snd_mss: v.smss,
         unacked: counts.segments,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use ackclock_engine::{Connection, ConnectionEvent, Stack, StackError, State};
 use ackclock_policy::Registry;
-use ackclock_units::{Ecn, Instant, Rng, SeqNumber};
+use ackclock_units::{Duration, Ecn, Instant, Rng, SeqNumber};
 use ackclock_wire::{Flags, Segment};
 
 use flow::Flow;
@@ -44,6 +44,8 @@ pub struct EngineHost {
     /// All connections, in the order of their making; those that are over too.
     flows: Vec<Flow>,
     sent: VecDeque<Departure>,
+    /// How long a connection with keep-alives is idle before the first, where it sets nothing else.
+    keepalive_time: Duration,
     /// Seed of initial sequence numbers and of connections' random streams.
     seed: u64,
 }
@@ -71,6 +73,7 @@ impl EngineHost {
             sockets: BTreeMap::new(),
             flows: Vec::new(),
             sent: VecDeque::new(),
+            keepalive_time: options::KEEPALIVE_TIME,
             seed,
         })
     }
@@ -98,8 +101,9 @@ impl EngineHost {
             return;
         };
         self.flows[i].arrived(self.now, segment);
+        let unread = self.flows[i].connection.readable();
         self.flows[i].connection.handle_segment(self.now, segment, &[], ecn);
-        if self.flows[i].is_orphan() && self.flows[i].connection.readable() > 0 {
+        if self.flows[i].is_done() && self.flows[i].connection.readable() > unread {
             // Nobody will read this (RFC 1122 §4.2.2.13).
             self.flows[i].connection.abort(self.now);
             while self.flows[i].connection.poll_transmit(self.now).is_some() {}
@@ -257,15 +261,10 @@ impl Host for EngineHost {
         &mut self.sent
     }
 
-    fn ports(&self, opens: bool) -> Ports {
-        let syn = Segment { flags: Flags::SYN, ..Segment::default() };
-        match self.flows.last() {
-            Some(f) if !opens || f.is_opening() || f.connection.may_be_replaced_by(&syn) => f.ports,
-            _ => {
-                let others = u16::try_from(self.flows.len()).unwrap_or(0);
-                Ports { local: SERVER_PORT, remote: CLIENT_PORT.saturating_add(others) }
-            }
-        }
+    fn ports(&self, _opens: bool) -> Ports {
+        // A SYN belongs to the latest connection, too, as in packetdrill: other connections need ports of
+        // their own.
+        self.flows.last().map_or(Ports { local: SERVER_PORT, remote: CLIENT_PORT }, |f| f.ports)
     }
 
     fn call(&mut self, call: &mut Call) -> Option<Returned> {
@@ -278,6 +277,11 @@ impl Host for EngineHost {
     }
 
     fn set(&mut self, name: &str, value: &str) -> Setting {
+        if name == "tcp_keepalive_time" {
+            let Ok(seconds) = value.trim().parse::<u32>() else { return Setting::Refused };
+            self.keepalive_time = Duration::from_secs(seconds.into());
+            return Setting::Done;
+        }
         settings::set(&mut self.stack, name, value)
     }
 }

@@ -17,12 +17,21 @@ pub(crate) struct Level(pub i64);
 const MAX_BUFFER: u64 = 16 << 20;
 
 /// The options of a socket that were set.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct SocketOptions {
     set: BTreeMap<(Level, i64), OptionValue>,
+    /// How long a connection is idle before the first keep-alive, where it sets nothing else.
+    keepalive_time: Duration,
 }
 
+/// RFC 9293 §3.8.4: no less than two hours.
+pub(crate) const KEEPALIVE_TIME: Duration = Duration::from_secs(7200);
+
 impl SocketOptions {
+    pub(crate) fn new(keepalive_time: Duration) -> Self {
+        Self { set: BTreeMap::new(), keepalive_time }
+    }
+
     fn int(&self, level: i64, name: i64) -> Option<i64> {
         match self.set.get(&(Level(level), name))? {
             OptionValue::Int(n) => Some(*n),
@@ -103,9 +112,9 @@ impl SocketOptions {
         }
         config.snd_buf = config.snd_buf.min(MAX_BUFFER);
         config.rcv_buf = config.rcv_buf.min(MAX_BUFFER);
-        // RFC 9293 §3.8.4: off unless it is asked for, then after two hours. The rest is Linux's.
+        // RFC 9293 §3.8.4: off unless it is asked for. The rest is Linux's.
         let keeps = self.int(c::SOL_SOCKET, c::SO_KEEPALIVE).is_some_and(|n| n != 0);
-        let idle = self.seconds(c::SOL_TCP, c::TCP_KEEPIDLE).unwrap_or(Duration::from_secs(7200));
+        let idle = self.seconds(c::SOL_TCP, c::TCP_KEEPIDLE).unwrap_or(self.keepalive_time);
         config.keepalive = if keeps { idle } else { Duration::ZERO };
         if let Some(interval) = self.seconds(c::SOL_TCP, c::TCP_KEEPINTVL) {
             config.keepalive_interval = interval;
@@ -160,6 +169,8 @@ const KNOWN: &[Known] = &[
     known(c::SOL_SOCKET, c::SO_SNDBUFFORCE, -ANY, ANY),
     known(c::SOL_SOCKET, c::SO_RCVBUFFORCE, -ANY, ANY),
     known(c::SOL_SOCKET, c::SO_KEEPALIVE, -ANY, ANY),
+    // Urgent data stays in line whatever it is (RFC 6093 §6).
+    known(c::SOL_SOCKET, c::SO_OOBINLINE, -ANY, ANY),
     known(c::SOL_SOCKET, c::SO_LINGER, -ANY, ANY),
     known(c::SOL_SOCKET, c::SO_PRIORITY, 0, 6),
     known(c::SOL_SOCKET, c::SO_MARK, -ANY, ANY),

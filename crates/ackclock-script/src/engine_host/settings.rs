@@ -45,7 +45,6 @@ const SETTINGS: &[(&str, Meaning)] = &[
     ("tcp_frto", Meaning::Choice("undo", "none", "f-rto")),
     ("tcp_rto_min_us", Meaning::Micros("estimator.variation_floor")),
     ("tcp_congestion_control", Meaning::Word("window")),
-    ("tcp_keepalive_time", Meaning::Seconds("keepalive")),
     ("tcp_keepalive_intvl", Meaning::Seconds("keepalive_interval")),
     ("tcp_keepalive_probes", Meaning::Number("keepalive_probes", 0)),
     ("tcp_no_metrics_save", Meaning::Fixed),

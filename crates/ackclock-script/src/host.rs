@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use ackclock_units::{Ecn, Instant};
+use ackclock_units::{Duration, Ecn, Instant};
 
 use crate::ast::{Icmp, Tcp};
 use crate::code::TcpInfo;
@@ -22,11 +22,21 @@ pub trait Host {
     /// When something may happen by itself next; `None` when nothing will.
     fn deadline(&self) -> Option<Instant>;
 
-    /// Lets time pass until `then`. Nothing may be due before: [`Host::deadline`].
+    /// How long a call that should return at once, and a packet that may come at any time, are waited for.
+    fn patience(&self) -> Duration {
+        Duration::from_secs(600)
+    }
+
+    /// Lets time pass until `then`. Nothing may be due before: [`Host::deadline`]. A host in real time may return
+    /// before `then`, when something has left.
     fn advance(&mut self, then: Instant);
 
     /// A segment arrives, its payload all zeros.
-    fn inject(&mut self, ports: Ports, tcp: &Tcp, ecn: Ecn);
+    ///
+    /// # Errors
+    ///
+    /// The segment is none that a packet can carry.
+    fn inject(&mut self, ports: Ports, tcp: &Tcp, ecn: Ecn) -> Result<(), String>;
 
     /// An ICMP error arrives about a segment of the latest connection.
     ///

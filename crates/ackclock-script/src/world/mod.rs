@@ -1,4 +1,4 @@
-//! A script in virtual time: its events in order, each at its time.
+//! A script against a host: its events in order, each at its time.
 
 mod calls;
 mod packets;
@@ -21,9 +21,6 @@ pub(crate) use time::seconds;
 
 /// By how much times may differ unless a script says otherwise: packetdrill's own.
 const TOLERANCE: Duration = Duration::from_micros(4000);
-
-/// How long a call that should return at once, and a packet that may come at any time, are waited for.
-const PATIENCE: Duration = Duration::from_secs(600);
 
 /// More events of the host than any script needs while nothing happens in it.
 const MAX_STEPS: u32 = 1_000_000;
@@ -146,7 +143,7 @@ impl<'a> World<'a> {
             if let Some(failure) = self.retry() {
                 return Some(failure);
             }
-            if next.is_none() {
+            if next.is_none() && self.host.now() >= then {
                 return None;
             }
         }
@@ -220,8 +217,7 @@ impl<'a> World<'a> {
                     }
                     Some(ast::Tos::NotEct) | None => Ecn::NotEct,
                 };
-                self.host.inject(ports, &self.clocks.in_host_terms(tcp), ecn);
-                Ok(())
+                self.host.inject(ports, &self.clocks.in_host_terms(tcp), ecn)
             }
             Body::Icmp(icmp) => self.host.inject_icmp(ports, icmp),
         }
@@ -251,7 +247,7 @@ impl<'a> World<'a> {
             return Ok(());
         }
         // It blocks though the script does not say so: nothing else can happen before it returns.
-        let patience = begun + PATIENCE;
+        let patience = begun + self.host.patience();
         for _ in 0..MAX_STEPS {
             let Some(next) = self.deadline().filter(|at| *at <= patience) else { break };
             self.host.advance(next);

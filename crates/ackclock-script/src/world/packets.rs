@@ -6,7 +6,7 @@ use ackclock_units::{Duration, Ecn};
 use ackclock_wire::Flags;
 
 use super::time::Window;
-use super::{MAX_STEPS, PATIENCE, World, time};
+use super::{MAX_STEPS, World, time};
 use crate::ast::{self, Body, Tcp, TcpOption, TcpOptions, Tos};
 use crate::host::Departure;
 use crate::render;
@@ -91,7 +91,7 @@ impl World<'_> {
         let Body::Tcp(expected) = &packet.body else {
             return Err("only segments of TCP can be expected".to_owned());
         };
-        let last = window.patience(PATIENCE);
+        let last = window.patience(self.host.patience());
         for _ in 0..MAX_STEPS {
             if !self.host.sent().is_empty() {
                 break;

@@ -27,6 +27,12 @@ pub trait Host {
         Duration::from_secs(600)
     }
 
+    /// By how much more times may differ where the event is so long `after` the one before.
+    fn slack(&self, after: Duration) -> Duration {
+        let _ = after;
+        Duration::ZERO
+    }
+
     /// Lets time pass until `then`. Nothing may be due before: [`Host::deadline`]. A host in real time may return
     /// before `then`, when something has left.
     fn advance(&mut self, then: Instant);

@@ -114,7 +114,7 @@ impl<'a> World<'a> {
         file: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Step, SettingsError> {
         let base = self.host.now();
-        let window = Window::of(event.when, base, self.tolerance);
+        let window = self.within(Window::of(event.when, base, self.tolerance), base);
         let mut line = Line { line: event.line, expected: event.text.clone(), ..Line::default() };
         if let Some(failure) = self.wait_until(window.begin) {
             line.at = Some(self.host.now());
@@ -133,6 +133,11 @@ impl<'a> World<'a> {
         };
         let failed = failed.map(|why| Failure { line: event.line, why });
         Ok((line, failed.or_else(|| self.retry())))
+    }
+
+    /// A window with what the host's clock needs, where the event before was at `base`.
+    fn within(&self, window: Window, base: Instant) -> Window {
+        window.allow(self.host.slack(window.end.since(base)))
     }
 
     /// Lets time pass until `then`, with whatever is due before. A call that returns may fail.
@@ -237,12 +242,13 @@ impl<'a> World<'a> {
         if let Some(returned) = self.host.call(&mut call) {
             let result = self.returned(&call, expected, &returned);
             if let Some(until) = expected.until {
-                Window::until(when, until, base, self.tolerance).check(begun, "the call returns")?;
+                let window = self.within(Window::until(when, until, base, self.tolerance), base);
+                window.check(begun, "the call returns")?;
             }
             return result;
         }
         if let Some(until) = expected.until {
-            let window = Window::until(when, until, base, self.tolerance);
+            let window = self.within(Window::until(when, until, base, self.tolerance), base);
             self.blocked.push(Blocked { event, line, call, window, expected: expected.clone() });
             return Ok(());
         }

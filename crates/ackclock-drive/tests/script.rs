@@ -107,7 +107,10 @@ fn what_the_kernel_does_otherwise_is_a_failure_with_its_line() {
                 +0 close(7) = -1 EBADF (Bad file descriptor)\n\
                 +0 listen(3, 1) = -1 EINVAL (Invalid argument)\n";
     let failure = on_kernel(text, ControlFlow::Continue(())).unwrap().failure.unwrap();
-    assert_eq!((failure.line, failure.why.as_str()), (3, "the call returns 0 instead of failing with EINVAL"));
+    assert_eq!(
+        (failure.line, failure.why.as_str()),
+        (3, "the call returns 0 instead of failing with EINVAL")
+    );
 }
 
 #[test]

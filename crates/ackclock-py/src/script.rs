@@ -13,10 +13,11 @@ use crate::registry::registry;
 
 /// Runs the script `text`, which errors call `name`, and returns how it went as JSON. `folder`: where files
 /// that its commands name are looked for. `defines`: words with what they stand for. `tolerance`: ns, or the
-/// script's own. `world`: `engine`, in virtual time, or `kernel`, this machine's TCP in real time, for which dialect,
-/// stack and seed mean nothing. The first run against the kernel must be in a process with a single thread, which may
-/// be moved into a user namespace. Raises `InputError` where the text is no script, `PolicyError` where the stack or a
-/// setting is not known, `MissingRightError` if the system does not permit it.
+/// script's own. `world`: `engine`, in virtual time, or `kernel`, this machine's TCP in real time, for which
+/// dialect, stack and seed mean nothing. The first run against the kernel must be in a process with a single
+/// thread, which may be moved into a user namespace. Raises `InputError` where the text is no script,
+/// `PolicyError` where the stack or a setting is not known, `MissingRightError` if the system does not permit
+/// it.
 #[pyfunction]
 #[pyo3(signature = (name, text, folder, dialect = "linux", stack = None, tolerance = None, seed = 1, defines = vec![], world = "engine"))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
@@ -47,9 +48,7 @@ pub fn run_script(
             ackclock_script::run(&script, &mut host, tolerance, &in_folder(&folder)).map_err(|e| place(&e))
         }),
         "kernel" => against_kernel(py, &script, tolerance, &folder)?.map_err(|e| place(&e)),
-        world => {
-            Err(PolicyError::new_err(format!("world `{world}` is not known; there are engine, kernel")))
-        }
+        world => Err(PolicyError::new_err(format!("world `{world}` is not known; there are engine, kernel"))),
     }?;
     Ok(report(name, &outcome).to_string())
 }

@@ -14,7 +14,8 @@ pub const SERVER_PORT: u16 = 8080;
 /// The peer's port of the first connection that it opens, where a script names none.
 pub const CLIENT_PORT: u16 = 40_000;
 
-/// A host under test. Everything is in the terms of scripts: sequence numbers count from the first SYN of each side.
+/// A host under test. Everything is in the terms of scripts: sequence numbers count from the first SYN of
+/// each side.
 pub trait Host {
     /// The present moment; a script begins at zero.
     fn now(&self) -> Instant;
@@ -33,8 +34,8 @@ pub trait Host {
         Duration::ZERO
     }
 
-    /// Lets time pass until `then`. Nothing may be due before: [`Host::deadline`]. A host in real time may return
-    /// before `then`, when something has left.
+    /// Lets time pass until `then`. Nothing may be due before: [`Host::deadline`]. A host in real time may
+    /// return before `then`, when something has left.
     fn advance(&mut self, then: Instant);
 
     /// A segment arrives, its payload all zeros.
@@ -54,8 +55,8 @@ pub trait Host {
     /// Packets that have left and that nobody has looked at, in the order in which they left.
     fn sent(&mut self) -> &mut VecDeque<Departure>;
 
-    /// The ports of a packet for which the script names none: those of the latest connection, or of a new one where
-    /// it opens one.
+    /// The ports of a packet for which the script names none: those of the latest connection, or of a new one
+    /// where it opens one.
     fn ports(&self, opens: bool) -> Ports;
 
     /// Runs a system call; `None` while it blocks. One that blocks is tried again, with what it has become.

@@ -45,8 +45,8 @@ pub fn emit_tcp_with(
     emit_tcp_raw(src, dst, segment, &options[..options_len], ecn, out, fill)
 }
 
-/// The same with the bytes of the options as they are given, instead of those of `segment.options`. A number that
-/// is no multiple of four is padded with zeros.
+/// The same with the bytes of the options as they are given, instead of those of `segment.options`. A number
+/// that is no multiple of four is padded with zeros.
 ///
 /// # Errors
 /// As [`emit_tcp`]; options take at most [`MAX_OPTIONS_LEN`] bytes.

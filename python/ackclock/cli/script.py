@@ -28,7 +28,9 @@ EVENTS = 8
     help="What is tested: the engine, in virtual time, or this machine's kernel, in real time.",
 )
 @click.option(
-    "--stack", metavar="STACK", help="The stack that is tested, as `ackclock policies` lists them: cubic+rack."
+    "--stack",
+    metavar="STACK",
+    help="The stack that is tested, as `ackclock policies` lists them: cubic+rack.",
 )
 @click.option(
     "--dialect",
@@ -57,9 +59,9 @@ def command(
     time, or against this machine's kernel.
 
     A script injects packets and makes system calls, each at its time, and says what must leave, and when.
-    Shell commands are not run: what they set by sysctl is set, and the rest is named. The kernel's TCP runs in
-    a network namespace of its own, which takes the right to make one. Exit code 1: a script failed; 2: one is
-    no script, or the right is missing.
+    Shell commands are not run: what they set by sysctl is set, and the rest is named. The kernel's TCP runs
+    in a network namespace of its own, which takes the right to make one. Exit code 1: a script failed; 2: one
+    is no script, or the right is missing.
     """
     if world == "kernel" and (stack or dialect):
         given = f"--stack {stack}" if stack else f"--dialect {dialect}"
@@ -68,7 +70,7 @@ def command(
         "world": world,
         "dialect": dialect or "linux",
         "stack": stack,
-        "tolerance": None if tolerance is None else round(quantity("duration", tolerance) * 1e9),
+        "tolerance": None if tolerance is None else round(quantity("time", tolerance) * 1e9),
         "defines": [_definition(text) for text in defines],
     }
     begun = time.perf_counter()

@@ -8,8 +8,8 @@ use ackclock_units::Instant;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, accept_with, bind, connect, getpeername,
-    getsockname, listen, recv, send, shutdown, socket_with,
+    AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, accept_with, bind, connect,
+    getpeername, getsockname, listen, recv, send, shutdown, socket_with,
 };
 
 use super::socket::Socket;

@@ -22,8 +22,8 @@ const TTL: u8 = 64;
 /// IP's number of ICMP.
 const ICMP: u8 = 1;
 
-/// The packet of an ICMP error about a segment of a connection. Without a quotation it is about the oldest segment that
-/// is outstanding.
+/// The packet of an ICMP error about a segment of a connection. Without a quotation it is about the oldest
+/// segment that is outstanding.
 ///
 /// # Errors
 ///
@@ -41,7 +41,8 @@ pub(super) fn packet(icmp: &Icmp, ports: Ports, flow: Option<&Flow>) -> Result<V
     let (seq, len) = icmp.quoted.unwrap_or((acked, 0));
     let seq = SeqNumber(seq.wrapping_add(iss));
     let quoted = Segment { seq, len, flags: Flags::ACK, ..Segment::default() };
-    // The checksum of ICMP is behind type and code, the MTU in the last two bytes of the header (RFC 1191 §4).
+    // The checksum of ICMP is behind type and code, the MTU in the last two bytes of the header (RFC 1191
+    // §4).
     let mut body = vec![kind, code, 0, 0, 0, 0];
     body.extend(mtu.to_be_bytes());
     emit_tcp_header(local(ports.local), remote(ports.remote), &quoted, Ecn::NotEct, &mut body)
@@ -49,7 +50,8 @@ pub(super) fn packet(icmp: &Icmp, ports: Ports, flow: Option<&Flow>) -> Result<V
     let sum = internet_checksum(&body);
     body[2..4].copy_from_slice(&sum);
     let total = u16::try_from(IP_HEADER + body.len()).unwrap_or(u16::MAX);
-    // Version 4 and five words; service, length, identification, fragment, TTL, protocol, checksum (RFC 791 §3.1).
+    // Version 4 and five words; service, length, identification, fragment, TTL, protocol, checksum (RFC 791
+    // §3.1).
     let mut packet = vec![0x45, 0];
     packet.extend(total.to_be_bytes());
     packet.extend([0, 0, 0, 0, TTL, ICMP, 0, 0]);

@@ -39,8 +39,8 @@ impl Fields<'_> {
     }
 }
 
-/// Reads a `struct tcp_info` (`include/uapi/linux/tcp.h`, 6.18). Fields of a structure are evaluated in the order in
-/// which they are written here, which is theirs.
+/// Reads a `struct tcp_info` (`include/uapi/linux/tcp.h`, 6.18). Fields of a structure are evaluated in the
+/// order in which they are written here, which is theirs.
 fn read(bytes: &[u8]) -> TcpInfo {
     let mut f = Fields(bytes);
     let [state, ca_state, retransmits, probes, backoff, options, scales, bits] = f.take();
@@ -51,7 +51,8 @@ fn read(bytes: &[u8]) -> TcpInfo {
         probes,
         backoff,
         options,
-        // Fields of bits begin with the lowest one on machines with little-endian numbers, else with the highest.
+        // Fields of bits begin with the lowest one on machines with little-endian numbers, else with the
+        // highest.
         snd_wscale: if cfg!(target_endian = "little") { scales & 15 } else { scales >> 4 },
         rcv_wscale: if cfg!(target_endian = "little") { scales >> 4 } else { scales & 15 },
         delivery_rate_app_limited: if cfg!(target_endian = "little") { bits & 1 } else { bits >> 7 },

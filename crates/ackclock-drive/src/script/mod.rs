@@ -43,8 +43,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How often a run looks whether it is to stop.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(50);
 
-/// The kernel's own TCP in a network namespace of its own, with a TUN device. What a script injects is written to the
-/// device, and what leaves is read from it. Sockets are real, and never block: a call that would is tried again.
+/// The kernel's own TCP in a network namespace of its own, with a TUN device. What a script injects is
+/// written to the device, and what leaves is read from it. Sockets are real, and never block: a call that
+/// would is tried again.
 ///
 /// Time begins with the first event, so that settings before it take none.
 #[derive(Debug)]
@@ -66,8 +67,8 @@ pub struct KernelHost {
 }
 
 impl KernelHost {
-    /// Makes the namespace and the device. Packets leave in segments of the size that the connection sends: the device
-    /// does not cut up larger ones by itself.
+    /// Makes the namespace and the device. Packets leave in segments of the size that the connection sends:
+    /// the device does not cut up larger ones by itself.
     ///
     /// # Errors
     ///
@@ -91,14 +92,14 @@ impl KernelHost {
     }
 }
 
-/// Runs a script against the kernel. `tolerance`: by how much times may differ; what the script says where there is
-/// none. `file` reads a file that a command of the script names, to look for settings in it. `go_on` is asked now and
-/// then whether to go on.
+/// Runs a script against the kernel. `tolerance`: by how much times may differ; what the script says where
+/// there is none. `file` reads a file that a command of the script names, to look for settings in it. `go_on`
+/// is asked now and then whether to go on.
 ///
 /// # Errors
 ///
-/// A right that is missing, a system call that failed, or [`DriveError::Interrupted`]; and inside, a setting that
-/// cannot have its value.
+/// A right that is missing, a system call that failed, or [`DriveError::Interrupted`]; and inside, a setting
+/// that cannot have its value.
 pub fn run_script(
     script: &Script,
     tolerance: Option<Duration>,

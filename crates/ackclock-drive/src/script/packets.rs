@@ -1,7 +1,7 @@
 //! Packets between the script's numbers and those on the wire.
 //!
-//! The script's own sequence numbers are on the wire as they are written. The kernel's begin at its initial sequence
-//! number, which its first SYN of a connection shows.
+//! The script's own sequence numbers are on the wire as they are written. The kernel's begin at its initial
+//! sequence number, which its first SYN of a connection shows.
 
 use ackclock_script::ast::{Tcp, TcpFlags, TcpOption, TcpOptions};
 use ackclock_script::{CLIENT_PORT, Departure, Ports, SERVER_PORT, read_options, write_options};
@@ -12,8 +12,8 @@ use super::{KernelHost, local, remote};
 use crate::Clock;
 use crate::linux::wait;
 
-/// Segments that leave within this time of the first one have left together: the kernel cuts a burst into segments just
-/// before the device.
+/// Segments that leave within this time of the first one have left together: the kernel cuts a burst into
+/// segments just before the device.
 const TOGETHER: Duration = Duration::from_millis(1);
 
 /// How long the device is watched for the rest of a burst.
@@ -179,9 +179,9 @@ impl KernelHost {
 
     /// When a segment left: together with the one that it continues, or by itself.
     fn together(&mut self, ports: Ports, tcp: &Tcp, at: Instant) -> Instant {
-        let continued = self.burst.filter(|b| {
-            tcp.len > 0 && (b.ports, b.end) == (ports, tcp.seq) && at.since(b.at) < TOGETHER
-        });
+        let continued = self
+            .burst
+            .filter(|b| tcp.len > 0 && (b.ports, b.end) == (ports, tcp.seq) && at.since(b.at) < TOGETHER);
         let at = continued.map_or(at, |b| b.at);
         self.burst = (tcp.len > 0).then(|| Burst { ports, end: tcp.seq.wrapping_add(tcp.len), at });
         at

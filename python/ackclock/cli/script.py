@@ -134,7 +134,7 @@ def _show(outcome: dict[str, Any], whole: bool) -> None:
             last = failure is not None and i + 1 == len(shown)
             at = "" if event["at"] is None else f"{event['at']:.6f}"
             say(f"{'x' if last else ' '} {event['line']:>4} {at:>11}  {event['expected']}")
-            if event["got"] is not None and (last or whole and event["got"] != event["expected"]):
+            if event["got"] is not None and (last or (whole and event["got"] != event["expected"])):
                 say(f"  {'':>4} {'got':>11}  {event['got']}")
         for text in outcome["notes"]:
             note(f"      {text}")

@@ -195,11 +195,13 @@ impl Host for KernelHost {
 
     fn set(&mut self, name: &str, value: &str) -> Setting {
         let key = format!("net.ipv4.{}", name.replace('/', "."));
-        match self.namespace.try_sysctl(&key, value) {
-            Ok(Ok(())) => Setting::Done,
-            Ok(Err(e)) if e.kind() == io::ErrorKind::InvalidInput => Setting::Refused,
-            // There is no such setting in this kernel, or it belongs to the whole machine.
-            _ => Setting::Unknown,
+        let Ok(written) = self.namespace.try_sysctl(&key, value) else { return Setting::Unknown };
+        match written.map_err(|e| e.kind()) {
+            Ok(()) => Setting::Done,
+            // It belongs to the whole machine.
+            Err(io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) => Setting::Unknown,
+            Err(_) if self.namespace.sysctl(&key).is_ok() => Setting::Refused,
+            Err(_) => Setting::Unknown,
         }
     }
 }

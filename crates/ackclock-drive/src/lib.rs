@@ -29,6 +29,8 @@ mod linux;
 mod pattern;
 mod probe;
 #[cfg(target_os = "linux")]
+mod script;
+#[cfg(target_os = "linux")]
 mod sockets;
 #[cfg(target_os = "linux")]
 mod web;
@@ -54,6 +56,8 @@ pub(crate) use linux::Offload;
 #[cfg(target_os = "linux")]
 pub use linux::*;
 pub use probe::*;
+#[cfg(target_os = "linux")]
+pub use script::{KernelHost, run_script};
 #[cfg(target_os = "linux")]
 pub use sockets::{OptionSeen, TcpCounts, TcpOption};
 #[cfg(target_os = "linux")]

@@ -276,6 +276,18 @@ fn interruptible<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&mut dyn FnMut() -> ControlFlow<()>) -> Result<T, DriveError> + Send,
 ) -> PyResult<T> {
+    in_namespaces(py, |go_on| {
+        // After the change of credentials, which resets it. Nobody would read the results of an orphan.
+        ackclock_drive::end_with_parent();
+        work(go_on)
+    })
+}
+
+/// The same for a process that somebody may leave running.
+pub(crate) fn in_namespaces<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&mut dyn FnMut() -> ControlFlow<()>) -> Result<T, DriveError> + Send,
+) -> PyResult<T> {
     let mut stopped_by = None;
     let mut go_on = || {
         Python::attach(|py| match py.check_signals() {
@@ -290,8 +302,6 @@ fn interruptible<T: Send>(
         if ackclock_drive::check()? == Means::UserNamespace {
             ackclock_drive::enter_user_namespace()?;
         }
-        // Afterwards, since a change of credentials resets it. Nobody would read the results of an orphan.
-        ackclock_drive::end_with_parent();
         work(&mut go_on)
     });
     match stopped_by {

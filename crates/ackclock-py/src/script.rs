@@ -1,8 +1,9 @@
-//! Scripted tests in virtual time.
+//! Scripted tests, in virtual time or against the kernel.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use ackclock_script::{DIALECTS, EngineHost, Line, Outcome, in_folder, parse};
+use ackclock_script::ast::Script;
+use ackclock_script::{DIALECTS, EngineHost, Line, Outcome, SettingsError, in_folder, parse};
 use ackclock_units::Duration;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -12,10 +13,13 @@ use crate::registry::registry;
 
 /// Runs the script `text`, which errors call `name`, and returns how it went as JSON. `folder`: where files
 /// that its commands name are looked for. `defines`: words with what they stand for. `tolerance`: ns, or the
-/// script's own. Raises `InputError` where the text is no script, `PolicyError` where the stack or a
-/// setting is not known.
+/// script's own. `world`: `engine`, in virtual time, or `kernel`, this machine's TCP in real time, for which
+/// dialect, stack and seed mean nothing. The first run against the kernel must be in a process with a single
+/// thread, which may be moved into a user namespace. Raises `InputError` where the text is no script,
+/// `PolicyError` where the stack or a setting is not known, `MissingRightError` if the system does not permit
+/// it.
 #[pyfunction]
-#[pyo3(signature = (name, text, folder, dialect = "linux", stack = None, tolerance = None, seed = 1, defines = vec![]))]
+#[pyo3(signature = (name, text, folder, dialect = "linux", stack = None, tolerance = None, seed = 1, defines = vec![], world = "engine"))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
 pub fn run_script(
     py: Python<'_>,
@@ -27,22 +31,52 @@ pub fn run_script(
     tolerance: Option<u64>,
     seed: u64,
     defines: Vec<(String, String)>,
+    world: &str,
 ) -> PyResult<String> {
     let Some((_, dialect)) = DIALECTS.iter().find(|(known, _)| *known == dialect) else {
         let known: Vec<&str> = DIALECTS.iter().map(|(name, _)| *name).collect();
         let message = format!("dialect `{dialect}` is not known; there are {}", known.join(", "));
         return Err(PolicyError::new_err(message));
     };
-    py.detach(|| {
-        let script = parse(name, text, &defines).map_err(|e| InputError::new_err(e.to_string()))?;
-        let place = |e: &dyn std::fmt::Display| PolicyError::new_err(format!("{name}: {e}"));
-        let mut host =
-            EngineHost::new(registry(), *dialect, stack.as_deref(), seed).map_err(|e| place(&e))?;
-        let tolerance = tolerance.map(Duration::from_nanos);
-        let outcome = ackclock_script::run(&script, &mut host, tolerance, &in_folder(&folder))
-            .map_err(|e| place(&e))?;
-        Ok(report(name, &outcome).to_string())
+    let script = parse(name, text, &defines).map_err(|e| InputError::new_err(e.to_string()))?;
+    let place = |e: &dyn std::fmt::Display| PolicyError::new_err(format!("{name}: {e}"));
+    let tolerance = tolerance.map(Duration::from_nanos);
+    let outcome = match world {
+        "engine" => py.detach(|| {
+            let mut host =
+                EngineHost::new(registry(), *dialect, stack.as_deref(), seed).map_err(|e| place(&e))?;
+            ackclock_script::run(&script, &mut host, tolerance, &in_folder(&folder)).map_err(|e| place(&e))
+        }),
+        "kernel" => against_kernel(py, &script, tolerance, &folder)?.map_err(|e| place(&e)),
+        world => Err(PolicyError::new_err(format!("world `{world}` is not known; there are engine, kernel"))),
+    }?;
+    Ok(report(name, &outcome).to_string())
+}
+
+/// Runs a script against the kernel, until it is done or Ctrl-C is pressed.
+#[cfg(target_os = "linux")]
+fn against_kernel(
+    py: Python<'_>,
+    script: &Script,
+    tolerance: Option<Duration>,
+    folder: &Path,
+) -> PyResult<Result<Outcome, SettingsError>> {
+    crate::kernels::in_namespaces(py, |go_on| {
+        ackclock_drive::run_script(script, tolerance, &in_folder(folder), go_on)
     })
+}
+
+/// Says that the system is another.
+#[cfg(not(target_os = "linux"))]
+fn against_kernel(
+    _py: Python<'_>,
+    _script: &Script,
+    _tolerance: Option<Duration>,
+    _folder: &Path,
+) -> PyResult<Result<Outcome, SettingsError>> {
+    Err(crate::error::MissingRightError::new_err(
+        "real packets need Linux (network namespaces and /dev/net/tun); simulations run everywhere",
+    ))
 }
 
 /// The dialects of scripts by their names.

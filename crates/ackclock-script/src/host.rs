@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use ackclock_units::{Ecn, Instant};
+use ackclock_units::{Duration, Ecn, Instant};
 
 use crate::ast::{Icmp, Tcp};
 use crate::code::TcpInfo;
@@ -14,7 +14,8 @@ pub const SERVER_PORT: u16 = 8080;
 /// The peer's port of the first connection that it opens, where a script names none.
 pub const CLIENT_PORT: u16 = 40_000;
 
-/// A host under test. Everything is in the terms of scripts: sequence numbers count from the first SYN of each side.
+/// A host under test. Everything is in the terms of scripts: sequence numbers count from the first SYN of
+/// each side.
 pub trait Host {
     /// The present moment; a script begins at zero.
     fn now(&self) -> Instant;
@@ -22,11 +23,27 @@ pub trait Host {
     /// When something may happen by itself next; `None` when nothing will.
     fn deadline(&self) -> Option<Instant>;
 
-    /// Lets time pass until `then`. Nothing may be due before: [`Host::deadline`].
+    /// How long a call that should return at once, and a packet that may come at any time, are waited for.
+    fn patience(&self) -> Duration {
+        Duration::from_secs(600)
+    }
+
+    /// By how much more times may differ where the event is so long `after` the one before.
+    fn slack(&self, after: Duration) -> Duration {
+        let _ = after;
+        Duration::ZERO
+    }
+
+    /// Lets time pass until `then`. Nothing may be due before: [`Host::deadline`]. A host in real time may
+    /// return before `then`, when something has left.
     fn advance(&mut self, then: Instant);
 
     /// A segment arrives, its payload all zeros.
-    fn inject(&mut self, ports: Ports, tcp: &Tcp, ecn: Ecn);
+    ///
+    /// # Errors
+    ///
+    /// The segment is none that a packet can carry.
+    fn inject(&mut self, ports: Ports, tcp: &Tcp, ecn: Ecn) -> Result<(), String>;
 
     /// An ICMP error arrives about a segment of the latest connection.
     ///
@@ -38,8 +55,8 @@ pub trait Host {
     /// Packets that have left and that nobody has looked at, in the order in which they left.
     fn sent(&mut self) -> &mut VecDeque<Departure>;
 
-    /// The ports of a packet for which the script names none: those of the latest connection, or of a new one where
-    /// it opens one.
+    /// The ports of a packet for which the script names none: those of the latest connection, or of a new one
+    /// where it opens one.
     fn ports(&self, opens: bool) -> Ports;
 
     /// Runs a system call; `None` while it blocks. One that blocks is tried again, with what it has become.

@@ -40,7 +40,26 @@ pub fn emit_tcp_with(
     out: &mut Vec<u8>,
     fill: impl FnOnce(&mut [u8]),
 ) -> Result<(), WireError> {
-    let start = emit_headers(src, dst, segment, ecn, out)?;
+    let mut options = [0; MAX_OPTIONS_LEN];
+    let options_len = emit_options(&segment.options, &mut options)?;
+    emit_tcp_raw(src, dst, segment, &options[..options_len], ecn, out, fill)
+}
+
+/// The same with the bytes of the options as they are given, instead of those of `segment.options`. A number
+/// that is no multiple of four is padded with zeros.
+///
+/// # Errors
+/// As [`emit_tcp`]; options take at most [`MAX_OPTIONS_LEN`] bytes.
+pub fn emit_tcp_raw(
+    src: SocketAddr,
+    dst: SocketAddr,
+    segment: &Segment,
+    options: &[u8],
+    ecn: Ecn,
+    out: &mut Vec<u8>,
+    fill: impl FnOnce(&mut [u8]),
+) -> Result<(), WireError> {
+    let start = emit_headers(src, dst, segment, options, ecn, out)?;
     let payload = out.len();
     out.resize(payload + segment.len as usize, 0);
     fill(&mut out[payload..]);
@@ -62,7 +81,9 @@ pub fn emit_tcp_header(
     ecn: Ecn,
     out: &mut Vec<u8>,
 ) -> Result<(), WireError> {
-    let start = emit_headers(src, dst, segment, ecn, out)?;
+    let mut options = [0; MAX_OPTIONS_LEN];
+    let options_len = emit_options(&segment.options, &mut options)?;
+    let start = emit_headers(src, dst, segment, &options[..options_len], ecn, out)?;
     let len = out.len() - start + segment.len as usize;
     seal(src, dst, ip_number::TCP, len, &mut out[start..], TCP_CHECKSUM);
     Ok(())
@@ -114,18 +135,15 @@ fn emit_headers(
     src: SocketAddr,
     dst: SocketAddr,
     segment: &Segment,
+    options: &[u8],
     ecn: Ecn,
     out: &mut Vec<u8>,
 ) -> Result<usize, WireError> {
-    let mut options = [0; MAX_OPTIONS_LEN];
-    let options_len = emit_options(&segment.options, &mut options)?;
     let mut header = TcpHeader::new(src.port(), dst.port(), segment.seq.0, segment.window);
     header.acknowledgment_number = segment.ack.0;
     header.urgent_pointer = segment.urgent;
-    // Any multiple of four up to 40 fits; emit_options returns no other length.
-    header
-        .set_options_raw(&options[..options_len])
-        .map_err(|_| WireError::OptionsTooLong(options_len as u32))?;
+    // Up to 40 bytes fit.
+    header.set_options_raw(options).map_err(|_| WireError::OptionsTooLong(options.len() as u32))?;
     let mut header = header.to_bytes();
     // Offset 12 has the data offset, three reserved bits, and AE (RFC 9768 §3.1.1).
     let [ae, flags] = (segment.flags.0 & Flags::ALL.0).to_be_bytes();

@@ -28,7 +28,7 @@ COMMANDS = {
     "model": "Evaluate a closed-form model, or run the Eifel row model.",
     "timers": "Replay retransmission timers over a series of round-trip times.",
     "probe": "TReno: measure the bulk-transfer capacity of a path from one end.",
-    "script": "Run scripted tests in packetdrill's language, in virtual time.",
+    "script": "Run scripted tests in packetdrill's language, in virtual time or against the kernel.",
     "demo": "A simulation and a download over real packets.",
 }
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ackclock._core import InputError, quantity, run_script, script_dialects
+from ackclock._core import InputError, MissingRightError, quantity, run_script, script_dialects
 from ackclock.cli import FELL_SHORT
 from ackclock.cli.console import note, print_json, say
 from ackclock.quantities import count
@@ -21,14 +21,21 @@ EVENTS = 8
 @click.command("script")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "--stack", metavar="STACK", help="The stack that is tested, as `ackclock policies` lists them: cubic+rack."
+    "--world",
+    type=click.Choice(["engine", "kernel"]),
+    default="engine",
+    show_default=True,
+    help="What is tested: the engine, in virtual time, or this machine's kernel, in real time.",
+)
+@click.option(
+    "--stack",
+    metavar="STACK",
+    help="The stack that is tested, as `ackclock policies` lists them: cubic+rack.",
 )
 @click.option(
     "--dialect",
     type=click.Choice(script_dialects()),
-    default="linux",
-    show_default=True,
-    help="Whose order of options, and whose stack where --stack gives none.",
+    help="Whose order of options, and whose stack where --stack gives none. [default: linux]",
 )
 @click.option(
     "--tolerance", metavar="TIME", help="By how much times may differ. [default: the script's, or 4ms]"
@@ -40,24 +47,30 @@ EVENTS = 8
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     files: tuple[Path, ...],
+    world: str,
     stack: str | None,
-    dialect: str,
+    dialect: str | None,
     tolerance: str | None,
     defines: tuple[str, ...],
     show: bool,
     as_json: bool,
 ) -> None:
     """Run scripted tests in packetdrill's language, FILE.pkt or folders of them, against a stack in virtual
-    time.
+    time, or against this machine's kernel.
 
     A script injects packets and makes system calls, each at its time, and says what must leave, and when.
-    Shell commands are not run: what they set by sysctl is set for the stack, and the rest is named. Exit
-    code 1: a script failed; 2: one is no script.
+    Shell commands are not run: what they set by sysctl is set, and the rest is named. The kernel's TCP runs
+    in a network namespace of its own, which takes the right to make one. Exit code 1: a script failed; 2: one
+    is no script, or the right is missing.
     """
+    if world == "kernel" and (stack or dialect):
+        given = f"--stack {stack}" if stack else f"--dialect {dialect}"
+        raise InputError(f"`{given}` says what the engine runs; leave it out with `--world kernel`")
     options = {
-        "dialect": dialect,
+        "world": world,
+        "dialect": dialect or "linux",
         "stack": stack,
-        "tolerance": None if tolerance is None else round(quantity("duration", tolerance) * 1e9),
+        "tolerance": None if tolerance is None else round(quantity("time", tolerance) * 1e9),
         "defines": [_definition(text) for text in defines],
     }
     begun = time.perf_counter()
@@ -101,7 +114,10 @@ def _run(path: Path, options: dict[str, Any]) -> dict[str, Any]:
         raise InputError(f"`{path}` cannot be read: {e.strerror}") from None
     except UnicodeDecodeError as e:
         raise InputError(f"`{path}` is no text: byte {e.start} is no UTF-8") from None
-    outcome: dict[str, Any] = json.loads(run_script(str(path), text, path.parent, **options))
+    try:
+        outcome: dict[str, Any] = json.loads(run_script(str(path), text, path.parent, **options))
+    except MissingRightError as e:
+        raise InputError(str(e)) from None
     return outcome
 
 
@@ -118,7 +134,7 @@ def _show(outcome: dict[str, Any], whole: bool) -> None:
             last = failure is not None and i + 1 == len(shown)
             at = "" if event["at"] is None else f"{event['at']:.6f}"
             say(f"{'x' if last else ' '} {event['line']:>4} {at:>11}  {event['expected']}")
-            if event["got"] is not None and (last or whole and event["got"] != event["expected"]):
+            if event["got"] is not None and (last or (whole and event["got"] != event["expected"])):
                 say(f"  {'':>4} {'got':>11}  {event['got']}")
         for text in outcome["notes"]:
             note(f"      {text}")

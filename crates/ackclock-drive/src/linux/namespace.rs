@@ -89,10 +89,15 @@ impl Namespace {
 
     /// Sets a kernel parameter of this namespace, for instance `net.ipv4.tcp_sack` to `0`.
     pub fn set_sysctl(&self, key: &str, value: &str) -> Result<(), DriveError> {
-        let path = sysctl_path(key)?;
-        self.run(|| fs::write(&path, value))?.map_err(|e| {
+        self.try_sysctl(key, value)?.map_err(|e| {
             DriveError::Missing(format!("cannot set the kernel parameter {key} to `{value}`: {e}"))
         })
+    }
+
+    /// The same with the error of the system, where the kernel does not have or take it.
+    pub(crate) fn try_sysctl(&self, key: &str, value: &str) -> Result<io::Result<()>, DriveError> {
+        let path = sysctl_path(key)?;
+        self.run(|| fs::write(&path, value))
     }
 
     /// Reads a kernel parameter of this namespace.

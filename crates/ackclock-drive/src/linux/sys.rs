@@ -63,17 +63,68 @@ pub(super) fn own(address: Ipv4Addr, prefix: u8) -> io::Result<()> {
 
 /// Sets an integer option of TCP.
 pub(crate) fn set_tcp_option(socket: BorrowedFd<'_>, option: libc::c_int, value: i32) -> io::Result<()> {
+    set_option(socket, libc::IPPROTO_TCP, option, &value.to_ne_bytes())
+}
+
+/// Sets an option of a socket to the bytes of its value.
+pub(crate) fn set_option(
+    socket: BorrowedFd<'_>,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: &[u8],
+) -> io::Result<()> {
     // SAFETY: the value lives through the call, and its size is passed.
     let done = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
+            level,
             option,
-            (&raw const value).cast(),
-            size_of::<i32>() as libc::socklen_t,
+            value.as_ptr().cast(),
+            value.len() as libc::socklen_t,
         )
     };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Reads an option of a socket; returns how many bytes it takes.
+pub(crate) fn option(
+    socket: BorrowedFd<'_>,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: &mut [u8],
+) -> io::Result<usize> {
+    let mut size = value.len() as libc::socklen_t;
+    // SAFETY: value and size live through the call, which writes no more than the size passed.
+    let done = unsafe {
+        libc::getsockopt(socket.as_raw_fd(), level, option, value.as_mut_ptr().cast(), &raw mut size)
+    };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(size as usize) }
+}
+
+/// A count of bytes of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Queued {
+    /// Received and not read.
+    Received,
+    /// Written and not acknowledged; a FIN counts as one.
+    Unacked,
+    /// Written and not sent.
+    Unsent,
+}
+
+/// Bytes in the queues of a connection.
+pub(crate) fn queued(socket: BorrowedFd<'_>, which: Queued) -> io::Result<i32> {
+    /// `linux/sockios.h`; the other two are requests of terminals by other names.
+    const SIOCOUTQNSD: u32 = 0x894b;
+    let request = match which {
+        Queued::Received => libc::FIONREAD as u32,
+        Queued::Unacked => libc::TIOCOUTQ as u32,
+        Queued::Unsent => SIOCOUTQNSD,
+    };
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the number lives through the call, which writes just that.
+    let done = unsafe { libc::ioctl(socket.as_raw_fd(), request as _, &raw mut bytes) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(bytes) }
 }
 
 /// Reads an integer option of TCP.
@@ -112,10 +163,7 @@ pub(crate) fn tcp_info(socket: BorrowedFd<'_>) -> io::Result<(libc::tcp_info, us
 
 /// Unacknowledged bytes of a connection; a FIN counts as one.
 pub(crate) fn unacked(socket: BorrowedFd<'_>) -> io::Result<u32> {
-    let mut bytes: libc::c_int = 0;
-    // SAFETY: the number lives through the call. SIOCOUTQ is TIOCOUTQ by another name.
-    let done = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ as _, &raw mut bytes) };
-    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(bytes.max(0) as u32) }
+    queued(socket, Queued::Unacked).map(|bytes| bytes.max(0) as u32)
 }
 
 /// Runs `child` in a forked copy of this process and returns the status it ends with (0..=255).

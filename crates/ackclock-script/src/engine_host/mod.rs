@@ -227,7 +227,7 @@ impl Host for EngineHost {
         }
     }
 
-    fn inject(&mut self, ports: Ports, tcp: &Tcp, ecn: Ecn) {
+    fn inject(&mut self, ports: Ports, tcp: &Tcp, ecn: Ecn) -> Result<(), String> {
         let ace = u16::from(tcp.flags.ace.unwrap_or(0));
         // ECE, CWR and AE are bits 0, 1 and 2 of the counter (RFC 9768 §3.2).
         let counter = ace << 6;
@@ -245,6 +245,7 @@ impl Host for EngineHost {
             options: layout::engine(list),
         };
         self.receive(ports, &segment, ecn);
+        Ok(())
     }
 
     fn inject_icmp(&mut self, ports: Ports, icmp: &Icmp) -> Result<(), String> {

@@ -1,4 +1,4 @@
-//! A script in virtual time: its events in order, each at its time.
+//! A script against a host: its events in order, each at its time.
 
 mod calls;
 mod packets;
@@ -21,9 +21,6 @@ pub(crate) use time::seconds;
 
 /// By how much times may differ unless a script says otherwise: packetdrill's own.
 const TOLERANCE: Duration = Duration::from_micros(4000);
-
-/// How long a call that should return at once, and a packet that may come at any time, are waited for.
-const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Deadlines of the host that one script may run: far more than any needs.
 const MAX_STEPS: u32 = 1_000_000;
@@ -123,7 +120,7 @@ impl<'a> World<'a> {
         file: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Step, SettingsError> {
         let base = self.host.now();
-        let window = Window::of(event.when, base, self.tolerance);
+        let window = self.within(Window::of(event.when, base, self.tolerance), base);
         let mut line = Line { line: event.line, expected: event.text.clone(), ..Line::default() };
         if let Some(failure) = self.wait_until(window.begin) {
             line.at = Some(self.host.now());
@@ -144,15 +141,26 @@ impl<'a> World<'a> {
         Ok((line, failed.or_else(|| self.retry())))
     }
 
+    /// A window with what the host's clock needs, where the event before was at `base`.
+    fn within(&self, window: Window, base: Instant) -> Window {
+        window.allow(self.host.slack(window.end.since(base)))
+    }
+
     /// Lets time pass until `then`, with whatever is due before. A call that returns may fail.
     fn wait_until(&mut self, then: Instant) -> Option<Failure> {
-        while self.run_next(then) {
-            if let Some(failure) = self.retry() {
-                return Some(failure);
+        loop {
+            if !self.run_next(then) {
+                self.host.advance(then);
+            }
+            let failed = self.retry();
+            // A real host's wait may end early, with a packet.
+            if failed.is_some() || (self.host.now() >= then && self.deadline().is_none_or(|at| at > then)) {
+                return failed;
+            }
+            if self.steps == MAX_STEPS {
+                return None;
             }
         }
-        self.host.advance(then);
-        self.retry()
     }
 
     /// Runs what is due next. False where nothing is until `then`, and where the script has run too much already.
@@ -232,8 +240,7 @@ impl<'a> World<'a> {
                     }
                     Some(ast::Tos::NotEct) | None => Ecn::NotEct,
                 };
-                self.host.inject(ports, &self.clocks.in_host_terms(tcp), ecn);
-                Ok(())
+                self.host.inject(ports, &self.clocks.in_host_terms(tcp), ecn)
             }
             Body::Icmp(icmp) => self.host.inject_icmp(ports, icmp),
         }
@@ -253,17 +260,18 @@ impl<'a> World<'a> {
         if let Some(returned) = self.host.call(&mut call) {
             let result = self.returned(&call, expected, &returned);
             if let Some(until) = expected.until {
-                Window::until(when, until, base, self.tolerance).check(begun, "the call returns")?;
+                let window = self.within(Window::until(when, until, base, self.tolerance), base);
+                window.check(begun, "the call returns")?;
             }
             return result;
         }
         if let Some(until) = expected.until {
-            let window = Window::until(when, until, base, self.tolerance);
+            let window = self.within(Window::until(when, until, base, self.tolerance), base);
             self.blocked.push(Blocked { event, line, call, window, expected: expected.clone() });
             return Ok(());
         }
         // It blocks though the script does not say so: nothing else can happen before it returns.
-        let patience = begun + PATIENCE;
+        let patience = begun + self.host.patience();
         while self.run_next(patience) {
             if let Some(returned) = self.host.call(&mut call) {
                 shown.got = Some(format!("returned at {}", time::seconds(self.host.now())));

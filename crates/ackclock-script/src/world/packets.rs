@@ -6,7 +6,7 @@ use ackclock_units::{Duration, Ecn};
 use ackclock_wire::Flags;
 
 use super::time::Window;
-use super::{PATIENCE, World, time};
+use super::{World, time};
 use crate::ast::{self, Body, Tcp, TcpOption, TcpOptions, Tos};
 use crate::host::Departure;
 use crate::render;
@@ -91,7 +91,7 @@ impl World<'_> {
         let Body::Tcp(expected) = &packet.body else {
             return Err("only segments of TCP can be expected".to_owned());
         };
-        let last = window.patience(PATIENCE);
+        let last = window.patience(self.host.patience());
         while self.host.sent().is_empty() && self.run_next(last) {
             if let Some(failure) = self.retry() {
                 return Err(format!("the call of line {}: {}", failure.line, failure.why));

@@ -40,6 +40,12 @@ impl Window {
         Self::of(until, base, tolerance)
     }
 
+    /// Times may differ by at least so much.
+    pub(super) fn allow(mut self, slack: Duration) -> Self {
+        self.tolerance = self.tolerance.max(slack);
+        self
+    }
+
     /// One moment.
     pub(super) fn at(at: Instant, tolerance: Duration) -> Self {
         Self { begin: at, end: at, tolerance, any: false }

@@ -1,0 +1,24 @@
+//! Errors of system calls by their names.
+
+use ackclock_script::Errno;
+
+macro_rules! names {
+    ($($name:ident)*) => {
+        /// The error by its name in errno(3).
+        pub(super) fn named(errno: rustix::io::Errno) -> Errno {
+            Errno(match errno.raw_os_error() {
+                $(libc::$name => stringify!($name),)*
+                _ => "an error without a name",
+            })
+        }
+    };
+}
+
+names! {
+    EPERM ENOENT EINTR EIO ENXIO E2BIG EBADF EAGAIN ENOMEM EACCES EFAULT EBUSY EEXIST ENODEV ENOTDIR EISDIR
+    EINVAL ENFILE EMFILE ENOTTY EFBIG ENOSPC ESPIPE EROFS EPIPE EDOM ERANGE ENOSYS EPROTO EBADMSG EOVERFLOW
+    ENOTSOCK EDESTADDRREQ EMSGSIZE EPROTOTYPE ENOPROTOOPT EPROTONOSUPPORT ESOCKTNOSUPPORT EOPNOTSUPP
+    EPFNOSUPPORT EAFNOSUPPORT EADDRINUSE EADDRNOTAVAIL ENETDOWN ENETUNREACH ENETRESET ECONNABORTED
+    ECONNRESET ENOBUFS EISCONN ENOTCONN ESHUTDOWN ETIMEDOUT ECONNREFUSED EHOSTDOWN EHOSTUNREACH EALREADY
+    EINPROGRESS ECANCELED ENOMSG ENODATA ENONET ENOKEY EKEYREJECTED EKEYEXPIRED ETIME
+}

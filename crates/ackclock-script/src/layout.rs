@@ -67,6 +67,42 @@ fn option(kind: u8, value: &[u8]) -> Option<TcpOption> {
     })
 }
 
+/// The bytes of options, in order.
+pub(crate) fn write(list: &[TcpOption]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for option in list {
+        let (kind, value) = match option {
+            TcpOption::Nop | TcpOption::Eol => {
+                bytes.push(if *option == TcpOption::Nop { NOP } else { EOL });
+                continue;
+            }
+            TcpOption::Mss(mss) => (MSS, mss.to_be_bytes().to_vec()),
+            TcpOption::WindowScale(shift) => (WINDOW_SCALE, vec![*shift]),
+            TcpOption::SackPermitted => (SACK_PERMITTED, Vec::new()),
+            TcpOption::Sack(blocks) => {
+                (SACK, blocks.iter().flat_map(|(from, to)| [*from, *to]).flat_map(u32::to_be_bytes).collect())
+            }
+            TcpOption::Timestamps { val, ecr } => {
+                (TIMESTAMPS, [*val, *ecr].into_iter().flat_map(u32::to_be_bytes).collect())
+            }
+            TcpOption::Md5(bytes) => (MD5, bytes.clone()),
+            TcpOption::FastOpen(cookie) => (FAST_OPEN, cookie.clone()),
+            TcpOption::FastOpenExperimental(cookie) => {
+                (EXPERIMENT, [FAST_OPEN_EXPERIMENT.as_slice(), cookie].concat())
+            }
+            TcpOption::AccEcn(fields) => {
+                let first = fields.first().is_none_or(|(field, _)| *field == AccEcnField::Ect0);
+                let counters = fields.iter().flat_map(|(_, n)| n.to_be_bytes()[1..].to_vec()).collect();
+                (if first { ACCECN_0 } else { ACCECN_1 }, counters)
+            }
+        };
+        // What does not fit into a header is refused where the packet is written.
+        bytes.extend([kind, u8::try_from(2 + value.len()).unwrap_or(u8::MAX)]);
+        bytes.extend(value);
+    }
+    bytes
+}
+
 /// The length of an option, bytes.
 pub(crate) fn len(option: &TcpOption) -> usize {
     match option {

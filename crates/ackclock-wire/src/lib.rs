@@ -13,7 +13,10 @@ mod parse;
 mod segment;
 
 pub use checksum::internet as internet_checksum;
-pub use emit::{emit_tcp, emit_tcp_header, emit_tcp_with, emit_udp, emit_udp_header, tcp_packet_len};
+pub use emit::{
+    emit_tcp, emit_tcp_header, emit_tcp_with, emit_tcp_with_options, emit_udp, emit_udp_header,
+    tcp_packet_len,
+};
 pub use error::WireError;
 pub use icmp::{IcmpError, IcmpKind, parse_icmp_error};
 pub use options::{MAX_OPTIONS_LEN, emit_options, parse_options};

@@ -5,6 +5,7 @@ mod flow;
 mod icmp;
 mod info;
 mod options;
+mod raw;
 mod settings;
 mod socket;
 
@@ -14,7 +15,7 @@ use std::sync::Arc;
 use ackclock_engine::{Connection, ConnectionEvent, Stack, StackError, State};
 use ackclock_policy::Registry;
 use ackclock_units::{Ecn, Instant, Rng, SeqNumber};
-use ackclock_wire::{Flags, Segment};
+use ackclock_wire::{Flags, IcmpError, Segment};
 
 use flow::Flow;
 use socket::{Socket, SocketKind};
@@ -25,6 +26,8 @@ use crate::constants::Errno;
 use crate::dialect::Dialect;
 use crate::host::{CLIENT_PORT, Call, Departure, Host, Ports, Returned, SERVER_PORT, Setting};
 use crate::layout;
+
+pub use settings::names as setting_names;
 
 /// Most descriptors and connections of a script: far more than any needs.
 const MAX_OPEN: usize = 1024;
@@ -102,6 +105,14 @@ impl EngineHost {
             self.refuse(ports, segment);
         }
         self.run(i);
+    }
+
+    fn receive_icmp(&mut self, ports: Ports, error: &IcmpError) {
+        if let Some(i) = self.find(ports) {
+            self.flows[i].noted(error);
+            self.flows[i].connection.handle_icmp(self.now, error);
+            self.run(i);
+        }
     }
 
     /// Responds to a segment that belongs to no connection (RFC 9293 §3.10.7.1).
@@ -240,11 +251,7 @@ impl Host for EngineHost {
 
     fn inject_icmp(&mut self, ports: Ports, icmp: &Icmp) -> Result<(), String> {
         let error = icmp::error(icmp, ports, self.flows.last())?;
-        if let Some(i) = self.find(ports) {
-            self.flows[i].noted(&error);
-            self.flows[i].connection.handle_icmp(self.now, &error);
-            self.run(i);
-        }
+        self.receive_icmp(ports, &error);
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! A host in virtual time: sockets above connections of the engine, and the packets that leave it.
 
+mod bursts;
 mod calls;
 mod flow;
 mod icmp;
@@ -156,9 +157,16 @@ impl EngineHost {
 
     /// Sends what a connection has to send, and passes on what happened to it.
     fn run(&mut self, i: usize) {
+        let mut burst = Vec::new();
         while let Some(t) = self.flows[i].connection.poll_transmit(self.now) {
             self.flows[i].departed(&t);
-            let ports = self.flows[i].ports;
+            burst.push(t);
+        }
+        if self.dialect == Dialect::Linux {
+            bursts::push(&mut burst, &self.flows[i].connection, self.now);
+        }
+        let ports = self.flows[i].ports;
+        for t in burst {
             self.depart(&t.segment, t.ecn, ports);
         }
         let flow = &mut self.flows[i];

@@ -22,13 +22,17 @@ pub(crate) use time::seconds;
 /// By how much times may differ unless a script says otherwise: packetdrill's own.
 const TOLERANCE: Duration = Duration::from_micros(4000);
 
+/// By what part of the time since the event before they may differ, where that is more: packetdrill's own, ‰.
+const TOLERANCE_PER_MILLE: u64 = 125;
+
 /// How long a call that should return at once, and a packet that may come at any time, are waited for.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// More events of the host than any script needs while nothing happens in it.
 const MAX_STEPS: u32 = 1_000_000;
 
-/// Runs a script against a host. `tolerance`: by how much times may differ; what the script says where there is none.
+/// Runs a script against a host. `tolerance`: by how much times may differ, however long something takes; what the
+/// script says where there is none.
 /// `file` reads a file that a command of the script names, to look for settings in it.
 ///
 /// # Errors
@@ -46,6 +50,7 @@ pub fn run(
     }
     if let Some(tolerance) = tolerance {
         world.tolerance = tolerance;
+        world.tolerance_per_mille = 0;
     }
     for command in &script.setup {
         world.shell(command, file)?;
@@ -78,6 +83,9 @@ struct Blocked {
 struct World<'a> {
     host: &'a mut dyn Host,
     tolerance: Duration,
+    tolerance_per_mille: u64,
+    /// When the event before was to happen.
+    last: Option<Instant>,
     /// Descriptors by the numbers that the script gives them.
     fds: BTreeMap<i64, i32>,
     blocked: Vec<Blocked>,
@@ -93,6 +101,8 @@ impl<'a> World<'a> {
         Self {
             host,
             tolerance: TOLERANCE,
+            tolerance_per_mille: TOLERANCE_PER_MILLE,
+            last: None,
             fds: BTreeMap::new(),
             blocked: Vec::new(),
             clocks: packets::Clocks::default(),
@@ -102,6 +112,11 @@ impl<'a> World<'a> {
     }
 
     fn set_flag(&mut self, flag: &ast::Flag) {
+        let percent = flag.value.as_deref().and_then(|v| v.parse::<f64>().ok());
+        if let ("tolerance_percent", Some(percent @ 0.0..=100.0)) = (flag.name.as_str(), percent) {
+            self.tolerance_per_mille = (percent * 10.0) as u64;
+            return;
+        }
         match (flag.name.as_str(), flag.value.as_deref().and_then(|v| v.parse::<u64>().ok())) {
             ("tolerance_usecs", Some(us)) => self.tolerance = Duration::from_micros(us),
             ("tcp_ts_tick_usecs", Some(us)) => self.clocks.tick = Some(Duration::from_micros(us)),
@@ -118,6 +133,8 @@ impl<'a> World<'a> {
     ) -> Result<Step, SettingsError> {
         let base = self.host.now();
         let window = Window::of(event.when, base, self.tolerance);
+        let window = window.widened(self.last.unwrap_or(window.begin), self.tolerance_per_mille);
+        self.last = Some(window.begin);
         let mut line = Line { line: event.line, expected: event.text.clone(), ..Line::default() };
         if let Some(failure) = self.wait_until(window.begin) {
             line.at = Some(self.host.now());
@@ -206,10 +223,9 @@ impl<'a> World<'a> {
         let ports = named.unwrap_or_else(|| self.host.ports(opens));
         match &packet.body {
             Body::Tcp(tcp) => {
-                if tcp.ack.is_some() != (tcp.flags.bits & 0x10 != 0) {
-                    return Err(
-                        "a segment has an acknowledgment number where it has the flag for it (.)".into()
-                    );
+                // With the flag and no number, the number is 0.
+                if tcp.ack.is_some() && tcp.flags.bits & 0x10 == 0 {
+                    return Err("an acknowledgment number needs the flag for it (.)".into());
                 }
                 let ecn = match packet.ip.tos {
                     Some(ast::Tos::Ect0) => Ecn::Ect0,
@@ -241,12 +257,14 @@ impl<'a> World<'a> {
         if let Some(returned) = self.host.call(&mut call) {
             let result = self.returned(&call, expected, &returned);
             if let Some(until) = expected.until {
-                Window::until(when, until, base, self.tolerance).check(begun, "the call returns")?;
+                let window = Window::until(when, until, base, self.tolerance);
+                window.widened(begun, self.tolerance_per_mille).check(begun, "the call returns")?;
             }
             return result;
         }
         if let Some(until) = expected.until {
             let window = Window::until(when, until, base, self.tolerance);
+            let window = window.widened(begun, self.tolerance_per_mille);
             self.blocked.push(Blocked { event, line, call, window, expected: expected.clone() });
             return Ok(());
         }

@@ -45,6 +45,13 @@ impl Window {
         Self { begin: at, end: at, tolerance, any: false }
     }
 
+    /// The same with a tolerance of at least this part of the time since `last`, ‰.
+    pub(super) fn widened(mut self, last: Instant, per_mille: u64) -> Self {
+        let part = self.begin.since(last).as_nanos() / 1000 * per_mille;
+        self.tolerance = self.tolerance.max(Duration::from_nanos(part));
+        self
+    }
+
     /// How long something is waited for.
     pub(super) fn patience(&self, most: Duration) -> Instant {
         if self.any { self.end + most } else { self.end + self.tolerance }

@@ -28,7 +28,7 @@ done
 # A namespace keeps settings of scripts from the machine. Scripts configure the device tun0, which is not used here.
 export library program PACKETDRILL_FLAGS
 one='
-ip link add tun0 type dummy 2>/dev/null
+ip tuntap add dev tun0 mode tun 2>/dev/null
 ip link set tun0 up 2>/dev/null
 ulimit -l unlimited 2>/dev/null
 LD_PRELOAD=$library exec timeout 60 "$program" --so_filename="$library" $PACKETDRILL_FLAGS "$1"'
@@ -49,7 +49,10 @@ while IFS= read -r script; do
         printf 'ok    %s\n' "$script"
     else
         failed=$((failed + 1))
-        why=$(grep -m 1 -e 'error' -e 'Error' -e 'Assertion' "$said" || tail -n 1 "$said")
+        # The line that names the script, and what a code block raised, which stands at the end.
+        why=$(grep -m 1 "^$(basename "$script"):" "$said"; grep 'Error' "$said" | tail -n 1)
+        [ -n "$why" ] || why=$(tail -n 1 "$said")
+        why=$(echo "$why" | tr '\n' ' ')
         printf 'FAIL  %s  %s\n' "$script" "$why"
     fi
 done < "$list"

@@ -25,6 +25,8 @@ pub(crate) fn read(level: c_int, name: c_int, bytes: &[u8]) -> Result<OptionValu
             let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
             Ok(OptionValue::Text(String::from_utf8_lossy(&bytes[..end]).into_owned()))
         }
+        // IP takes a single byte too.
+        (libc::IPPROTO_IP, _) if (1..4).contains(&bytes.len()) => Ok(OptionValue::Int(bytes[0].into())),
         _ => int(0).map(OptionValue::Int),
     }
 }

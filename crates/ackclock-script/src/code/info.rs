@@ -180,6 +180,8 @@ impl TcpInfo {
         bytes[SHIFTS] = self.snd_wscale & 15 | self.rcv_wscale << 4;
         bytes[SHIFTS + 1] = self.delivery_rate_app_limited & 1 | (self.fastopen_client_fail & 3) << 1;
         bytes.drain(SHIFTS + 2..SHIFTS + 4);
+        // The last two fields are about Accurate ECN: how it failed and which options were seen.
+        bytes.extend([0; 4]);
         bytes
     }
 }

@@ -27,6 +27,11 @@ fn total(vectors: &[iovec]) -> u64 {
     vectors.iter().fold(0, |sum: u64, v| sum.saturating_add(v.iov_len as u64))
 }
 
+/// True for a null pointer where there should be bytes.
+fn is_missing(buffer: *const c_void, len: size_t) -> bool {
+    buffer.is_null() && len > 0
+}
+
 /// Zeros in a buffer: what is read.
 ///
 /// # Safety
@@ -64,6 +69,9 @@ fn read_len(fd: c_int, len: u64, flags: c_int) -> Result<u64, c_int> {
 }
 
 pub(super) unsafe extern "C" fn read(_: *mut c_void, fd: c_int, buffer: *mut c_void, len: size_t) -> ssize_t {
+    if is_missing(buffer, len) {
+        return set_errno(libc::EFAULT) as ssize_t;
+    }
     let n = read_len(fd, len as u64, 0);
     // SAFETY: the buffer has `len` bytes, and no more were read.
     unsafe { clear(buffer, n.unwrap_or(0)) };
@@ -86,6 +94,9 @@ pub(super) unsafe extern "C" fn recv(
     len: size_t,
     flags: c_int,
 ) -> ssize_t {
+    if is_missing(buffer, len) {
+        return set_errno(libc::EFAULT) as ssize_t;
+    }
     let n = read_len(fd, len as u64, flags);
     // SAFETY: the buffer has `len` bytes, and no more were read.
     unsafe { clear(buffer, n.unwrap_or(0)) };
@@ -101,6 +112,9 @@ pub(super) unsafe extern "C" fn recvfrom(
     _address: *mut sockaddr,
     address_len: *mut socklen_t,
 ) -> ssize_t {
+    if is_missing(buffer, len) {
+        return set_errno(libc::EFAULT) as ssize_t;
+    }
     let n = read_len(fd, len as u64, flags);
     // SAFETY: the buffer has `len` bytes, and no more were read.
     unsafe { clear(buffer, n.unwrap_or(0)) };
@@ -131,7 +145,15 @@ pub(super) unsafe extern "C" fn recvmsg(
     count(n)
 }
 
-pub(super) unsafe extern "C" fn write(_: *mut c_void, fd: c_int, _: *const c_void, len: size_t) -> ssize_t {
+pub(super) unsafe extern "C" fn write(
+    _: *mut c_void,
+    fd: c_int,
+    buffer: *const c_void,
+    len: size_t,
+) -> ssize_t {
+    if is_missing(buffer, len) {
+        return set_errno(libc::EFAULT) as ssize_t;
+    }
     write_len(fd, len as u64, 0)
 }
 
@@ -143,22 +165,28 @@ pub(super) unsafe extern "C" fn writev(_: *mut c_void, fd: c_int, at: *const iov
 pub(super) unsafe extern "C" fn send(
     _: *mut c_void,
     fd: c_int,
-    _: *const c_void,
+    buffer: *const c_void,
     len: size_t,
     flags: c_int,
 ) -> ssize_t {
+    if is_missing(buffer, len) {
+        return set_errno(libc::EFAULT) as ssize_t;
+    }
     write_len(fd, len as u64, flags)
 }
 
 pub(super) unsafe extern "C" fn sendto(
     _: *mut c_void,
     fd: c_int,
-    _: *const c_void,
+    buffer: *const c_void,
     len: size_t,
     flags: c_int,
     _: *const sockaddr,
     _: socklen_t,
 ) -> ssize_t {
+    if is_missing(buffer, len) {
+        return set_errno(libc::EFAULT) as ssize_t;
+    }
     write_len(fd, len as u64, flags)
 }
 

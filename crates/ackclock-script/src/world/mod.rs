@@ -12,7 +12,8 @@ use ackclock_units::{Duration, Ecn, Instant};
 
 use crate::ast::{self, Action, Body, Event, Script, When};
 use crate::code::{Program, Scope, constant, known_names};
-use crate::host::{Call, Host, Ports};
+use crate::constants::Errno;
+use crate::host::{Call, Host, Ports, Returned};
 use crate::report::{Failure, Line, Outcome};
 
 pub use settings::SettingsError;
@@ -254,7 +255,8 @@ impl<'a> World<'a> {
     ) -> Result<(), String> {
         let mut call = self.prepare(expected)?;
         let begun = self.host.now();
-        if let Some(returned) = self.host.call(&mut call) {
+        let fault = calls::has_no_buffer(expected).then_some(Returned::Error(Errno::EFAULT));
+        if let Some(returned) = fault.or_else(|| self.host.call(&mut call)) {
             let result = self.returned(&call, expected, &returned);
             if let Some(until) = expected.until {
                 let window = Window::until(when, until, base, self.tolerance);

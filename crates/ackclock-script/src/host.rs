@@ -39,7 +39,7 @@ pub trait Host {
     fn sent(&mut self) -> &mut VecDeque<Departure>;
 
     /// The ports of a packet for which the script names none: those of the latest connection, or of a new one where
-    /// it opens one.
+    /// it opens one, which is where another socket was made since.
     fn ports(&self, opens: bool) -> Ports;
 
     /// Runs a system call; `None` while it blocks. One that blocks is tried again, with what it has become.

@@ -23,9 +23,7 @@ pub(super) fn push(burst: &mut [Transmit], connection: &Connection, now: Instant
         let joins = before.segment.len == smss
             && this.segment.len > 0
             && this.segment.seq == before.segment.end()
-            // Retransmissions mostly leave one by one: one is what an ack lets go while a loss is repaired.
-            && !before.retransmission
-            && !this.retransmission
+            && this.retransmission == before.retransmission
             && !before.segment.flags.any(Flags::PSH | Flags::FIN | Flags::SYN)
             && count < most;
         if joins {

@@ -27,6 +27,7 @@ impl EngineHost {
             Call::Socket { nonblocking } => {
                 let mut socket = Socket::new(super::options::SocketOptions::default());
                 socket.nonblocking = *nonblocking;
+                self.flows_before_socket = self.flows.len();
                 value(self.open(socket)?)
             }
             Call::Bind { fd, port } => {

@@ -47,6 +47,8 @@ pub struct EngineHost {
     sockets: BTreeMap<i32, Socket>,
     /// All connections, in the order of their making; those that are over too.
     flows: Vec<Flow>,
+    /// How many there were when the latest socket was made.
+    flows_before_socket: usize,
     sent: VecDeque<Departure>,
     /// Seed of initial sequence numbers and of connections' random streams.
     seed: u64,
@@ -70,6 +72,7 @@ impl EngineHost {
             dialect,
             sockets: BTreeMap::new(),
             flows: Vec::new(),
+            flows_before_socket: 0,
             sent: VecDeque::new(),
             seed,
         })
@@ -268,9 +271,9 @@ impl Host for EngineHost {
     }
 
     fn ports(&self, opens: bool) -> Ports {
-        let syn = Segment { flags: Flags::SYN, ..Segment::default() };
         match self.flows.last() {
-            Some(f) if !opens || f.is_opening() || f.connection.may_be_replaced_by(&syn) => f.ports,
+            // A SYN opens another connection where another socket was made since the latest one.
+            Some(f) if !opens || self.flows.len() > self.flows_before_socket => f.ports,
             _ => {
                 let others = u16::try_from(self.flows.len()).unwrap_or(0);
                 Ports { local: SERVER_PORT, remote: CLIENT_PORT.saturating_add(others) }

@@ -121,15 +121,17 @@ impl World<'_> {
     }
 
     /// The packet with those that follow it, as far as they make up what is expected: a kernel hands a burst
-    /// to the device in one piece, where the engine sends segments.
+    /// to the device in one piece, where the engine sends segments. An ack right before data that repeats it
+    /// may be the first of them.
     fn joined(&mut self, first: Departure, expected: &Tcp) -> Departure {
         let mut all = first;
-        let whole = all.tcp.len > 0;
-        while whole && all.tcp.len < expected.len {
+        let kind = |tcp: &Tcp| tcp.flags.bits & !(Flags::PSH | Flags::FIN | Flags::CWR).0;
+        while all.tcp.len < expected.len {
             let Some(next) = self.host.sent().front() else { break };
             let t = &next.tcp;
             let follows = t.seq == all.tcp.seq.wrapping_add(all.tcp.len)
                 && t.len > 0
+                && kind(t) == kind(&all.tcp)
                 && next.at == all.at
                 && next.ports == all.ports
                 && next.ecn == all.ecn

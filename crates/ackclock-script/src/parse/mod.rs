@@ -126,7 +126,3 @@ fn code(input: &mut Input<'_>) -> ModalResult<Code> {
     blank(input)?;
     Ok(Code { line, text: text.to_owned() })
 }
-
-#[cfg(test)]
-#[path = "../tests/parse.rs"]
-mod tests;

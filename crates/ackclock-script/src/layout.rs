@@ -21,8 +21,8 @@ const EXPERIMENT: u8 = 254;
 /// The experiment that Fast Open was (RFC 7413 §4.1.1).
 const FAST_OPEN_EXPERIMENT: [u8; 2] = [0xf9, 0x89];
 
-/// The options of a header, in order. What is cut short or unknown is left out.
-pub(crate) fn read(mut bytes: &[u8]) -> Vec<TcpOption> {
+/// The options of a TCP header from their bytes, in order. What is cut short or unknown is left out.
+pub fn read(mut bytes: &[u8]) -> Vec<TcpOption> {
     let mut list = Vec::new();
     while let [kind, rest @ ..] = bytes {
         if let EOL | NOP = *kind {
@@ -67,40 +67,65 @@ fn option(kind: u8, value: &[u8]) -> Option<TcpOption> {
     })
 }
 
-/// The bytes of options, in order.
-pub(crate) fn write(list: &[TcpOption]) -> Vec<u8> {
+/// The bytes of options, in the order of the list and without padding.
+pub fn write(list: &[TcpOption]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for option in list {
-        let (kind, value) = match option {
-            TcpOption::Nop | TcpOption::Eol => {
-                bytes.push(if *option == TcpOption::Nop { NOP } else { EOL });
-                continue;
-            }
-            TcpOption::Mss(mss) => (MSS, mss.to_be_bytes().to_vec()),
-            TcpOption::WindowScale(shift) => (WINDOW_SCALE, vec![*shift]),
-            TcpOption::SackPermitted => (SACK_PERMITTED, Vec::new()),
-            TcpOption::Sack(blocks) => {
-                (SACK, blocks.iter().flat_map(|(from, to)| [*from, *to]).flat_map(u32::to_be_bytes).collect())
-            }
-            TcpOption::Timestamps { val, ecr } => {
-                (TIMESTAMPS, [*val, *ecr].into_iter().flat_map(u32::to_be_bytes).collect())
-            }
-            TcpOption::Md5(bytes) => (MD5, bytes.clone()),
-            TcpOption::FastOpen(cookie) => (FAST_OPEN, cookie.clone()),
-            TcpOption::FastOpenExperimental(cookie) => {
-                (EXPERIMENT, [FAST_OPEN_EXPERIMENT.as_slice(), cookie].concat())
-            }
-            TcpOption::AccEcn(fields) => {
-                let first = fields.first().is_none_or(|(field, _)| *field == AccEcnField::Ect0);
-                let counters = fields.iter().flat_map(|(_, n)| n.to_be_bytes()[1..].to_vec()).collect();
-                (if first { ACCECN_0 } else { ACCECN_1 }, counters)
-            }
+        let kind = match option {
+            TcpOption::Eol => EOL,
+            TcpOption::Nop => NOP,
+            TcpOption::Mss(_) => MSS,
+            TcpOption::WindowScale(_) => WINDOW_SCALE,
+            TcpOption::SackPermitted => SACK_PERMITTED,
+            TcpOption::Sack(_) => SACK,
+            TcpOption::Timestamps { .. } => TIMESTAMPS,
+            TcpOption::FastOpen(_) => FAST_OPEN,
+            TcpOption::FastOpenExperimental(_) => EXPERIMENT,
+            TcpOption::Md5(_) => MD5,
+            // The order of the counters is that of the kind (RFC 9768 §3.2.3).
+            TcpOption::AccEcn(fields) => match fields.first() {
+                Some((AccEcnField::Ect1, _)) => ACCECN_1,
+                _ => ACCECN_0,
+            },
         };
-        // What does not fit into a header is refused where the packet is written.
-        bytes.extend([kind, u8::try_from(2 + value.len()).unwrap_or(u8::MAX)]);
-        bytes.extend(value);
+        bytes.push(kind);
+        if let TcpOption::Eol | TcpOption::Nop = option {
+            continue;
+        }
+        bytes.push(u8::try_from(len(option)).unwrap_or(u8::MAX));
+        value(option, &mut bytes);
     }
     bytes
+}
+
+/// Appends what follows an option's kind and length.
+fn value(option: &TcpOption, bytes: &mut Vec<u8>) {
+    match option {
+        TcpOption::Eol | TcpOption::Nop | TcpOption::SackPermitted => {}
+        TcpOption::Mss(mss) => bytes.extend(mss.to_be_bytes()),
+        TcpOption::WindowScale(shift) => bytes.push(*shift),
+        TcpOption::Sack(blocks) => {
+            for (from, to) in blocks {
+                bytes.extend(from.to_be_bytes());
+                bytes.extend(to.to_be_bytes());
+            }
+        }
+        TcpOption::Timestamps { val, ecr } => {
+            bytes.extend(val.to_be_bytes());
+            bytes.extend(ecr.to_be_bytes());
+        }
+        TcpOption::FastOpen(cookie) => bytes.extend(cookie),
+        TcpOption::FastOpenExperimental(cookie) => {
+            bytes.extend(FAST_OPEN_EXPERIMENT);
+            bytes.extend(cookie);
+        }
+        TcpOption::Md5(digest) => bytes.extend(digest),
+        TcpOption::AccEcn(fields) => {
+            for (_, counter) in fields {
+                bytes.extend(&counter.to_be_bytes()[1..]);
+            }
+        }
+    }
 }
 
 /// The length of an option, bytes.
@@ -149,4 +174,30 @@ pub(crate) fn engine(list: &[TcpOption]) -> Options {
         }
     }
     options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_as_they_were_written() {
+        let list = vec![
+            TcpOption::Mss(1460),
+            TcpOption::Nop,
+            TcpOption::WindowScale(7),
+            TcpOption::SackPermitted,
+            TcpOption::Sack(vec![(1, 2), (3, 4)]),
+            TcpOption::Timestamps { val: 5, ecr: 6 },
+            TcpOption::FastOpen(vec![1, 2, 3, 4]),
+            TcpOption::FastOpenExperimental(vec![]),
+            TcpOption::Md5(vec![9; 16]),
+            TcpOption::AccEcn(vec![(AccEcnField::Ect0, 1), (AccEcnField::Ce, 2), (AccEcnField::Ect1, 3)]),
+            TcpOption::AccEcn(vec![(AccEcnField::Ect1, 0xff_ffff)]),
+            TcpOption::Eol,
+        ];
+        let bytes = write(&list);
+        assert_eq!(bytes.len(), list.iter().map(len).sum::<usize>());
+        assert_eq!(read(&bytes), list);
+    }
 }

@@ -40,43 +40,32 @@ pub fn emit_tcp_with(
     out: &mut Vec<u8>,
     fill: impl FnOnce(&mut [u8]),
 ) -> Result<(), WireError> {
-    let start = emit_headers(src, dst, segment, ecn, out)?;
-    fill_payload(src, dst, segment.len, start, out, fill);
-    Ok(())
+    let mut options = [0; MAX_OPTIONS_LEN];
+    let options_len = emit_options(&segment.options, &mut options)?;
+    emit_tcp_raw(src, dst, segment, &options[..options_len], ecn, out, fill)
 }
 
-/// Appends a TCP packet with checksums and a payload of zeros, whose options are `options` as they are, in place
-/// of the segment's: for hosts that lay them out in another order.
+/// The same with the bytes of the options as they are given, instead of those of `segment.options`. A number
+/// that is no multiple of four is padded with zeros.
 ///
 /// # Errors
-/// As [`emit_tcp`]; more than 40 bytes of options do not fit.
-pub fn emit_tcp_with_options(
+/// As [`emit_tcp`]; options take at most [`MAX_OPTIONS_LEN`] bytes.
+pub fn emit_tcp_raw(
     src: SocketAddr,
     dst: SocketAddr,
     segment: &Segment,
     options: &[u8],
     ecn: Ecn,
     out: &mut Vec<u8>,
-) -> Result<(), WireError> {
-    let start = emit_laid_out(src, dst, segment, options, ecn, out)?;
-    fill_payload(src, dst, segment.len, start, out, |_| {});
-    Ok(())
-}
-
-/// Appends `len` bytes of payload, zeros for `fill` to write over, to the TCP header at `start`, and seals it.
-fn fill_payload(
-    src: SocketAddr,
-    dst: SocketAddr,
-    len: u32,
-    start: usize,
-    out: &mut Vec<u8>,
     fill: impl FnOnce(&mut [u8]),
-) {
+) -> Result<(), WireError> {
+    let start = emit_headers(src, dst, segment, options, ecn, out)?;
     let payload = out.len();
-    out.resize(payload + len as usize, 0);
+    out.resize(payload + segment.len as usize, 0);
     fill(&mut out[payload..]);
     let len = out.len() - start;
     seal(src, dst, ip_number::TCP, len, &mut out[start..], TCP_CHECKSUM);
+    Ok(())
 }
 
 /// Appends only the headers of a packet with `segment.len` bytes of payload: length fields count the payload,
@@ -92,7 +81,9 @@ pub fn emit_tcp_header(
     ecn: Ecn,
     out: &mut Vec<u8>,
 ) -> Result<(), WireError> {
-    let start = emit_headers(src, dst, segment, ecn, out)?;
+    let mut options = [0; MAX_OPTIONS_LEN];
+    let options_len = emit_options(&segment.options, &mut options)?;
+    let start = emit_headers(src, dst, segment, &options[..options_len], ecn, out)?;
     let len = out.len() - start + segment.len as usize;
     seal(src, dst, ip_number::TCP, len, &mut out[start..], TCP_CHECKSUM);
     Ok(())
@@ -144,20 +135,6 @@ fn emit_headers(
     src: SocketAddr,
     dst: SocketAddr,
     segment: &Segment,
-    ecn: Ecn,
-    out: &mut Vec<u8>,
-) -> Result<usize, WireError> {
-    let mut options = [0; MAX_OPTIONS_LEN];
-    // No length other than a multiple of four up to 40.
-    let len = emit_options(&segment.options, &mut options)?;
-    emit_laid_out(src, dst, segment, &options[..len], ecn, out)
-}
-
-/// The same with the bytes of its options, which are padded with zeros.
-fn emit_laid_out(
-    src: SocketAddr,
-    dst: SocketAddr,
-    segment: &Segment,
     options: &[u8],
     ecn: Ecn,
     out: &mut Vec<u8>,
@@ -165,6 +142,7 @@ fn emit_laid_out(
     let mut header = TcpHeader::new(src.port(), dst.port(), segment.seq.0, segment.window);
     header.acknowledgment_number = segment.ack.0;
     header.urgent_pointer = segment.urgent;
+    // Up to 40 bytes fit.
     header.set_options_raw(options).map_err(|_| WireError::OptionsTooLong(options.len() as u32))?;
     let mut header = header.to_bytes();
     // Offset 12 has the data offset, three reserved bits, and AE (RFC 9768 §3.1.1).

@@ -14,8 +14,7 @@ mod segment;
 
 pub use checksum::internet as internet_checksum;
 pub use emit::{
-    emit_tcp, emit_tcp_header, emit_tcp_with, emit_tcp_with_options, emit_udp, emit_udp_header,
-    tcp_packet_len,
+    emit_tcp, emit_tcp_header, emit_tcp_raw, emit_tcp_with, emit_udp, emit_udp_header, tcp_packet_len,
 };
 pub use error::WireError;
 pub use icmp::{IcmpError, IcmpKind, parse_icmp_error};

@@ -4,8 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use ackclock_units::SeqNumber;
 use ackclock_wire::{
-    Flags, Options, Segment, Strictness, Transport, WireError, emit_tcp_with_options, parse_icmp_error,
-    parse_ip,
+    Flags, Options, Segment, Strictness, Transport, WireError, emit_tcp_raw, parse_icmp_error, parse_ip,
 };
 
 use super::socket::SocketKind;
@@ -73,6 +72,6 @@ impl Departure {
         };
         let local = SocketAddr::new(local, self.ports.local);
         let remote = SocketAddr::new(remote, self.ports.remote);
-        emit_tcp_with_options(local, remote, &segment, &options, self.ecn, out)
+        emit_tcp_raw(local, remote, &segment, &options, self.ecn, out, |_| {})
     }
 }

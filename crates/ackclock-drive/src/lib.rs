@@ -1,8 +1,8 @@
 //! Real packets in real time: network namespaces, TUN devices, the real-time link emulator, and the engine
 //! behind a small blocking interface.
 //!
-//! This is the only crate with system calls and `unsafe`. It needs Linux; on other systems it compiles, and
-//! [`check`] returns an error.
+//! This is the crate with system calls and `unsafe`; `ackclock-packetdrill` alone has some too. It needs Linux;
+//! on other systems it compiles, and [`check`] returns an error.
 //!
 //! Nothing outlives the process: namespaces have no name and are held by file descriptors, so that the kernel
 //! removes them with their devices, addresses and routes when the process ends in any way.

@@ -28,12 +28,6 @@ pub trait Host {
         Duration::from_secs(600)
     }
 
-    /// By how much more times may differ where the event is so long `after` the one before.
-    fn slack(&self, after: Duration) -> Duration {
-        let _ = after;
-        Duration::ZERO
-    }
-
     /// Lets time pass until `then`. Nothing may be due before: [`Host::deadline`]. A host in real time may
     /// return before `then`, when something has left.
     fn advance(&mut self, then: Instant);
@@ -55,8 +49,8 @@ pub trait Host {
     /// Packets that have left and that nobody has looked at, in the order in which they left.
     fn sent(&mut self) -> &mut VecDeque<Departure>;
 
-    /// The ports of a packet for which the script names none: those of the latest connection, or of a new one
-    /// where it opens one.
+    /// The ports of a packet for which the script names none: those of the latest connection, or of a new one where
+    /// it opens one, which is where another socket was made since.
     fn ports(&self, opens: bool) -> Ports;
 
     /// Runs a system call; `None` while it blocks. One that blocks is tried again, with what it has become.

@@ -17,7 +17,7 @@ mod world;
 
 pub use constants::{Errno, constant};
 pub use dialect::{DIALECTS, Dialect};
-pub use engine_host::EngineHost;
+pub use engine_host::{EngineHost, setting_names};
 pub use files::in_folder;
 pub use host::{CLIENT_PORT, Call, Departure, Host, OptionValue, Ports, Returned, SERVER_PORT, Setting};
 pub use icmp::icmp_kind;

@@ -145,11 +145,6 @@ impl Host for KernelHost {
         PATIENCE
     }
 
-    /// The kernel's timers fire by up to an eighth of their time late (`kernel/time/timer.c`).
-    fn slack(&self, after: Duration) -> Duration {
-        after / 8
-    }
-
     fn advance(&mut self, then: Instant) {
         let clock = *self.clock.get_or_insert_with(Clock::start);
         while !self.stopped.load(Ordering::Acquire) {

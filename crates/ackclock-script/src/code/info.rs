@@ -15,6 +15,13 @@ macro_rules! tcp_info {
             /// The names that [`TcpInfo::get`] knows, in Linux's order.
             pub const NAMES: &'static [&'static str] = &[$(concat!("tcpi_", stringify!($field))),+];
 
+            /// The fields one behind the other in the machine's order of bytes, each as wide as it is here.
+            fn fields(&self) -> Vec<u8> {
+                let mut bytes = Vec::new();
+                $(bytes.extend(self.$field.to_ne_bytes());)+
+                bytes
+            }
+
             /// The field that code blocks know by this name, such as `tcpi_snd_cwnd`.
             pub fn get(&self, name: &str) -> Option<Value> {
                 match name.strip_prefix("tcpi_")? {
@@ -164,6 +171,23 @@ tcp_info! {
     /// Received bytes that were marked for congestion.
     received_ce_bytes: u32,
 }
+
+impl TcpInfo {
+    /// Linux's `struct tcp_info`, as `getsockopt` writes it. No field needs padding before it.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = self.fields();
+        // The two shifts share a byte, half each, and so do the two flags behind them, one bit and two.
+        bytes[SHIFTS] = self.snd_wscale & 15 | self.rcv_wscale << 4;
+        bytes[SHIFTS + 1] = self.delivery_rate_app_limited & 1 | (self.fastopen_client_fail & 3) << 1;
+        bytes.drain(SHIFTS + 2..SHIFTS + 4);
+        // The last two fields are about Accurate ECN: how it failed and which options were seen.
+        bytes.extend([0; 4]);
+        bytes
+    }
+}
+
+/// Where the shifts of windows are in `struct tcp_info`.
+const SHIFTS: usize = 6;
 
 /// The constants that go with the fields of [`TcpInfo`], with Linux's numbers.
 pub const CONSTANTS: &[(&str, i128)] = &[

@@ -27,6 +27,7 @@ impl EngineHost {
             Call::Socket { nonblocking } => {
                 let mut socket = Socket::new(SocketOptions::new(self.keepalive_time));
                 socket.nonblocking = *nonblocking;
+                self.flows_before_socket = self.flows.len();
                 value(self.open(socket)?)
             }
             Call::Bind { fd, port } => {

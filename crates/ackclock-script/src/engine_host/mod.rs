@@ -1,10 +1,12 @@
 //! A host in virtual time: sockets above connections of the engine, and the packets that leave it.
 
+mod bursts;
 mod calls;
 mod flow;
 mod icmp;
 mod info;
 mod options;
+mod raw;
 mod settings;
 mod socket;
 
@@ -14,7 +16,7 @@ use std::sync::Arc;
 use ackclock_engine::{Connection, ConnectionEvent, Stack, StackError, State};
 use ackclock_policy::Registry;
 use ackclock_units::{Duration, Ecn, Instant, Rng, SeqNumber};
-use ackclock_wire::{Flags, Segment};
+use ackclock_wire::{Flags, IcmpError, Segment};
 
 use flow::Flow;
 use socket::{Socket, SocketKind};
@@ -25,6 +27,8 @@ use crate::constants::Errno;
 use crate::dialect::Dialect;
 use crate::host::{CLIENT_PORT, Call, Departure, Host, Ports, Returned, SERVER_PORT, Setting};
 use crate::layout;
+
+pub use settings::names as setting_names;
 
 /// Most descriptors and connections of a script: far more than any needs.
 const MAX_OPEN: usize = 1024;
@@ -43,6 +47,8 @@ pub struct EngineHost {
     sockets: BTreeMap<i32, Socket>,
     /// All connections, in the order of their making; those that are over too.
     flows: Vec<Flow>,
+    /// How many there were when the latest socket was made.
+    flows_before_socket: usize,
     sent: VecDeque<Departure>,
     /// How long a connection with keep-alives is idle before the first, where it sets nothing else.
     keepalive_time: Duration,
@@ -72,6 +78,7 @@ impl EngineHost {
             dialect,
             sockets: BTreeMap::new(),
             flows: Vec::new(),
+            flows_before_socket: 0,
             sent: VecDeque::new(),
             keepalive_time: options::KEEPALIVE_TIME,
             seed,
@@ -110,6 +117,14 @@ impl EngineHost {
             self.refuse(ports, segment);
         }
         self.run(i);
+    }
+
+    fn receive_icmp(&mut self, ports: Ports, error: &IcmpError) {
+        if let Some(i) = self.find(ports) {
+            self.flows[i].noted(error);
+            self.flows[i].connection.handle_icmp(self.now, error);
+            self.run(i);
+        }
     }
 
     /// Responds to a segment that belongs to no connection (RFC 9293 §3.10.7.1).
@@ -154,9 +169,16 @@ impl EngineHost {
 
     /// Sends what a connection has to send, and passes on what happened to it.
     fn run(&mut self, i: usize) {
+        let mut burst = Vec::new();
         while let Some(t) = self.flows[i].connection.poll_transmit(self.now) {
             self.flows[i].departed(&t);
-            let ports = self.flows[i].ports;
+            burst.push(t);
+        }
+        if self.dialect == Dialect::Linux {
+            bursts::push(&mut burst, &self.flows[i].connection, self.now);
+        }
+        let ports = self.flows[i].ports;
+        for t in burst {
             self.depart(&t.segment, t.ecn, ports);
         }
         let flow = &mut self.flows[i];
@@ -250,11 +272,7 @@ impl Host for EngineHost {
 
     fn inject_icmp(&mut self, ports: Ports, icmp: &Icmp) -> Result<(), String> {
         let error = icmp::error(icmp, ports, self.flows.last())?;
-        if let Some(i) = self.find(ports) {
-            self.flows[i].noted(&error);
-            self.flows[i].connection.handle_icmp(self.now, &error);
-            self.run(i);
-        }
+        self.receive_icmp(ports, &error);
         Ok(())
     }
 
@@ -262,10 +280,15 @@ impl Host for EngineHost {
         &mut self.sent
     }
 
-    fn ports(&self, _opens: bool) -> Ports {
-        // A SYN belongs to the latest connection, too, as in packetdrill: other connections need ports of
-        // their own.
-        self.flows.last().map_or(Ports { local: SERVER_PORT, remote: CLIENT_PORT }, |f| f.ports)
+    fn ports(&self, opens: bool) -> Ports {
+        match self.flows.last() {
+            // A SYN opens another connection where another socket was made since the latest one.
+            Some(f) if !opens || self.flows.len() > self.flows_before_socket => f.ports,
+            _ => {
+                let others = u16::try_from(self.flows.len()).unwrap_or(0);
+                Ports { local: SERVER_PORT, remote: CLIENT_PORT.saturating_add(others) }
+            }
+        }
     }
 
     fn call(&mut self, call: &mut Call) -> Option<Returned> {

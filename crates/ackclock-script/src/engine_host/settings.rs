@@ -60,6 +60,11 @@ const SETTINGS: &[(&str, Meaning)] = &[
     ("tcp_syncookies", Meaning::Fixed),
 ];
 
+/// The names of the settings under `net.ipv4` that a host knows.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    SETTINGS.iter().map(|(name, _)| *name)
+}
+
 /// Sets `net.ipv4.NAME`.
 pub(super) fn set(stack: &mut Stack, name: &str, value: &str) -> Setting {
     let Some((_, meaning)) = SETTINGS.iter().find(|(known, _)| *known == name) else {

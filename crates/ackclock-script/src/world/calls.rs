@@ -61,6 +61,17 @@ impl World<'_> {
     }
 }
 
+/// True for a call that moves bytes from or to a null pointer.
+pub(super) fn has_no_buffer(call: &ast::Call) -> bool {
+    let moves = matches!(call.name.as_str(), "write" | "send" | "sendto" | "read" | "recv" | "recvfrom");
+    let null = match call.arguments.get(1) {
+        Some(Expr::Int(n)) => *n == 0,
+        Some(Expr::Word(word)) => word == "NULL",
+        _ => false,
+    };
+    moves && null && call.arguments.get(2).is_some_and(|len| int(len) != Ok(0))
+}
+
 /// The arguments of a call.
 struct Arguments<'a> {
     fds: &'a BTreeMap<i64, i32>,

@@ -12,7 +12,8 @@ use ackclock_units::{Duration, Ecn, Instant};
 
 use crate::ast::{self, Action, Body, Event, Script, When};
 use crate::code::{Program, Scope, constant, known_names};
-use crate::host::{Call, Host, Ports};
+use crate::constants::Errno;
+use crate::host::{Call, Host, Ports, Returned};
 use crate::report::{Failure, Line, Outcome};
 
 pub use settings::SettingsError;
@@ -22,10 +23,14 @@ pub(crate) use time::seconds;
 /// By how much times may differ unless a script says otherwise: packetdrill's own.
 const TOLERANCE: Duration = Duration::from_micros(4000);
 
+/// By what part of the time since the event before they may differ, where that is more: packetdrill's own, ‰.
+const TOLERANCE_PER_MILLE: u64 = 125;
+
 /// Deadlines of the host that one script may run: far more than any needs.
 const MAX_STEPS: u32 = 1_000_000;
 
-/// Runs a script against a host. `tolerance`: by how much times may differ; what the script says where there is none.
+/// Runs a script against a host. `tolerance`: by how much times may differ, however long something takes; what the
+/// script says where there is none.
 /// `file` reads a file that a command of the script names, to look for settings in it.
 ///
 /// # Errors
@@ -43,6 +48,7 @@ pub fn run(
     }
     if let Some(tolerance) = tolerance {
         world.tolerance = tolerance;
+        world.tolerance_per_mille = 0;
     }
     for command in &script.setup {
         world.shell(command, file)?;
@@ -78,6 +84,9 @@ struct Blocked {
 struct World<'a> {
     host: &'a mut dyn Host,
     tolerance: Duration,
+    tolerance_per_mille: u64,
+    /// When the event before was to happen.
+    last: Option<Instant>,
     /// Descriptors by the numbers that the script gives them.
     fds: BTreeMap<i64, i32>,
     blocked: Vec<Blocked>,
@@ -95,6 +104,8 @@ impl<'a> World<'a> {
         Self {
             host,
             tolerance: TOLERANCE,
+            tolerance_per_mille: TOLERANCE_PER_MILLE,
+            last: None,
             fds: BTreeMap::new(),
             blocked: Vec::new(),
             clocks: packets::Clocks::default(),
@@ -105,6 +116,11 @@ impl<'a> World<'a> {
     }
 
     fn set_flag(&mut self, flag: &ast::Flag) {
+        let percent = flag.value.as_deref().and_then(|v| v.parse::<f64>().ok());
+        if let ("tolerance_percent", Some(percent @ 0.0..=100.0)) = (flag.name.as_str(), percent) {
+            self.tolerance_per_mille = (percent * 10.0) as u64;
+            return;
+        }
         match (flag.name.as_str(), flag.value.as_deref().and_then(|v| v.parse::<u64>().ok())) {
             ("tolerance_usecs", Some(us)) => self.tolerance = Duration::from_micros(us),
             ("tcp_ts_tick_usecs", Some(us)) => self.clocks.tick = Some(Duration::from_micros(us)),
@@ -120,7 +136,9 @@ impl<'a> World<'a> {
         file: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Step, SettingsError> {
         let base = self.host.now();
-        let window = self.within(Window::of(event.when, base, self.tolerance), base);
+        let window = Window::of(event.when, base, self.tolerance);
+        let window = window.widened(self.last.unwrap_or(window.begin), self.tolerance_per_mille);
+        self.last = Some(window.begin);
         let mut line = Line { line: event.line, expected: event.text.clone(), ..Line::default() };
         if let Some(failure) = self.wait_until(window.begin) {
             line.at = Some(self.host.now());
@@ -139,11 +157,6 @@ impl<'a> World<'a> {
         };
         let failed = failed.map(|why| Failure { line: event.line, why });
         Ok((line, failed.or_else(|| self.retry())))
-    }
-
-    /// A window with what the host's clock needs, where the event before was at `base`.
-    fn within(&self, window: Window, base: Instant) -> Window {
-        window.allow(self.host.slack(window.end.since(base)))
     }
 
     /// Lets time pass until `then`, with whatever is due before. A call that returns may fail.
@@ -226,10 +239,9 @@ impl<'a> World<'a> {
         let ports = named.unwrap_or_else(|| self.host.ports(opens));
         match &packet.body {
             Body::Tcp(tcp) => {
-                if tcp.ack.is_some() != (tcp.flags.bits & 0x10 != 0) {
-                    return Err(
-                        "a segment has an acknowledgment number where it has the flag for it (.)".into()
-                    );
+                // With the flag and no number, the number is 0.
+                if tcp.ack.is_some() && tcp.flags.bits & 0x10 == 0 {
+                    return Err("an acknowledgment number needs the flag for it (.)".into());
                 }
                 let ecn = match packet.ip.tos {
                     Some(ast::Tos::Ect0) => Ecn::Ect0,
@@ -257,16 +269,18 @@ impl<'a> World<'a> {
     ) -> Result<(), String> {
         let mut call = self.prepare(expected)?;
         let begun = self.host.now();
-        if let Some(returned) = self.host.call(&mut call) {
+        let fault = calls::has_no_buffer(expected).then_some(Returned::Error(Errno::EFAULT));
+        if let Some(returned) = fault.or_else(|| self.host.call(&mut call)) {
             let result = self.returned(&call, expected, &returned);
             if let Some(until) = expected.until {
-                let window = self.within(Window::until(when, until, base, self.tolerance), base);
-                window.check(begun, "the call returns")?;
+                let window = Window::until(when, until, base, self.tolerance);
+                window.widened(begun, self.tolerance_per_mille).check(begun, "the call returns")?;
             }
             return result;
         }
         if let Some(until) = expected.until {
-            let window = self.within(Window::until(when, until, base, self.tolerance), base);
+            let window = Window::until(when, until, base, self.tolerance);
+            let window = window.widened(begun, self.tolerance_per_mille);
             self.blocked.push(Blocked { event, line, call, window, expected: expected.clone() });
             return Ok(());
         }

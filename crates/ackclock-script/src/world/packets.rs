@@ -100,12 +100,12 @@ impl World<'_> {
         let Some(first) = self.host.sent().pop_front() else {
             return Err(format!("nothing was sent until {}", time::seconds(last)));
         };
-        let (sent, segments) = self.joined(first, expected);
+        let sent = self.joined(first, expected);
         line.at = Some(sent.at);
         let got = self.in_script_terms(sent.tcp, expected);
         let mark = packet.ip.tos.map_or(String::new(), |_| format!("{} ", render::tos(tos_of(sent.ecn))));
         line.got = Some(format!("> {mark}{}", render::tcp(&got)));
-        compare(expected, &got, segments > 1)?;
+        compare(expected, &got)?;
         if let Some((from, to)) = packet.ports
             && (sent.ports.local, sent.ports.remote) != (from, to)
         {
@@ -116,15 +116,17 @@ impl World<'_> {
     }
 
     /// The packet with those that follow it, as far as they make up what is expected: a kernel hands a burst
-    /// to the device in one piece, where the engine sends segments.
-    fn joined(&mut self, first: Departure, expected: &Tcp) -> (Departure, u32) {
-        let (mut all, mut segments) = (first, 1);
-        let whole = all.tcp.len > 0;
-        while whole && all.tcp.len < expected.len {
+    /// to the device in one piece, where the engine sends segments. An ack right before data that repeats it
+    /// may be the first of them.
+    fn joined(&mut self, first: Departure, expected: &Tcp) -> Departure {
+        let mut all = first;
+        let kind = |tcp: &Tcp| tcp.flags.bits & !(Flags::PSH | Flags::FIN | Flags::CWR).0;
+        while all.tcp.len < expected.len {
             let Some(next) = self.host.sent().front() else { break };
             let t = &next.tcp;
             let follows = t.seq == all.tcp.seq.wrapping_add(all.tcp.len)
                 && t.len > 0
+                && kind(t) == kind(&all.tcp)
                 && next.at == all.at
                 && next.ports == all.ports
                 && next.ecn == all.ecn
@@ -135,12 +137,12 @@ impl World<'_> {
                 break;
             }
             all.tcp.len += t.len;
-            all.tcp.flags.bits |= t.flags.bits;
+            // The last one says whether it pushes.
+            all.tcp.flags.bits = all.tcp.flags.bits & !Flags::PSH.0 | t.flags.bits;
             all.tcp.window = t.window;
-            segments += 1;
             self.host.sent().pop_front();
         }
-        (all, segments)
+        all
     }
 
     /// What was sent with the script's clock, and without what the script leaves open.
@@ -171,12 +173,9 @@ impl World<'_> {
 /// Readings of a clock so far apart may be the same but for rounding and tolerance.
 const CLOCK_TOLERANCE: u32 = 5;
 
-/// Compares what was sent with what is expected. Which segments of several push is left open, as packetdrill leaves it.
-fn compare(expected: &Tcp, got: &Tcp, several: bool) -> Result<(), String> {
-    let mut flags = got.flags;
-    if several {
-        flags.bits = flags.bits & !Flags::PSH.0 | expected.flags.bits & Flags::PSH.0;
-    }
+/// Compares what was sent with what is expected.
+fn compare(expected: &Tcp, got: &Tcp) -> Result<(), String> {
+    let flags = got.flags;
     if flags != expected.flags {
         return Err(format!("flags {} instead of {}", render::flags(flags), render::flags(expected.flags)));
     }

@@ -40,15 +40,16 @@ impl Window {
         Self::of(until, base, tolerance)
     }
 
-    /// Times may differ by at least so much.
-    pub(super) fn allow(mut self, slack: Duration) -> Self {
-        self.tolerance = self.tolerance.max(slack);
-        self
-    }
-
     /// One moment.
     pub(super) fn at(at: Instant, tolerance: Duration) -> Self {
         Self { begin: at, end: at, tolerance, any: false }
+    }
+
+    /// The same with a tolerance of at least this part of the time since `last`, ‰.
+    pub(super) fn widened(mut self, last: Instant, per_mille: u64) -> Self {
+        let part = self.begin.since(last).as_nanos() / 1000 * per_mille;
+        self.tolerance = self.tolerance.max(Duration::from_nanos(part));
+        self
     }
 
     /// How long something is waited for.

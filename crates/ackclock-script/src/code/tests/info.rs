@@ -22,3 +22,26 @@ fn constants_have_linuxs_numbers() {
     assert_eq!(constant("TCP_CA_LOSS"), None);
     assert_eq!(known_names().count(), TcpInfo::NAMES.len() + CONSTANTS.len());
 }
+
+#[test]
+fn bytes_are_those_of_linuxs_structure() {
+    let info = TcpInfo {
+        state: 1,
+        snd_wscale: 7,
+        rcv_wscale: 8,
+        delivery_rate_app_limited: 1,
+        fastopen_client_fail: 2,
+        snd_cwnd: 10,
+        pacing_rate: u64::MAX,
+        total_rto: 3,
+        received_ce_bytes: 9,
+        ..TcpInfo::default()
+    };
+    let bytes = info.to_bytes();
+    assert_eq!(bytes.len(), 280);
+    assert_eq!((bytes[0], bytes[6], bytes[7]), (1, 0x87, 0b101));
+    assert_eq!(bytes[80..84], 10_u32.to_ne_bytes());
+    assert_eq!(bytes[104..112], u64::MAX.to_ne_bytes());
+    assert_eq!(bytes[240..242], 3_u16.to_ne_bytes());
+    assert_eq!(bytes[272..276], 9_u32.to_ne_bytes());
+}

@@ -1,0 +1,203 @@
+//! Calls that read and write.
+
+use std::ffi::{c_int, c_void};
+use std::{ptr, slice};
+
+use ackclock_script::Call;
+use libc::{iovec, msghdr, size_t, sockaddr, socklen_t, ssize_t};
+
+use super::{count, number, set_errno};
+use crate::lab;
+
+/// Most bytes of one call: as many as `read(2)` moves at most.
+const MOST: u64 = 0x7fff_f000;
+
+/// The buffers of a vector; none behind a null pointer.
+///
+/// # Safety
+///
+/// `len` vectors can be read there.
+unsafe fn vectors<'a>(at: *const iovec, len: usize) -> &'a [iovec] {
+    // SAFETY: the caller's promise.
+    if at.is_null() { &[] } else { unsafe { slice::from_raw_parts(at, len) } }
+}
+
+/// The bytes of all buffers.
+fn total(vectors: &[iovec]) -> u64 {
+    vectors.iter().fold(0, |sum: u64, v| sum.saturating_add(v.iov_len as u64))
+}
+
+/// True for a null pointer where there should be bytes.
+fn is_missing(buffer: *const c_void, len: size_t) -> bool {
+    buffer.is_null() && len > 0
+}
+
+/// Zeros in a buffer: what is read.
+///
+/// # Safety
+///
+/// `n` bytes can be written there, unless it is null.
+unsafe fn clear(buffer: *mut c_void, n: u64) {
+    if !buffer.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { ptr::write_bytes(buffer.cast::<u8>(), 0, n as usize) };
+    }
+}
+
+/// Zeros in the first `n` bytes of all buffers.
+///
+/// # Safety
+///
+/// Each buffer has its length.
+unsafe fn clear_all(vectors: &[iovec], mut n: u64) {
+    for v in vectors {
+        let part = n.min(v.iov_len as u64);
+        // SAFETY: the caller's promise.
+        unsafe { clear(v.iov_base, part) };
+        n -= part;
+    }
+}
+
+fn write_len(fd: c_int, len: u64, flags: c_int) -> ssize_t {
+    let (len, flags) = (len.min(MOST), i64::from(flags));
+    count(lab::call(fd, |fd| Call::Write { fd, len, flags, done: 0 }, |_, returned| Ok(number(&returned))))
+}
+
+fn read_len(fd: c_int, len: u64, flags: c_int) -> Result<u64, c_int> {
+    let (len, flags) = (len.min(MOST), i64::from(flags));
+    lab::call(fd, |fd| Call::Read { fd, len, flags }, |_, returned| Ok(number(&returned)))
+}
+
+pub(super) unsafe extern "C" fn read(_: *mut c_void, fd: c_int, buffer: *mut c_void, len: size_t) -> ssize_t {
+    if is_missing(buffer, len) {
+        return set_errno(libc::EFAULT) as ssize_t;
+    }
+    let n = read_len(fd, len as u64, 0);
+    // SAFETY: the buffer has `len` bytes, and no more were read.
+    unsafe { clear(buffer, n.unwrap_or(0)) };
+    count(n)
+}
+
+pub(super) unsafe extern "C" fn readv(_: *mut c_void, fd: c_int, at: *const iovec, len: c_int) -> ssize_t {
+    // SAFETY: readv(2) gives the number of buffers.
+    let all = unsafe { vectors(at, usize::try_from(len).unwrap_or(0)) };
+    let n = read_len(fd, total(all), 0);
+    // SAFETY: each buffer has its length.
+    unsafe { clear_all(all, n.unwrap_or(0)) };
+    count(n)
+}
+
+pub(super) unsafe extern "C" fn recv(
+    _: *mut c_void,
+    fd: c_int,
+    buffer: *mut c_void,
+    len: size_t,
+    flags: c_int,
+) -> ssize_t {
+    if is_missing(buffer, len) {
+        return set_errno(libc::EFAULT) as ssize_t;
+    }
+    let n = read_len(fd, len as u64, flags);
+    // SAFETY: the buffer has `len` bytes, and no more were read.
+    unsafe { clear(buffer, n.unwrap_or(0)) };
+    count(n)
+}
+
+pub(super) unsafe extern "C" fn recvfrom(
+    _: *mut c_void,
+    fd: c_int,
+    buffer: *mut c_void,
+    len: size_t,
+    flags: c_int,
+    _address: *mut sockaddr,
+    address_len: *mut socklen_t,
+) -> ssize_t {
+    if is_missing(buffer, len) {
+        return set_errno(libc::EFAULT) as ssize_t;
+    }
+    let n = read_len(fd, len as u64, flags);
+    // SAFETY: the buffer has `len` bytes, and no more were read.
+    unsafe { clear(buffer, n.unwrap_or(0)) };
+    if !address_len.is_null() {
+        // A connected socket gives no address (recvfrom(2)).
+        // SAFETY: it is not null, and recvfrom(2) writes a length there.
+        unsafe { *address_len = 0 };
+    }
+    count(n)
+}
+
+pub(super) unsafe extern "C" fn recvmsg(
+    _: *mut c_void,
+    fd: c_int,
+    message: *mut msghdr,
+    flags: c_int,
+) -> ssize_t {
+    // SAFETY: recvmsg(2) is given a message; a null pointer is none.
+    let Some(message) = (unsafe { message.as_mut() }) else { return set_errno(libc::EFAULT) as ssize_t };
+    // SAFETY: the message says how many buffers it has.
+    let all = unsafe { vectors(message.msg_iov, message.msg_iovlen) };
+    let n = read_len(fd, total(all), flags);
+    // SAFETY: each buffer has its length.
+    unsafe { clear_all(all, n.unwrap_or(0)) };
+    if n.is_ok() {
+        (message.msg_namelen, message.msg_controllen, message.msg_flags) = (0, 0, 0);
+    }
+    count(n)
+}
+
+pub(super) unsafe extern "C" fn write(
+    _: *mut c_void,
+    fd: c_int,
+    buffer: *const c_void,
+    len: size_t,
+) -> ssize_t {
+    if is_missing(buffer, len) {
+        return set_errno(libc::EFAULT) as ssize_t;
+    }
+    write_len(fd, len as u64, 0)
+}
+
+pub(super) unsafe extern "C" fn writev(_: *mut c_void, fd: c_int, at: *const iovec, len: c_int) -> ssize_t {
+    // SAFETY: writev(2) gives the number of buffers.
+    write_len(fd, total(unsafe { vectors(at, usize::try_from(len).unwrap_or(0)) }), 0)
+}
+
+pub(super) unsafe extern "C" fn send(
+    _: *mut c_void,
+    fd: c_int,
+    buffer: *const c_void,
+    len: size_t,
+    flags: c_int,
+) -> ssize_t {
+    if is_missing(buffer, len) {
+        return set_errno(libc::EFAULT) as ssize_t;
+    }
+    write_len(fd, len as u64, flags)
+}
+
+pub(super) unsafe extern "C" fn sendto(
+    _: *mut c_void,
+    fd: c_int,
+    buffer: *const c_void,
+    len: size_t,
+    flags: c_int,
+    _: *const sockaddr,
+    _: socklen_t,
+) -> ssize_t {
+    if is_missing(buffer, len) {
+        return set_errno(libc::EFAULT) as ssize_t;
+    }
+    write_len(fd, len as u64, flags)
+}
+
+pub(super) unsafe extern "C" fn sendmsg(
+    _: *mut c_void,
+    fd: c_int,
+    message: *const msghdr,
+    flags: c_int,
+) -> ssize_t {
+    // SAFETY: sendmsg(2) is given a message; a null pointer is none.
+    let Some(message) = (unsafe { message.as_ref() }) else { return set_errno(libc::EFAULT) as ssize_t };
+    // SAFETY: the message says how many buffers it has.
+    write_len(fd, total(unsafe { vectors(message.msg_iov, message.msg_iovlen) }), flags)
+}

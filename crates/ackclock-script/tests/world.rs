@@ -54,7 +54,7 @@ fn data_goes_both_ways_and_the_connection_closes() {
 #[test]
 fn a_burst_may_be_expected_in_one_piece() {
     passes("+0 write(4, ..., 3000) = 3000\n+0 > P. 1:3001(3000) ack 1");
-    passes("+0 write(4, ..., 3000) = 3000\n+0 > . 1:2001(2000) ack 1\n+0 > P. 2001:3001(1000) ack 1");
+    passes("+0 write(4, ..., 3000) = 3000\n+0 > P. 1:2001(2000) ack 1\n+0 > P. 2001:3001(1000) ack 1");
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn calls_that_block_return_when_the_script_says() {
     passes("+0...0.1 read(4, ..., 1000) = 100\n+.1 < P. 1:101(100) ack 1 win 320\n+0 > . 1:1(0) ack 101");
     assert_eq!(
         why("+0...+.3 read(4, ..., 1000) = 100\n+.1 < P. 1:101(100) ack 1 win 320"),
-        "line 9: the call returns at 0.300000 s, expected at 0.500000 s (within 4ms)"
+        "line 9: the call returns at 0.300000 s, expected at 0.500000 s (within 37500us)"
     );
     assert_eq!(why("+0...+.1 read(4, ..., 1000) = 100\n"), "line 9: the call has not returned at 0.300000 s");
     assert_eq!(why("+0 read(4, ..., 1000) = 100\n"), "line 9: the call blocks, and nothing ends that");
@@ -81,11 +81,11 @@ fn failures_say_what_differs() {
         ("+0 > [ect0] P. 1:1001(1000) ack 1", "line 10: ECN field [noecn]"),
         (
             "+.1 > P. 1:1001(1000) ack 1",
-            "line 10: it was sent at 0.200000 s, expected at 0.300000 s (within 4ms)",
+            "line 10: it was sent at 0.200000 s, expected at 0.300000 s (within 12500us)",
         ),
         (
             "+.1~+.2 > P. 1:1001(1000) ack 1",
-            "line 10: it was sent at 0.200000 s, expected between 0.300000 s and 0.400000 s (within 4ms)",
+            "line 10: it was sent at 0.200000 s, expected between 0.300000 s and 0.400000 s (within 12500us)",
         ),
         ("+0 > P. 1:1001(1000) ack 1\n+0 > . 1:1(0) ack 1", "line 11: nothing was sent until 0.204000 s"),
         ("+0 write(4, ..., 10) = 11", "line 10: the call returns 10 instead of 11"),
@@ -98,10 +98,6 @@ fn failures_say_what_differs() {
         (
             "+0 %{ assert tcpi_snd_cwnd == 7, tcpi_snd_cwnd }%",
             "line 10: line 1: tcpi_snd_cwnd == 7 does not hold: tcpi_snd_cwnd is 10",
-        ),
-        (
-            "+0 < . 1:1(0) win 5",
-            "line 10: a segment has an acknowledgment number where it has the flag for it (.)",
         ),
         ("+0 < icmp rain", "line 10: the ICMP type rain is not known here"),
     ];

@@ -162,7 +162,7 @@ def conformance() -> str:
         passed = json.loads(_core.run_script(name, text, path.parent))["passed"]
         folders.setdefault(name.split("/")[0], []).append((passed, name not in of_kernel))
     rows = [
-        f"| `{folder}` | {len(all)} | {sum(engine for engine, _ in all)} | {sum(kernel for _, kernel in all)} |"
+        f"| `{folder}` | {len(all)} | {sum(e for e, _ in all)} | {sum(k for _, k in all)} |"
         for folder, all in folders.items()
     ]
     every = [verdicts for all in folders.values() for verdicts in all]

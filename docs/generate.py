@@ -173,7 +173,8 @@ def conformance() -> str:
     head = "| folder | scripts | ackclock passes | Linux passes |\n|---|---|---|---|\n"
     fails = {"engine": "ackclock", "kernel": "Linux"}
     listed = [
-        f"| [`{d['script']}`](../scripts/{d['script']}) | {fails[d['world']]} | {' '.join(d['why'].split())} |"
+        f"| [`{d['script']}`](../scripts/{d['script']}) | {fails[d['world']]} | "
+        f"{' '.join(d['why'].split())} |"
         for d in differences
     ]
     table = "| script | fails on | why |\n|---|---|---|\n" + "\n".join(listed)

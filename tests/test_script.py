@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from ackclock.cli import run_command
 from pytest import CaptureFixture
+
+from ackclock.cli import run_command
 
 GOOD = """
 0   socket(..., SOCK_STREAM, IPPROTO_TCP) = 3

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ackclock._core import InputError, MissingRightError, quantity, run_script, script_dialects
-from ackclock.cli import FELL_SHORT
+from ackclock.cli import DONE, FELL_SHORT
 from ackclock.cli.console import note, print_json, say
 from ackclock.quantities import count
 
@@ -54,7 +54,7 @@ def command(
     defines: tuple[str, ...],
     show: bool,
     as_json: bool,
-) -> None:
+) -> int:
     """Run scripted tests in packetdrill's language, FILE.pkt or folders of them, against a stack in virtual
     time, or against this machine's kernel.
 
@@ -84,8 +84,7 @@ def command(
         took = time.perf_counter() - begun
         number = "1 script" if len(outcomes) == 1 else f"{count(len(outcomes))} scripts"
         say(f"{number}: {len(outcomes) - len(failed)} passed, {len(failed)} failed ({took:.2f} s)")
-    if failed:
-        raise SystemExit(FELL_SHORT)
+    return FELL_SHORT if failed else DONE
 
 
 def _definition(text: str) -> tuple[str, str]:

@@ -75,7 +75,7 @@ rule(
     tests=[
         f"{RECOVERY}::the_third_duplicate_retransmits_the_first_segment",
         f"{RECOVERY}::a_partial_ack_ends_renos_recovery_and_retransmits_newrenos_next_hole",
-        f"{ENGINE}/stacks.rs::several_losses_in_a_window_are_one_signal_unless_it_is_reduced_again",
+        f"{ENGINE}/stacks.rs::several_losses_in_a_window_distinguish_the_recoveries",
     ],
     choices={
         "inflation": "what duplicate acks say has arrived comes off the estimate of what is in the "
@@ -91,7 +91,7 @@ rule(
         f"{RECOVERY}::further_duplicates_clock_out_new_data",
         f"{RECOVERY}::a_partial_ack_ends_renos_recovery_and_retransmits_newrenos_next_hole",
         f"{RECOVERY}::careful_newreno_infers_no_loss_from_its_own_retransmissions",
-        f"{ENGINE}/stacks.rs::several_losses_in_a_window_are_one_signal_unless_it_is_reduced_again",
+        f"{ENGINE}/stacks.rs::several_losses_in_a_window_distinguish_the_recoveries",
     ],
 )
 rule(
@@ -103,7 +103,7 @@ rule(
         f"{RECOVERY}::three_discontiguous_ranges_indicate_a_loss",
         f"{RECOVERY}::more_than_two_segments_sacked_indicate_a_loss",
         f"{RECOVERY}::holes_are_retransmitted_in_order_as_pipe_allows",
-        f"{ENGINE}/stacks.rs::several_losses_in_a_window_are_one_signal_unless_it_is_reduced_again",
+        f"{ENGINE}/stacks.rs::several_losses_in_a_window_distinguish_the_recoveries",
     ],
     choices={
         "pipe": "counted from the scoreboard (RFC 6675); one less for each duplicate ack and two less for a "

@@ -128,6 +128,8 @@ fn defined_words_are_replaced_outside_of_text() {
 #[test]
 fn errors_name_the_place_what_stands_there_and_what_is_expected() {
     let cases = [
+        "",
+        "--tolerance_usecs=100",
         "close(3) = 0",
         "0",
         "0 nothing",

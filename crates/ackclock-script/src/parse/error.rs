@@ -52,7 +52,7 @@ impl ParseError {
     }
 
     pub(crate) fn too_long(file: &str, len: usize) -> Self {
-        let message = format!("the script has {len} bytes; at most {MAX_SCRIPT} are read");
+        let message = format!("expected a script of at most {MAX_SCRIPT} bytes, found {len} or more");
         Self { file: file.to_owned(), line: 1, column: 1, message }
     }
 }

@@ -7,7 +7,7 @@ mod packet;
 mod text;
 mod token;
 
-use winnow::combinator::{alt, cut_err, eof, opt, peek, preceded, repeat, terminated};
+use winnow::combinator::{alt, cut_err, eof, fail, opt, peek, preceded, repeat, terminated};
 use winnow::error::StrContext;
 use winnow::prelude::*;
 use winnow::stream::Location;
@@ -59,6 +59,10 @@ fn script(input: &mut Input<'_>) -> ModalResult<Script> {
             break;
         }
         script.events.push(event(input)?);
+    }
+    if script.events.is_empty() {
+        // It would pass without checking anything.
+        return cut_err(fail.context(expected("an event"))).parse_next(input);
     }
     Ok(script)
 }

@@ -336,7 +336,8 @@ impl Connection {
 
     /// Bytes written and not sent.
     fn unsent(&self) -> Bytes {
-        if self.fin_sent { 0 } else { self.send.end().saturating_sub(self.position(self.snd_nxt)) }
+        let in_flight = u64::from(self.snd_nxt.bytes_since(self.first_unacked()));
+        if self.fin_sent { 0 } else { self.send.len().saturating_sub(in_flight) }
     }
 
     /// Ends the connection without an orderly close.

@@ -97,7 +97,8 @@ impl Connection {
     #[inline(always)]
     pub(super) fn transmit_data(&mut self, now: Instant) -> Option<Transmit> {
         if !self.sender.is_built() {
-            if mostly(self.unsent() == 0 && !self.fin_is_due()) {
+            // Nothing was sent so far.
+            if mostly(self.send.len() == 0 && !self.fin_is_due()) {
                 return None;
             }
             self.ensure_sender(now);

@@ -92,14 +92,14 @@ impl OutstandingSegments {
     #[inline]
     pub(super) fn delivered(&mut self, i: usize, s: &Sent, bytes: u32, whole: bool) {
         if seldom(self.measured.is_some()) {
-            self.measure_delivery(i, s, bytes, whole);
+            self.measure_delivery(i, *s, bytes, whole);
         }
     }
 
     /// Out of line, since few policies need it.
     #[cold]
     #[inline(never)]
-    fn measure_delivery(&mut self, i: usize, s: &Sent, bytes: u32, whole: bool) {
+    fn measure_delivery(&mut self, i: usize, s: Sent, bytes: u32, whole: bool) {
         let sent_at = s.sent_at(self.epoch);
         let Some(measured) = self.measured.as_deref_mut() else { return };
         if let Some(deliveries) = measured.deliveries.as_mut().filter(|_| whole) {

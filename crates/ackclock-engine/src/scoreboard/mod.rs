@@ -176,12 +176,12 @@ impl OutstandingSegments {
     #[inline]
     fn uncount(&mut self, s: &Sent, bytes: u32) {
         if seldom(s.marks & (SACKED | LOST | RETRANSMITTED) != 0) {
-            self.uncount_marks(s, bytes);
+            self.uncount_marks(*s, bytes);
         }
     }
 
     #[inline(never)]
-    fn uncount_marks(&mut self, s: &Sent, bytes: u32) {
+    fn uncount_marks(&mut self, s: Sent, bytes: u32) {
         if s.has(SACKED) {
             self.sacked_bytes -= bytes;
         }
@@ -209,21 +209,23 @@ impl OutstandingSegments {
                 front.seq = ack;
                 front.short_len -= bytes as u16;
             }
-            if !s.has(SACKED) {
-                self.delivered(0, &s, bytes, whole);
-            }
-            if whole && let Some(rates) = self.rates() {
-                rates.pop_front();
-            }
-            self.uncount(&s, bytes);
+            let retransmitted = s.transmissions() > 1;
             acked.segments += 1;
-            acked.retransmitted |= s.transmissions() > 1;
-            if !s.has(SACKED) {
+            acked.retransmitted |= retransmitted;
+            if mostly(!s.has(SACKED)) {
+                self.delivered(0, &s, bytes, whole);
                 acked.newly_delivered += bytes;
-                if s.transmissions() == 1 && acked.oldest_sent_once.is_none() {
+                if !retransmitted && acked.oldest_sent_once.is_none() {
                     acked.oldest_sent_once = Some(s.sent_at(self.epoch));
                 }
             }
+            if seldom(self.measured.is_some())
+                && whole
+                && let Some(rates) = self.rates()
+            {
+                rates.pop_front();
+            }
+            self.uncount(&s, bytes);
         }
         self.sacked.forget_below(ack);
         if self.lost_hint() < ack {

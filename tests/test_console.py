@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from ackclock.cli.console import print_table
-from ackclock.cli.fitting import fit, folded
+from ackclock.console import print_table
+from ackclock.fitting import fit, folded
 
 COLUMNS = [("no", "right"), ("client", "left"), ("server", "left"), ("packets", "right"), ("p", "right")]
 ROWS = [["0", "2001:db8::1:40000", "192.0.2.1:443", "1,234", "0.50 %"], ["1", "a:1", "b:2", "5", "-"]]

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 import ackclock as ac
-from ackclock import _core
-from ackclock.cli import console, download, emulated
+from ackclock import _core, console
+from ackclock.cli import download, emulated
 from ackclock.plain import cell, plain
 from test_run_folder import made_up_run, names
 

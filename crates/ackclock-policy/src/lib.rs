@@ -34,6 +34,8 @@ mod value;
 mod view;
 mod window;
 
+#[cfg(any(test, feature = "laws"))]
+pub use harness::ReferenceScoreboard;
 pub use modifier::{MODIFIERS, Modifier, ModifierError};
 pub use nearest::nearest;
 pub use param::{Param, ParamError, ParamKind};

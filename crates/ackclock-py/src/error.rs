@@ -12,7 +12,13 @@ create_exception!(
     AckclockError,
     "Invalid input: the place, the value given, the values that are valid."
 );
-create_exception!(ackclock, ScenarioError, InputError, "A scenario is invalid.");
+create_exception!(
+    ackclock,
+    ScenarioError,
+    InputError,
+    "A scenario is invalid. `reason` is the message without its place, `place` where the fault is (`file:line`, \
+     `--set key`), `key` the override at fault; each is None where it is not known."
+);
 create_exception!(
     ackclock,
     PolicyError,
@@ -32,6 +38,19 @@ create_exception!(
     "The system or the process's rights do not permit real packets; the message names what is missing."
 );
 create_exception!(ackclock, DriveError, AckclockError, "Something went wrong on the real network.");
+
+/// The exception for an invalid scenario.
+pub fn scenario(e: &ackclock_sim::scenario::ScenarioError) -> PyErr {
+    Python::attach(|py| {
+        let error = ScenarioError::new_err(e.to_string());
+        let value = error.value(py);
+        let set = value
+            .setattr("reason", e.reason())
+            .and_then(|()| value.setattr("place", e.place()))
+            .and_then(|()| value.setattr("key", e.override_key()));
+        set.err().unwrap_or(error)
+    })
+}
 
 /// The exception for an error of the registry.
 pub fn policy(e: RegistryError) -> PyErr {
@@ -53,7 +72,11 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("AckclockError", py.get_type::<AckclockError>())?;
     module.add("InputError", py.get_type::<InputError>())?;
-    module.add("ScenarioError", py.get_type::<ScenarioError>())?;
+    let scenario = py.get_type::<ScenarioError>();
+    for name in ["reason", "place", "key"] {
+        scenario.setattr(name, py.None())?;
+    }
+    module.add("ScenarioError", scenario)?;
     module.add("PolicyError", py.get_type::<PolicyError>())?;
     module.add("SimulationError", py.get_type::<SimulationError>())?;
     module.add("MissingRightError", py.get_type::<MissingRightError>())?;

@@ -75,7 +75,7 @@ pub fn kernel_web(
     let resolved = resolved(scenario)?;
     let job =
         resolved.jobs().first().copied().ok_or_else(|| ScenarioError::new_err("the scenario has no run"))?;
-    let transfers = resolved.transfers(job).map_err(|e| ScenarioError::new_err(e.to_string()))?;
+    let transfers = resolved.transfers(job).map_err(|e| crate::error::scenario(&e))?;
     let (there, back) = specs(&resolved)?;
     let options = named(options)?;
     let closes = if server_closes { Closes::Server } else { Closes::Client };
@@ -134,7 +134,7 @@ pub fn emulated_flows(
     let resolved = resolved(scenario)?;
     let job =
         resolved.jobs().first().copied().ok_or_else(|| ScenarioError::new_err("the scenario has no run"))?;
-    let conversations = resolved.conversations(job).map_err(|e| ScenarioError::new_err(e.to_string()))?;
+    let conversations = resolved.conversations(job).map_err(|e| crate::error::scenario(&e))?;
     let (there, back) = specs(&resolved)?;
     let carriers = (carrier(&carriers.0)?, carrier(&carriers.1)?);
     let flows = Flows {

@@ -186,7 +186,7 @@ pub(crate) fn links(text: &str) -> PyResult<((LinkSpec, LinkSpec), u64)> {
 /// A resolved scenario.
 pub(crate) fn resolved(text: &str) -> PyResult<Resolved> {
     let scenario = Scenario::parse(text).and_then(|s| s.resolve_with(registry(), &Files::none()));
-    scenario.map_err(|e| ScenarioError::new_err(e.to_string()))
+    scenario.map_err(|e| crate::error::scenario(&e))
 }
 
 /// The first link of a path, and its way back.

@@ -13,7 +13,7 @@ use ackclock_units::{Duration, Rate};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
-use crate::error::{ScenarioError, SimulationError};
+use crate::error::SimulationError;
 use crate::registry::registry;
 use crate::table::Table;
 
@@ -109,7 +109,7 @@ pub fn simulate(
     let mut limits = Limits::default();
     limits.memory = memory.unwrap_or(limits.memory);
     limits.traced_events = traced_events.unwrap_or(limits.traced_events);
-    let refused = |e: scenario::ScenarioError| ScenarioError::new_err(e.in_file(name).to_string());
+    let refused = |e: scenario::ScenarioError| crate::error::scenario(&e.in_file(name));
     resolved.check_size(&limits).map_err(refused)?;
     let mut stopped_by = None;
     let report_progress = |p: &ScenarioProgress| {
@@ -192,7 +192,7 @@ pub(crate) fn read(
     let overrides: Vec<(&str, &str)> = overrides.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
     let files = folder.map_or_else(Files::none, if anywhere { Files::anywhere } else { Files::in_folder });
     let scenario = Scenario::parse_with(text, &overrides).and_then(|s| s.resolve_with(registry(), &files));
-    scenario.map_err(|e| ScenarioError::new_err(e.in_file(name).to_string()))
+    scenario.map_err(|e| crate::error::scenario(&e.in_file(name)))
 }
 
 fn call_progress(py: Python<'_>, progress: Option<&Py<PyAny>>, p: &ScenarioProgress) -> PyResult<()> {

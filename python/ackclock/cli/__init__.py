@@ -14,9 +14,8 @@ from typing import Any
 import click
 
 from ackclock._core import AckclockError, InputError, version
+from ackclock.exit_codes import BAD_INPUT, DONE, FAULT, INTERRUPTED
 from ackclock.plain import plain
-
-DONE, FELL_SHORT, BAD_INPUT, FAULT, INTERRUPTED = 0, 1, 2, 3, 130
 
 # One file each, imported on use: some need libraries that take a second to load.
 COMMANDS = {

@@ -11,7 +11,7 @@ from ackclock._core import InputError
 from ackclock.cli import BAD_INPUT
 from ackclock.cli.capture_figures import draw, to_reread, with_packets
 from ackclock.cli.capture_summary import show
-from ackclock.cli.console import bar, note, print_json
+from ackclock.console import bar, note, print_json
 from ackclock.plain import cell
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ackclock.cli.console import Bar, bar, note
+from ackclock.console import Bar, bar, note
 from ackclock.quantities import count
 
 if TYPE_CHECKING:

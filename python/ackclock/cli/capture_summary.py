@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ackclock.cli.console import note, print_table, say
+from ackclock.console import note, print_table, say
 from ackclock.plain import plain
 from ackclock.quantities import count, percent, rate, seconds
 

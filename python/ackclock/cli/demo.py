@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from ackclock import _core
-from ackclock.cli import INTERRUPTED
-from ackclock.cli.console import bar, note, print_json, say
+from ackclock.console import bar, note, print_json, say
+from ackclock.exit_codes import INTERRUPTED
 from ackclock.quantities import count, rate
 
 SIMULATED = "short web flows over a congested link, with and without backoff"

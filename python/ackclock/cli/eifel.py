@@ -8,7 +8,7 @@ import numpy as np
 
 from ackclock import _core
 from ackclock._core import InputError
-from ackclock.cli.console import note, print_json, print_table, say
+from ackclock.console import note, print_json, print_table, say
 from ackclock.quantities import number
 
 COLUMNS = {

@@ -13,8 +13,8 @@ import numpy as np
 
 from ackclock._core import InputError
 from ackclock.cli.beside import Beside
-from ackclock.cli.console import note, print_json, print_table
 from ackclock.cli.values import Values, parse
+from ackclock.console import note, print_json, print_table
 from ackclock.models import FORMULAS, Formula, Input
 from ackclock.quantities import number
 

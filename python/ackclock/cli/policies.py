@@ -6,7 +6,7 @@ import difflib
 import click
 
 from ackclock._core import InputError
-from ackclock.cli.console import print_json, print_table
+from ackclock.console import print_json, print_table
 from ackclock.policy import declarations
 from ackclock.policy.declared import Declaration, bounds
 

@@ -12,8 +12,8 @@ import click
 
 from ackclock import _core
 from ackclock._core import InputError
-from ackclock.cli import INTERRUPTED
-from ackclock.cli.console import note, print_json, print_table, say
+from ackclock.console import note, print_json, print_table, say
+from ackclock.exit_codes import INTERRUPTED
 from ackclock.quantities import count, percent, rate, seconds
 from ackclock.results import probe
 from ackclock.results.probe import STACK

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ackclock.cli.console import bar, note, print_json, print_table, say
+from ackclock.console import bar, note, print_json, print_table, say
 
 
 @click.command("reproduce")

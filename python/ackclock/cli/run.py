@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ackclock._core import InputError
-from ackclock.cli.console import bar, note, print_json, print_table, say
+from ackclock.console import bar, note, print_json, print_table, say
 from ackclock.quantities import count, percent, rate, seconds
 from ackclock.scenario import Scenario
 

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from ackclock._core import InputError, MissingRightError, quantity, run_script, script_dialects
-from ackclock.cli import DONE, FELL_SHORT
-from ackclock.cli.console import note, print_json, say
+from ackclock.console import note, print_json, say
+from ackclock.exit_codes import DONE, FELL_SHORT
 from ackclock.quantities import count
 
 MOST_BYTES = 1 << 20

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ackclock._core import InputError
-from ackclock.cli.console import bar, note, print_json, print_table, say
 from ackclock.cli.run import override
+from ackclock.console import bar, note, print_json, print_table, say
 from ackclock.quantities import percent, rate, seconds
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def command(
 def _complain(what: str, given: Plan, failures: list[tuple[Case, Failure]]) -> None:
     """Notes what failed and why, in one sentence each."""
     for case, failure in failures[:MOST_FAILURES]:
-        note(f"{what}: {case.named(given.sweep.axes)}: {failure.reason}")
+        note(f"{what}: {case.named(given.sweep.axes)}: {failure.sentence}")
     if len(failures) > MOST_FAILURES:
         note(f"{what}: {len(failures) - MOST_FAILURES} more.")
 
@@ -244,7 +244,7 @@ def _save(
         "made": found.fresh,
         "found": found.found,
         "failures": [
-            {"where": c.named(found.axes), "values": c.values, "seed": c.seed, "reason": f.reason}
+            {"where": c.named(found.axes), "values": c.values, "seed": c.seed, "reason": f.sentence}
             for c, f in found.failures
         ],
         "axes": [

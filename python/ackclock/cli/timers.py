@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ackclock._core import InputError
-from ackclock.cli.console import bar, note, print_json, print_table
+from ackclock.console import bar, note, print_json, print_table
 from ackclock.quantities import count, seconds
 
 STRETCHES = 2000

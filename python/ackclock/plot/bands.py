@@ -9,8 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ackclock.plot import style
-from ackclock.plot.ccdf import RESPONSE_TIME, around, legend, points, seconds
+from ackclock.plot.ccdf import around, legend, points
 from ackclock.results.confidence import student
+from ackclock.results.quantity import RESPONSE_TIME, seconds
 
 LEVELS = 160
 """Number of points of a band."""

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 import matplotlib as mpl
 import matplotlib.ticker
@@ -10,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ackclock.plot import style
+from ackclock.results.quantity import RESPONSE_TIME, Quantity
 
 
 def points(values: Sequence[float] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -20,18 +20,6 @@ def points(values: Sequence[float] | np.ndarray) -> tuple[np.ndarray, np.ndarray
     """
     x, first = np.unique(np.sort(np.asarray(values, dtype=float)), return_index=True)
     return x, 1.0 - first / max(len(values), 1)
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """The quantity of a distribution: the label of its axis, of its shares, and the format of a value."""
-
-    label: str
-    share: str
-    nothing: str
-    text: Callable[[float], str]
-    limits: tuple[float, float] | None = None
-    """The least range of a logarithmic axis."""
 
 
 def ccdf(
@@ -106,17 +94,3 @@ def legend(axes: Axes, by: str) -> None:
         title_fontsize=8.5,
     )
     box.set_zorder(5)
-
-
-def seconds(x: float) -> str:
-    """A time to three digits, in seconds or milliseconds."""
-    return f"{x * 1e3:.3g} ms" if x < 1 else f"{x:.3g} s"
-
-
-RESPONSE_TIME = Quantity(
-    "response time (s)",
-    "share of flows that took at least this long",
-    "nothing finished",
-    seconds,
-    (0.01, 1000.0),
-)

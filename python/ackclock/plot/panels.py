@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 
 from ackclock.plot import style
 from ackclock.plot.bands import band
-from ackclock.plot.ccdf import RESPONSE_TIME, around, legend, points, seconds
+from ackclock.plot.ccdf import around, legend, points
+from ackclock.results.quantity import RESPONSE_TIME, seconds
 
 LIMITS = (0.01, 100.0)
 """The least range of the axis of times."""

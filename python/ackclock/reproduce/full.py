@@ -13,7 +13,7 @@ import time
 from typing import Any
 
 from ackclock._core import InputError
-from ackclock.cli.console import note
+from ackclock.console import note
 from ackclock.reproduce import record
 from ackclock.reproduce.item import ITEMS, Outcome, Setting, find
 from ackclock.reproduce.verdicts import HOLDS, verdict

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ackclock._core import InputError
-from ackclock.cli.console import note
+from ackclock.console import note
 from ackclock.reproduce import full
 from ackclock.reproduce.item import ITEMS, KINDS, Item, find
 from ackclock.reproduce.papers import PAPERS, Paper, order

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ackclock import _core
-from ackclock.cli import INTERRUPTED
+from ackclock.exit_codes import INTERRUPTED
 
 LEFT_OUT = "Real packets skipped, neither passed nor failed"
 """The note of an item where real packets are not permitted."""

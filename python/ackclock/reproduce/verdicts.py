@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ackclock._core import InputError
-from ackclock.cli.console import note
+from ackclock.console import note
 from ackclock.reproduce import record
 from ackclock.reproduce.item import Outcome, find
 

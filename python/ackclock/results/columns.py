@@ -6,16 +6,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from ackclock._core import InputError
 from ackclock.quantities import seconds
-
-if TYPE_CHECKING:
-    from ackclock.plot.ccdf import Quantity
+from ackclock.results.quantity import RESPONSE_TIME, Quantity
 
 SCALES = {
     "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),
@@ -62,8 +59,6 @@ def values(table: pa.Table, column: str, by: str) -> dict[str, np.ndarray]:
 
 def quantity(table: pa.Table, column: str, series: dict[str, np.ndarray]) -> tuple[Quantity, float]:
     """What those values are, and the unit of the axis in the column's own."""
-    from ackclock.plot.ccdf import RESPONSE_TIME, Quantity
-
     if column == "response_time":
         return RESPONSE_TIME, 1.0
     words = column.replace("_", " ")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -64,11 +63,7 @@ class Plan:
         """The failure without the place in the file, if the scenario is a table of the plan: messages name
         the plan already, and lines are those of the table alone.
         """
-        return (
-            replace(failure, reason=re.sub(rf"^{re.escape(self.name)}:\d+: ", "", failure.reason))
-            if self.own
-            else failure
-        )
+        return replace(failure, place="") if self.own else failure
 
 
 def read(file: Path, overrides: Mapping[str, str] | None = None, *, allow_files: bool = False) -> Plan:

@@ -152,4 +152,4 @@ def run_all(
 
 def error(failure: Failure) -> AckclockError:
     """The exception of a failure."""
-    return (InputError if failure.bad_input else SimulationError)(failure.reason)
+    return (InputError if failure.bad_input else SimulationError)(failure.sentence)

@@ -5,7 +5,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -149,8 +149,7 @@ class Sweep:
         try:
             resolved = self.scenario.but(point.overrides).resolve_seeds(wanted)
         except InputError as e:
-            reason = re.sub(r"^--set .*?: (?=`)", "", str(e)) if isinstance(e, ScenarioError) else str(e)
-            return [Case(point.values, None, None, Failure(reason, bad_input=True))]
+            return [Case(point.values, None, None, _failure(e))]
         return [
             Case(point.values, seed, Job(key(text, engine()), text, self.scenario.name))
             for seed, text in resolved.items()
@@ -198,7 +197,16 @@ class Sweep:
         """The exception of the first failure, with the values of its run."""
         case, failure = failures[0]
         named = case.named(self.axes)
-        return error(Failure(f"{named}: {failure.reason}" if named else failure.reason, failure.bad_input))
+        return error(replace(failure, reason=f"{named}: {failure.sentence}", place="") if named else failure)
+
+
+def _failure(e: InputError) -> Failure:
+    """Why no scenario could be made of a case. The values of a case are named beside it, so a wrong override
+    needs no place.
+    """
+    if isinstance(e, ScenarioError) and e.reason is not None:
+        return Failure(e.reason, bad_input=True, place=(e.place or "") if e.key is None else "")
+    return Failure(str(e), bad_input=True)
 
 
 def _group(name: str | tuple[str, ...], given: Any) -> list[Axis]:

@@ -43,9 +43,16 @@ class Failure:
     """Why there is no result."""
 
     reason: str
-    """One sentence."""
+    """One sentence, without the place in a file."""
     bad_input: bool = False
     """Whether the scenario is at fault, not ackclock or a machine."""
+    place: str = ""
+    """Where the scenario is at fault, such as `file.toml:3`; empty if that is not known."""
+
+    @property
+    def sentence(self) -> str:
+        """The reason, with the place in front of it."""
+        return f"{self.place}: {self.reason}" if self.place else self.reason
 
 
 @dataclass(frozen=True)

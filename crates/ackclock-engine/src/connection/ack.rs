@@ -276,7 +276,8 @@ impl Connection {
         let before = self.phase;
         let BuiltSender { policies, state } = self.sender.split_mut();
         let phase = policies.recovery.on_ack(info, &state.sent, &v, &mut state.lost);
-        // A view is not free to make: the same one is used until something other than the window changes.
+        // The same view is used until something other than the window changes: one more for each ack takes
+        // 3.7 % more instructions with one flow (callgrind, `bench_dumbbell`).
         let stale = !state.lost.is_empty()
             | (phase != Phase::Open)
             | (before != Phase::Open)

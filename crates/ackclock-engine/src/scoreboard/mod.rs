@@ -336,3 +336,7 @@ impl ScoreboardView for OutstandingSegments {
 #[cfg(test)]
 #[path = "../tests/scoreboard.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "../tests/scoreboard_reference.rs"]
+mod reference_tests;

@@ -3,7 +3,7 @@
 mod scoreboard;
 mod sender;
 
-pub(crate) use scoreboard::ReferenceScoreboard;
+pub use scoreboard::ReferenceScoreboard;
 pub(crate) use sender::Sender;
 
 use ackclock_units::{Duration, Instant, SeqNumber};

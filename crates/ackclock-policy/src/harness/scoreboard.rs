@@ -4,7 +4,7 @@ use crate::{Deliveries, ScoreboardView, SentSegment, Transmission};
 
 /// A reference scoreboard for tests: a list of segments, searched from the front.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ReferenceScoreboard {
+pub struct ReferenceScoreboard {
     segments: Vec<SentSegment>,
     sacked: Vec<SeqRange>,
     deliveries: Deliveries,

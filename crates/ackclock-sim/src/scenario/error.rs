@@ -40,6 +40,29 @@ impl ScenarioError {
         self.size
     }
 
+    /// What is wrong, without the place: the value found and the values allowed.
+    pub fn reason(&self) -> &str {
+        &self.message
+    }
+
+    /// Where it is wrong, as messages name it: `file:line`, `line 3`, `--set key`, or the file alone.
+    pub fn place(&self) -> Option<String> {
+        match (&self.file, &self.place) {
+            (_, Place::Set(key)) => Some(format!("--set {key}")),
+            (Some(file), Place::Line(n)) => Some(format!("{file}:{n}")),
+            (None, Place::Line(n)) => Some(format!("line {n}")),
+            (file, Place::Nowhere) => file.clone(),
+        }
+    }
+
+    /// The key of the override that is wrong; `None` if an override is not at fault.
+    pub fn override_key(&self) -> Option<&str> {
+        match &self.place {
+            Place::Set(key) => Some(key),
+            Place::Line(_) | Place::Nowhere => None,
+        }
+    }
+
     /// Adds the name of the scenario's file, unless the error is about a file that the scenario names.
     pub fn in_file(self, name: &str) -> Self {
         Self { file: self.file.or_else(|| Some(name.to_owned())), ..self }
@@ -48,14 +71,10 @@ impl ScenarioError {
 
 impl fmt::Display for ScenarioError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.file, &self.place) {
-            (_, Place::Set(key)) => write!(f, "--set {key}: ")?,
-            (Some(file), Place::Line(n)) => write!(f, "{file}:{n}: ")?,
-            (None, Place::Line(n)) => write!(f, "line {n}: ")?,
-            (Some(file), Place::Nowhere) => write!(f, "{file}: ")?,
-            (None, Place::Nowhere) => {}
+        match self.place() {
+            Some(place) => write!(f, "{place}: {}", self.message),
+            None => f.write_str(&self.message),
         }
-        f.write_str(&self.message)
     }
 }
 

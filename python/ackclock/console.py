@@ -16,7 +16,7 @@ from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from ackclock.cli.fitting import GAP, fit
+from ackclock.fitting import GAP, fit
 from ackclock.plain import HIDDEN, plain
 
 

@@ -10,7 +10,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-rust test-python exhaustive fuzz audit bench lint lock docs papers clean
+.PHONY: build demo test test-rust test-python exhaustive fuzz fuzz-seeds audit bench lint lock docs papers clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -57,11 +57,16 @@ test-python: build
 	$(BIN)/python -m pytest
 
 # libFuzzer with the stable toolchain (fuzz/README.md): every target, or TARGET, for so many SECONDS each.
-TARGET ?= packet options connection capture conversation script script_lines
+TARGET ?= packet options connection exchange capture conversation script script_lines scenario scenario_keys
 SECONDS ?= 60
 fuzz:
 	@cargo fuzz --version >/dev/null 2>&1 || { echo "make fuzz needs cargo-fuzz: cargo install cargo-fuzz" >&2; exit 2; }
-	cd fuzz && for target in $(TARGET); do RUSTC_BOOTSTRAP=1 cargo fuzz run -s none "$$target" -- -max_total_time=$(SECONDS); done
+	cd fuzz && for target in $(TARGET); do mkdir -p corpus/$$target; \
+		RUSTC_BOOTSTRAP=1 cargo fuzz run -s none "$$target" corpus/$$target seeds/$$target -- -max_total_time=$(SECONDS) -max_len=2048; done
+
+# The inputs in the tree, chosen anew from all that were found: those that together reach what all reach.
+fuzz-seeds:
+	$(PYTHON) fuzz/keep.py $(TARGET)
 
 # `make test` searches three quarters of a million of these runs; all of them take some minutes.
 exhaustive:

@@ -3,4 +3,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| ackclock_testkit::fuzz::options(data));
+fuzz_target!(|data: &[u8]| ackclock_fuzzing::options(data));

@@ -2,9 +2,6 @@
 //! scripts of segments to inject and expect.
 
 mod endpoint;
-pub mod fuzz;
-pub mod fuzz_capture;
-pub mod fuzz_script;
 pub mod generate;
 mod icmp;
 pub mod pipe;

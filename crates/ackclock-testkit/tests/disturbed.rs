@@ -352,7 +352,7 @@ fn captures_cut_or_changed_anywhere_are_read_to_the_damage() {
     for folder in [Some(ours), theirs].into_iter().flatten() {
         for file in files(&folder) {
             for cut in (0..1100).chain([2000, 5000, file.len() - 1]) {
-                ackclock_testkit::fuzz_capture::file(&file[..cut.min(file.len())]);
+                ackclock_fuzzing::capture_file(&file[..cut.min(file.len())]);
             }
             for _ in 0..60 {
                 let mut changed = file.clone();
@@ -361,7 +361,7 @@ fn captures_cut_or_changed_anywhere_are_read_to_the_damage() {
                     let at = rng.below(within) as usize;
                     changed[at] = rng.next_u64() as u8;
                 }
-                ackclock_testkit::fuzz_capture::file(&changed);
+                ackclock_fuzzing::capture_file(&changed);
             }
         }
     }

@@ -276,7 +276,8 @@ impl<'a> Case<'a> {
         let first = self.stall.first;
         // One model: the path was dead until some moment between the last copy that was lost and the first
         // that arrived.
-        let soonest = attempts.from(self.last_lost + Duration::from_nanos(1));
+        // In a capture, the copy that arrived may have the time of one that did not.
+        let soonest = attempts.from((self.last_lost + Duration::from_nanos(1)).min(self.repaired));
         let latest = attempts.from(self.repaired);
         // The other: losses were independent, and the n-th retransmission arrives, whenever it is sent.
         let counted = attempts.nth(n);
@@ -331,7 +332,7 @@ fn likely_end(from: Instant, dead: Instant, over: Instant) -> Instant {
         false => Duration::from_nanos(1),
     };
     // It lies between the two, but for rounding.
-    (from + likely).min(over)
+    (from + likely).max(dead + Duration::from_nanos(1)).min(over)
 }
 
 /// True if independent losses at the rate of `lost` of `packets` would cause `again` further losses right

@@ -56,6 +56,11 @@ impl Resolved {
         self.job_count() as f64 * (self.expected.flows * FLOW_ROW as f64 + links)
     }
 
+    /// Estimated number of segments with payload, and datagrams, of all runs.
+    pub fn expected_packets(&self) -> f64 {
+        self.job_count() as f64 * self.expected.packets
+    }
+
     /// Estimated number of traced events of all runs: a few for each segment and its acknowledgment.
     pub fn expected_events(&self) -> f64 {
         use ackclock_trace::Mask;
@@ -63,7 +68,7 @@ impl Resolved {
         let events = each(Mask::PACKETS, EVENTS_OF_PACKETS)
             + each(Mask::SAMPLES, EVENTS_OF_SAMPLES)
             + each(Mask::EPISODES, EVENTS_OF_EPISODES);
-        self.job_count() as f64 * self.expected.packets * events
+        self.expected_packets() * events
     }
 
     /// Refuses runs whose estimated memory exceeds `limits`.

@@ -1,7 +1,8 @@
 //! The fuzz targets' bodies on seeded random inputs, without a fuzzer. ACKCLOCK_CASES=1000000 runs more of
 //! them.
 
-use ackclock_testkit::{fuzz, fuzz_capture, fuzz_script, generate, icmp_packet};
+use ackclock_fuzzing as fuzzing;
+use ackclock_testkit::{generate, icmp_packet};
 use ackclock_units::Rng;
 use ackclock_wire::emit_tcp_with;
 use proptest::prelude::*;
@@ -29,7 +30,7 @@ fn run(name: &str, cases: u64, mut input: impl FnMut(&mut Rng) -> Vec<u8>, body:
 
 #[test]
 fn packets() {
-    run("noise", cases(20_000), |rng| bytes(rng, 120), fuzz::packet);
+    run("noise", cases(20_000), |rng| bytes(rng, 120), fuzzing::packet);
     let mut runner =
         TestRunner::new_with_rng(Config::default(), TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     let good = (generate::segment(40), generate::endpoints(), generate::ecn());
@@ -44,7 +45,7 @@ fn packets() {
         }
         data
     };
-    run("mutated", cases(20_000), mutated, fuzz::packet);
+    run("mutated", cases(20_000), mutated, fuzzing::packet);
     // The same quoted in an ICMP error.
     let mut runner =
         TestRunner::new_with_rng(Config::default(), TestRng::deterministic_rng(RngAlgorithm::ChaCha));
@@ -66,12 +67,12 @@ fn packets() {
         }
         data
     };
-    run("quoted", cases(20_000), quoted, fuzz::packet);
+    run("quoted", cases(20_000), quoted, fuzzing::packet);
 }
 
 #[test]
 fn options() {
-    run("options", cases(50_000), |rng| bytes(rng, 60), fuzz::options);
+    run("options", cases(50_000), |rng| bytes(rng, 60), fuzzing::options);
     // Mostly valid kinds and lengths.
     let plausible = |rng: &mut Rng| {
         let kinds = [0, 1, 2, 3, 4, 5, 8, 254];
@@ -87,17 +88,65 @@ fn options() {
         }
         data
     };
-    run("plausible options", cases(50_000), plausible, fuzz::options);
+    run("plausible options", cases(50_000), plausible, fuzzing::options);
 }
 
 #[test]
 fn connections() {
-    run("connection", cases(1_500), |rng| bytes(rng, 1500), fuzz::connection);
+    run("connection", cases(1_500), |rng| bytes(rng, 1500), fuzzing::connection);
+}
+
+#[test]
+fn exchanges() {
+    // Steps that mutations make, since random bytes seldom complete a handshake.
+    let steps = |rng: &mut Rng| {
+        let mut data = vec![0; 1_200];
+        for byte in &mut data[..fuzzing::EXCHANGE_HEADER] {
+            *byte = rng.next_u64() as u8;
+        }
+        let mut size = fuzzing::EXCHANGE_HEADER;
+        for _ in 0..rng.below(60) {
+            let seed = rng.next_u64() as u32;
+            size = fuzzing::mutate(
+                &mut data,
+                size,
+                1_200,
+                seed,
+                fuzzing::EXCHANGE_HEADER,
+                fuzzing::EXCHANGE_RECORD,
+            );
+        }
+        data.truncate(size);
+        data
+    };
+    run("exchange", cases(1_500), steps, fuzzing::exchange);
+}
+
+#[test]
+fn scenarios() {
+    run("scenario", cases(5_000), |rng| bytes(rng, 300), fuzzing::scenario);
+    run("scenario keys", cases(1_500), |rng| bytes(rng, 150), fuzzing::scenario_keys);
+}
+
+#[test]
+fn mutations_keep_records_whole() {
+    for case in 0..20_000 {
+        let mut rng = Rng::stream(case, "mutations", 0);
+        let records = rng.below(20) as usize;
+        let mut data = vec![0; 100];
+        // A record is its number, four times.
+        (0..records).for_each(|i| data[10 + 4 * i..14 + 4 * i].fill(i as u8 + 1));
+        let size = fuzzing::mutate(&mut data, 10 + 4 * records, 100, case as u32, 10, 4);
+        assert!(size <= 100);
+        // At most five of the changes write new bytes, into a record each.
+        let broken = data[10..size].chunks_exact(4).filter(|r| r.iter().any(|b| *b != r[0])).count();
+        assert!(broken <= 5 * 2, "{broken} records are broken: {data:?}");
+    }
 }
 
 #[test]
 fn scripts() {
-    run("script lines", cases(1_500), |rng| bytes(rng, 600), fuzz_script::script_lines);
+    run("script lines", cases(1_500), |rng| bytes(rng, 600), fuzzing::script_lines);
     // Pieces of the language in any order.
     let pieces = [
         "0 ",
@@ -139,12 +188,12 @@ fn scripts() {
         let some = (0..rng.below(60)).map(|_| pieces[rng.below(pieces.len() as u64) as usize]);
         some.collect::<String>().into_bytes()
     };
-    run("script pieces", cases(20_000), text, fuzz_script::script);
+    run("script pieces", cases(20_000), text, fuzzing::script);
 }
 
 #[test]
 fn captures() {
-    run("capture", cases(5_000), |rng| bytes(rng, 400), fuzz_capture::file);
+    run("capture", cases(5_000), |rng| bytes(rng, 400), fuzzing::capture_file);
     // Valid headers reach more code.
     let beginnings: [&[u8]; 4] = [
         b"\xd4\xc3\xb2\xa1\x02\0\x04\0\0\0\0\0\0\0\0\0\xff\xff\0\0\x65\0\0\0",
@@ -157,12 +206,12 @@ fn captures() {
         data.extend(bytes(rng, 300));
         data
     };
-    run("begun capture", cases(20_000), begun, fuzz_capture::file);
+    run("begun capture", cases(20_000), begun, fuzzing::capture_file);
 }
 
 #[test]
 fn conversations() {
-    run("conversation", cases(1_500), |rng| bytes(rng, 4000), fuzz_capture::conversation);
+    run("conversation", cases(1_500), |rng| bytes(rng, 4000), fuzzing::conversation);
 }
 
 #[test]
@@ -182,5 +231,22 @@ fn stalls_that_overlap_last_no_longer_than_the_capture() {
         250, 122, 1, 114, 122, 122, 122, 122, 90, 122, 122, 58, 122, 212, 122, 126, 122, 122, 169, 122, 82,
     ]);
     assert_eq!(found.len(), 82);
-    fuzz_capture::conversation(&found);
+    fuzzing::conversation(&found);
+}
+
+/// Bytes from hexadecimal digits.
+fn hex(digits: &str) -> Vec<u8> {
+    let digits: Vec<u8> = digits.bytes().filter(u8::is_ascii_hexdigit).collect();
+    let text = |pair| std::str::from_utf8(pair).unwrap();
+    digits.chunks_exact(2).map(|pair| u8::from_str_radix(text(pair), 16).unwrap()).collect()
+}
+
+#[test]
+fn a_wait_lies_between_its_least_and_most_when_packets_have_one_time() {
+    // Found by a fuzzer: the copy that arrived and the one before it were captured at the same instant.
+    fuzzing::exchange(&hex(
+        "07d4e518000000f953d3050001080100002100010101172f09150a9a7fff00010101e7f34f4b00003000050001080100 \
+         002125041e005f997eff0500010801000021000101010a9a7fff314c00281100090005000108010000210011000b0001 \
+         01010a9a7fff05",
+    ));
 }

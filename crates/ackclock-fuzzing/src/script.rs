@@ -1,4 +1,4 @@
-//! Bodies of the fuzz targets of scripts: any text, and scripts made of lines that are mostly valid.
+//! Any bytes as a script, and scripts made of lines that are mostly valid.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;

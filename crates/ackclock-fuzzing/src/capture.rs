@@ -1,4 +1,4 @@
-//! Bodies of the fuzz targets for reading captures.
+//! Any bytes as a capture, and captures of segments that the bytes describe.
 
 use std::io::Cursor;
 use std::net::SocketAddr;
@@ -22,10 +22,10 @@ pub fn file(data: &[u8]) {
 }
 
 /// The most packets listed, fewer than a capture may hold.
-const LISTED: usize = 3000;
+pub(crate) const LISTED: usize = 3000;
 
 /// Every analysis, with every timer in place of the senders'.
-fn everything() -> Looks {
+pub(crate) fn everything() -> Looks {
     Looks { samples: true, what_if: Timing::all(&Registry::builtin()).into() }
 }
 
@@ -156,7 +156,7 @@ fn check_times(c: &Connection, d: &Direction) {
 }
 
 /// What must hold for every input.
-fn check(report: &Report) {
+pub(crate) fn check(report: &Report) {
     let listed: usize = report.connections.iter().map(|c| c.packets.len()).sum();
     assert!(listed <= LISTED && listed as u64 <= report.segments, "{listed}");
     for c in &report.connections {

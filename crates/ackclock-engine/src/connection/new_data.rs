@@ -59,6 +59,11 @@ impl Connection {
         } else {
             Frame { most: whole, copies: 1 }
         };
+        let most = if self.rare.is_some_and(|r| r.records.is_some()) {
+            self.to_record_end(self.send.end() - unsent, most)
+        } else {
+            most
+        };
         let usable = (self.snd_una + self.snd_wnd).bytes_since(self.snd_nxt);
         let len = unsent.min(u64::from(most)).min(u64::from(usable)) as u32;
         let last = u64::from(len) == unsent;

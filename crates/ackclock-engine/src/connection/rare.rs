@@ -1,6 +1,7 @@
 //! State that few connections need. It is boxed and allocated on first use, so that the many connections that
 //! need none of it stay small.
 
+use std::collections::VecDeque;
 use std::ops::Deref;
 
 use ackclock_policy::Needs;
@@ -113,6 +114,8 @@ pub(super) struct RareState {
     pub(super) undecided_timeout: Option<Box<UndecidedTimeout>>,
     /// Estimates to restore after a spurious timeout (RFC 4015 §3.6).
     pub(super) rebase: Option<Box<Rebase>>,
+    /// Where records end, as positions in the stream, ascending.
+    pub(super) records: Option<Box<VecDeque<u64>>>,
     /// Segments that were sent several times at once.
     pub(super) copies: Option<Box<Copies>>,
     /// The timeout in force uses the minimum RTO of a thin flow.
@@ -150,6 +153,7 @@ impl RareState {
         pacer: None,
         undecided_timeout: None,
         rebase: None,
+        records: None,
         copies: None,
         thin: false,
         timed: None,

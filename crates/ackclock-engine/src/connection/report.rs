@@ -62,6 +62,11 @@ impl Connection {
         self.rare.is_some_and(|r| r.ecn.is_on())
     }
 
+    /// The largest window that the peer has advertised, bytes.
+    pub fn max_window(&self) -> u32 {
+        self.max_snd_wnd
+    }
+
     /// The segment size that it announces, bytes.
     pub fn announced_mss(&self) -> u32 {
         self.config.mss

@@ -6,6 +6,7 @@ use ackclock_units::Instant;
 use ackclock_wire::{IcmpError, IcmpKind, Segment};
 
 use super::options::SocketOptions;
+use super::sending::Sending;
 use crate::constants::Errno;
 use crate::host::Ports;
 
@@ -29,6 +30,8 @@ pub(crate) struct Flow {
     /// Segments that were retransmitted.
     pub retransmitted: u32,
     pub counts: Counts,
+    /// What Linux keeps of it; none of other hosts.
+    pub sending: Option<Sending>,
 }
 
 /// What TCP_INFO counts.
@@ -47,7 +50,12 @@ pub(crate) struct Counts {
 }
 
 impl Flow {
-    pub(crate) fn new(connection: Connection, ports: Ports, options: SocketOptions) -> Self {
+    pub(crate) fn new(
+        connection: Connection,
+        ports: Ports,
+        options: SocketOptions,
+        sending: Option<Sending>,
+    ) -> Self {
         Self {
             connection,
             ports,
@@ -61,6 +69,7 @@ impl Flow {
             aborted: false,
             retransmitted: 0,
             counts: Counts::default(),
+            sending,
         }
     }
 

@@ -14,7 +14,7 @@ use crate::host::OptionValue;
 pub(crate) struct Level(pub i64);
 
 /// The largest buffer that a script gets, bytes: as many segments fit into it as packets are kept.
-const MAX_BUFFER: u64 = 16 << 20;
+pub(super) const MAX_BUFFER: u64 = 16 << 20;
 
 /// The options of a socket that were set.
 #[derive(Clone, Debug)]
@@ -51,6 +51,13 @@ impl SocketOptions {
     /// True when small segments wait for `TCP_CORK` to be taken off.
     pub(crate) fn corks(&self) -> bool {
         self.int(c::SOL_TCP, c::TCP_CORK).is_some_and(|v| v != 0)
+    }
+
+    /// The memory that Linux gives to what is written, where `SO_SNDBUF` says so: twice as much, since it counts what
+    /// describes packets too, and no less than two packets take (`SOCK_MIN_SNDBUF`).
+    pub(super) fn send_memory(&self) -> Option<u64> {
+        let asked = self.int(c::SOL_SOCKET, c::SO_SNDBUF)?;
+        Some(u64::try_from(asked).unwrap_or(0).saturating_mul(2).clamp(4608, MAX_BUFFER))
     }
 
     /// True where Nagle's algorithm is off.

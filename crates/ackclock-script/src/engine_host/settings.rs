@@ -52,6 +52,7 @@ const SETTINGS: &[(&str, Meaning)] = &[
     ("tcp_dsack", Meaning::Fixed),
     ("tcp_fack", Meaning::Fixed),
     ("tcp_tso_win_divisor", Meaning::Fixed),
+    // Kept by the host.
     ("tcp_min_tso_segs", Meaning::Fixed),
     ("tcp_pacing_ss_ratio", Meaning::Fixed),
     ("tcp_pacing_ca_ratio", Meaning::Fixed),

@@ -1,9 +1,10 @@
 use ackclock_units::{Bytes, Instant};
 
 use super::growth::{Remainder, counted};
+use super::in_use::{IN_USE, InUse, REDUCE_FROM, VALIDATE, reduced_from};
 use super::initial::{INITIAL_SEGS, INITIAL_WINDOW, InitialWindow};
 use crate::{
-    AckInfo, Congestion, CongestionControl, Control, Entry, EpisodeEnd, Feedback, Param, Phase, Policy,
+    AckInfo, Congestion, CongestionControl, Control, Entry, EpisodeEnd, Feedback, Needs, Param, Phase, Policy,
     PrivateState, SenderView, SlowStart, Window,
 };
 
@@ -15,7 +16,8 @@ struct Cubic {
     fast_convergence: bool,
     reno_friendly: bool,
     byte_counting: bool,
-    validate: bool,
+    reduces_window: bool,
+    in_use: InUse,
     initial: InitialWindow,
     remainder: Remainder,
     curve: Curve,
@@ -99,7 +101,7 @@ impl Cubic {
 
     fn grown(&mut self, a: &AckInfo, slow_start: &mut dyn SlowStart, v: &SenderView) -> Window {
         let since_last = v.now.since(std::mem::replace(&mut self.last_ack_at, v.now));
-        if self.validate && !a.validated {
+        if !self.in_use.permits(a, v) {
             // Time in which the application limited the sender does not count (§4.2, §5.8).
             self.curve.epoch_start = self.curve.epoch_start.map(|t| (t + since_last).min(v.now));
             return v.window;
@@ -139,10 +141,9 @@ impl Cubic {
         let lowered = self.fast_convergence && cwnd < self.curve.w_max;
         let w_max = if lowered { cwnd * (1.0 + self.beta_cubic) / 2.0 } else { cwnd };
         self.curve = Curve { w_max, cwnd_prior: cwnd, ..Curve::NEW };
-        // Neither data that Limited Transmit sent beyond the window counts (RFC 5681 §3.2), nor an unused
-        // part of the window.
-        let in_use = v.flight_size.min(v.window.cwnd) as f64;
-        ((in_use * self.beta_cubic) as u64).max(2 * u64::from(v.smss))
+        // §4.6 allows the window in place of the flight where a window that is not in use does not grow.
+        let from = reduced_from(self.reduces_window, v);
+        ((from * self.beta_cubic) as u64).max(2 * u64::from(v.smss))
     }
 }
 
@@ -159,6 +160,10 @@ impl Policy for Cubic {
 }
 
 impl CongestionControl for Cubic {
+    fn needs(&self) -> Needs {
+        Needs { sends: self.in_use.counts(), ..Needs::default() }
+    }
+
     fn start(&mut self, v: &SenderView) -> Control {
         Window { cwnd: self.initial.bytes(v), ssthresh: Bytes::MAX }.into()
     }
@@ -171,6 +176,7 @@ impl CongestionControl for Cubic {
                 match f {
                     Feedback::EpisodeEnded(EpisodeEnd::Spurious) => self.curve = self.undo,
                     Feedback::Idle(_) => self.curve.epoch_start = None,
+                    Feedback::Sent { .. } => self.in_use.sent(v),
                     _ => {}
                 }
                 v.default_window(&f)
@@ -196,7 +202,9 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
         ),
         Param::flag("reno_friendly", true, "keep the window at least as large as Reno's (4.3)"),
         Param::flag("byte_counting", true, "grow by acknowledged segments rather than by acks"),
-        Param::flag("validate", true, "grow only while at least half of the window is in use (RFC 7661 4.3)"),
+        VALIDATE,
+        IN_USE,
+        REDUCE_FROM,
         INITIAL_WINDOW,
         INITIAL_SEGS,
     ],
@@ -207,7 +215,8 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
             fast_convergence: p.flag("fast_convergence"),
             reno_friendly: p.flag("reno_friendly"),
             byte_counting: p.flag("byte_counting"),
-            validate: p.flag("validate"),
+            reduces_window: p.choice("reduce_from") == "window",
+            in_use: InUse::new(p),
             initial: InitialWindow::new(p),
             remainder: Remainder::default(),
             curve: Curve::NEW,

@@ -174,7 +174,7 @@ impl EngineHost {
             config.snd_buf = options::MAX_BUFFER;
             Sending::new(memory)
         });
-        let policies = options.policies(&self.stack);
+        let policies = options.policies(&self.stack, self.dialect);
         // What is written is all zeros, so that only its length counts.
         let connection = Connection::counted(Arc::new(config), policies, iss, rng);
         Flow::new(connection, ports, options, sending)
@@ -327,6 +327,6 @@ impl Host for EngineHost {
             self.least_segments = segments;
             return Setting::Done;
         }
-        settings::set(&mut self.stack, name, value)
+        settings::set(&mut self.stack, self.dialect, name, value)
     }
 }

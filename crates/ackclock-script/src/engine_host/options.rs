@@ -7,6 +7,7 @@ use ackclock_units::Duration;
 
 use crate::constants as c;
 use crate::constants::Errno;
+use crate::dialect::Dialect;
 use crate::host::OptionValue;
 
 /// The level of an option.
@@ -133,10 +134,11 @@ impl SocketOptions {
 
     /// The policies that a socket runs: those of the stack, with another congestion control where one was
     /// chosen, and delayed acks where quick ones were taken off before the handshake.
-    pub(crate) fn policies(&self, stack: &Stack) -> Policies {
+    pub(crate) fn policies(&self, stack: &Stack, dialect: Dialect) -> Policies {
         let mut sets = Vec::new();
         if let Some(OptionValue::Text(name)) = self.get(Level(c::SOL_TCP), c::TCP_CONGESTION) {
             sets.push(("window", name.as_str()));
+            sets.extend(dialect.with_window(name).iter().copied());
         }
         if self.int(c::SOL_TCP, c::TCP_QUICKACK) == Some(0) {
             // Linux's TCP_DELACK_MIN.

@@ -162,6 +162,8 @@ impl WriteQueue {
             count += 1;
         }
         let last = &mut burst[..count];
+        // What a FIN lets go pushes as the engine has it (RFC 1122 §4.2.2.2).
+        let ends = last[count - 1].segment.flags.has(Flags::FIN | Flags::PSH);
         for t in last.iter_mut() {
             t.segment.flags = Flags(t.segment.flags.0 & !Flags::PSH.0);
         }
@@ -169,7 +171,7 @@ impl WriteQueue {
         let end = end(last);
         // A probe pushes whatever it carries (`tcp_write_wakeup`).
         let probes = last.kind == SendKind::WindowProbe;
-        if count > 1 || probes || (end >= queued.end && queued.push) {
+        if count > 1 || probes || ends || (end >= queued.end && queued.push) {
             last.segment.flags |= Flags::PSH;
         }
         if end < queued.end {

@@ -44,8 +44,12 @@ impl Dialect {
     /// What goes with a congestion control that was chosen by name: in Linux every one of them grows only where it is in
     /// use and reduces all of it, and CUBIC has HyStart.
     pub(crate) fn with_window(self, name: &str) -> &'static [(&'static str, &'static str)] {
-        const CUBIC: &[(&str, &str)] =
-            &[("window.in_use", "flight"), ("window.reduce_from", "window"), ("slow_start", "hystart")];
+        const CUBIC: &[(&str, &str)] = &[
+            ("window.in_use", "flight"),
+            ("window.reduce_from", "window"),
+            ("window.explore_segs", "20"),
+            ("slow_start", "hystart"),
+        ];
         const OTHER: &[(&str, &str)] =
             &[("window.in_use", "flight"), ("window.reduce_from", "window"), ("slow_start", "delivered")];
         match self {

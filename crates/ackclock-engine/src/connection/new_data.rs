@@ -48,7 +48,12 @@ impl Connection {
         fin_due: bool,
     ) -> Option<Transmit> {
         let idle = self.snd_nxt == self.snd_una;
-        if seldom(idle) && self.config.idle_restart && self.stats.data_segments_sent > 0 {
+        if seldom(idle)
+            && self.config.idle_restart
+            && self.stats.data_segments_sent > 0
+            // A closed window lets nothing go that could restart.
+            && self.snd_wnd > 0
+        {
             self.restart_after_idle(now);
         }
         let whole = self.max_payload(now);

@@ -114,6 +114,7 @@ pub const PRESETS: &[Preset] = &[
             ("window", "cubic"),
             ("window.in_use", "flight"),
             ("window.reduce_from", "window"),
+            ("window.explore_segs", "20"),
             ("slow_start", "hystart"),
             ("recovery", "rack"),
             ("reduction", "prr"),

@@ -16,6 +16,7 @@ struct Cubic {
     fast_convergence: bool,
     reno_friendly: bool,
     byte_counting: bool,
+    explore_segs: f64,
     reduces_window: bool,
     in_use: InUse,
     initial: InitialWindow,
@@ -80,6 +81,9 @@ impl Cubic {
         if self.curve.epoch_start.is_none() {
             self.begin(cwnd, v.now);
         }
+        // Without a maximum that it could approach, the curve may be too flat.
+        let blind = self.curve.w_max == 0.0 && self.explore_segs > 0.0;
+        let least = if blind { acked / self.explore_segs } else { 0.0 };
         let curve = &mut self.curve;
         let t = v.now.since(curve.epoch_start.unwrap_or(v.now)).as_secs_f64();
         let rtt = v.rtt.map_or(0.0, |r| r.srtt.as_secs_f64());
@@ -92,11 +96,11 @@ impl Cubic {
         };
         curve.w_est += alpha_cubic * acked / cwnd;
         if self.reno_friendly && w_cubic(self.c, t, curve.k, curve.plateau) < curve.w_est {
-            return (curve.w_est - cwnd).max(0.0);
+            return (curve.w_est - cwnd).max(least);
         }
         // §4.2, §4.4, §4.5: towards the curve one round trip from now, by at most half of the window in it.
         let target = w_cubic(self.c, t + rtt, curve.k, curve.plateau).clamp(cwnd, 1.5 * cwnd);
-        (target - cwnd) / cwnd * if self.byte_counting { acked } else { 1.0 }
+        ((target - cwnd) / cwnd * if self.byte_counting { acked } else { 1.0 }).max(least)
     }
 
     fn grown(&mut self, a: &AckInfo, slow_start: &mut dyn SlowStart, v: &SenderView) -> Window {
@@ -202,6 +206,13 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
         ),
         Param::flag("reno_friendly", true, "keep the window at least as large as Reno's (4.3)"),
         Param::flag("byte_counting", true, "grow by acknowledged segments rather than by acks"),
+        Param::count(
+            "explore_segs",
+            0,
+            0..=1000,
+            "while W_max is not known, grow by a segment for so many acknowledged at least; 0 for as the curve has it; \
+             Linux has 20",
+        ),
         VALIDATE,
         IN_USE,
         REDUCE_FROM,
@@ -215,6 +226,7 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
             fast_convergence: p.flag("fast_convergence"),
             reno_friendly: p.flag("reno_friendly"),
             byte_counting: p.flag("byte_counting"),
+            explore_segs: p.count("explore_segs") as f64,
             reduces_window: p.choice("reduce_from") == "window",
             in_use: InUse::new(p),
             initial: InitialWindow::new(p),

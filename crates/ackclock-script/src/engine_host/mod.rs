@@ -7,9 +7,11 @@ mod icmp;
 mod info;
 mod options;
 mod raw;
+mod reordering;
 mod sending;
 mod settings;
 mod socket;
+mod stalls;
 mod write_queue;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -193,13 +195,15 @@ impl EngineHost {
             let most = bursts::segments(&flow.connection, self.least_segments, self.now);
             sending.queue.depart(&mut burst, flow.connection.smss(), most);
         }
+        let no_memory = flow.sending.as_ref().is_some_and(|s| s.waits);
+        flow.stalls.note(&flow.connection, no_memory, self.now);
         let ports = flow.ports;
         for t in burst {
             self.depart(&t.segment, t.ecn, ports);
         }
         let flow = &mut self.flows[i];
         while let Some(event) = flow.connection.poll_event() {
-            flow.took(event);
+            flow.took(event, self.now);
             let over = matches!(event, ConnectionEvent::Aborted(_));
             if event != ConnectionEvent::Established && !over {
                 continue;

@@ -48,6 +48,7 @@ impl Dialect {
             ("window.in_use", "flight"),
             ("window.reduce_from", "window"),
             ("window.explore_segs", "20"),
+            ("window.refresh", "31250us"),
             ("slow_start", "hystart"),
         ];
         const OTHER: &[(&str, &str)] =

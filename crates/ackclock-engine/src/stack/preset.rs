@@ -115,6 +115,7 @@ pub const PRESETS: &[Preset] = &[
             ("window.in_use", "flight"),
             ("window.reduce_from", "window"),
             ("window.explore_segs", "20"),
+            ("window.refresh", "31250us"),
             ("slow_start", "hystart"),
             ("recovery", "rack"),
             ("reduction", "prr"),

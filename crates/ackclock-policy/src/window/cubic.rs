@@ -1,30 +1,57 @@
-use ackclock_units::{Bytes, Instant};
+use std::sync::Arc;
+
+use ackclock_units::{Bytes, Duration, Instant};
 
 use super::growth::{Remainder, counted};
 use super::in_use::{IN_USE, InUse, REDUCE_FROM, VALIDATE, reduced_from};
 use super::initial::{INITIAL_SEGS, INITIAL_WINDOW, InitialWindow};
 use crate::{
-    AckInfo, Congestion, CongestionControl, Control, Entry, EpisodeEnd, Feedback, Needs, Param, Phase, Policy,
+    AckInfo, Congestion, CongestionControl, Control, Entry, EpisodeEnd, Feedback, Needs, Param, Params, Phase, Policy,
     PrivateState, SenderView, SlowStart, Window,
 };
 
 /// A window that follows a cubic curve through its size at the last loss.
 #[derive(Debug)]
 struct Cubic {
-    c: f64,
-    beta_cubic: f64,
-    fast_convergence: bool,
-    reno_friendly: bool,
-    byte_counting: bool,
-    explore_segs: f64,
-    reduces_window: bool,
+    rules: Arc<Rules>,
     in_use: InUse,
-    initial: InitialWindow,
     remainder: Remainder,
     curve: Curve,
     /// The curve from before the last reduction, in case it was spurious (RFC 9438 §4.9).
     undo: Curve,
     last_ack_at: Instant,
+    /// When the curve was read last.
+    read_at: Instant,
+}
+
+/// The parameters.
+#[derive(Debug)]
+struct Rules {
+    c: f64,
+    beta_cubic: f64,
+    fast_convergence: bool,
+    reno_friendly: bool,
+    byte_counting: bool,
+    explore_segs: u64,
+    refresh: Duration,
+    reduces_window: bool,
+    initial: InitialWindow,
+}
+
+impl Rules {
+    fn new(p: &Params) -> Self {
+        Self {
+            c: p.ratio("c"),
+            beta_cubic: p.ratio("beta_cubic"),
+            fast_convergence: p.flag("fast_convergence"),
+            reno_friendly: p.flag("reno_friendly"),
+            byte_counting: p.flag("byte_counting"),
+            explore_segs: p.count("explore_segs"),
+            refresh: p.duration("refresh"),
+            reduces_window: p.choice("reduce_from") == "window",
+            initial: InitialWindow::new(p),
+        }
+    }
 }
 
 /// Sizes in segments, times in seconds, as in RFC 9438 §4.1.
@@ -70,7 +97,7 @@ impl Cubic {
         // After a timeout, or after slow start ended without a loss, the stage begins on the plateau (§4.8,
         // §4.10); also when the window has already grown beyond W_max.
         (curve.k, curve.plateau) = if curve.w_max > cwnd {
-            (plateau_after(self.c, curve.w_max, cwnd), curve.w_max)
+            (plateau_after(self.rules.c, curve.w_max, cwnd), curve.w_max)
         } else {
             (0.0, cwnd)
         };
@@ -82,8 +109,8 @@ impl Cubic {
             self.begin(cwnd, v.now);
         }
         // Without a maximum that it could approach, the curve may be too flat.
-        let blind = self.curve.w_max == 0.0 && self.explore_segs > 0.0;
-        let least = if blind { acked / self.explore_segs } else { 0.0 };
+        let blind = self.curve.w_max == 0.0 && self.rules.explore_segs > 0;
+        let least = if blind { acked / self.rules.explore_segs as f64 } else { 0.0 };
         let curve = &mut self.curve;
         let t = v.now.since(curve.epoch_start.unwrap_or(v.now)).as_secs_f64();
         let rtt = v.rtt.map_or(0.0, |r| r.srtt.as_secs_f64());
@@ -92,15 +119,19 @@ impl Cubic {
         let alpha_cubic = if curve.w_est >= curve.cwnd_prior {
             1.0
         } else {
-            3.0 * (1.0 - self.beta_cubic) / (1.0 + self.beta_cubic)
+            3.0 * (1.0 - self.rules.beta_cubic) / (1.0 + self.rules.beta_cubic)
         };
         curve.w_est += alpha_cubic * acked / cwnd;
-        if self.reno_friendly && w_cubic(self.c, t, curve.k, curve.plateau) < curve.w_est {
+        if v.now.since(self.read_at) < self.rules.refresh {
+            return least;
+        }
+        self.read_at = v.now;
+        if self.rules.reno_friendly && w_cubic(self.rules.c, t, curve.k, curve.plateau) < curve.w_est {
             return (curve.w_est - cwnd).max(least);
         }
         // §4.2, §4.4, §4.5: towards the curve one round trip from now, by at most half of the window in it.
-        let target = w_cubic(self.c, t + rtt, curve.k, curve.plateau).clamp(cwnd, 1.5 * cwnd);
-        ((target - cwnd) / cwnd * if self.byte_counting { acked } else { 1.0 }).max(least)
+        let target = w_cubic(self.rules.c, t + rtt, curve.k, curve.plateau).clamp(cwnd, 1.5 * cwnd);
+        ((target - cwnd) / cwnd * if self.rules.byte_counting { acked } else { 1.0 }).max(least)
     }
 
     fn grown(&mut self, a: &AckInfo, slow_start: &mut dyn SlowStart, v: &SenderView) -> Window {
@@ -112,7 +143,7 @@ impl Cubic {
         }
         let cwnd = v.window.cwnd.max(1);
         if cwnd < v.window.ssthresh {
-            let limit_segs = if self.byte_counting && v.phase != Phase::Loss { 2 } else { 1 };
+            let limit_segs = if self.rules.byte_counting && v.phase != Phase::Loss { 2 } else { 1 };
             let most = counted(a.newly_acked, v.smss, limit_segs);
             return slow_start.on_ack(a, most, v).applied_to(v);
         }
@@ -142,12 +173,12 @@ impl Cubic {
         let smss = f64::from(v.smss);
         let cwnd = self.remainder.with(v.window.cwnd) / smss;
         self.undo = self.curve;
-        let lowered = self.fast_convergence && cwnd < self.curve.w_max;
-        let w_max = if lowered { cwnd * (1.0 + self.beta_cubic) / 2.0 } else { cwnd };
+        let lowered = self.rules.fast_convergence && cwnd < self.curve.w_max;
+        let w_max = if lowered { cwnd * (1.0 + self.rules.beta_cubic) / 2.0 } else { cwnd };
         self.curve = Curve { w_max, cwnd_prior: cwnd, ..Curve::NEW };
         // §4.6 allows the window in place of the flight where a window that is not in use does not grow.
-        let from = reduced_from(self.reduces_window, v);
-        ((from * self.beta_cubic) as u64).max(2 * u64::from(v.smss))
+        let from = reduced_from(self.rules.reduces_window, v);
+        ((from * self.rules.beta_cubic) as u64).max(2 * u64::from(v.smss))
     }
 }
 
@@ -169,7 +200,7 @@ impl CongestionControl for Cubic {
     }
 
     fn start(&mut self, v: &SenderView) -> Control {
-        Window { cwnd: self.initial.bytes(v), ssthresh: Bytes::MAX }.into()
+        Window { cwnd: self.rules.initial.bytes(v), ssthresh: Bytes::MAX }.into()
     }
 
     fn on(&mut self, f: Feedback<'_>, v: &SenderView) -> Control {
@@ -213,6 +244,13 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
             "while W_max is not known, grow by a segment for so many acknowledged at least; 0 for as the curve has it; \
              Linux has 20",
         ),
+        Param::duration(
+            "refresh",
+            Duration::ZERO,
+            Duration::ZERO..=Duration::from_secs(1),
+            "shortest time between two readings of the curve, on which the window grows; 0s for on every ack; Linux has \
+             the 32nd of a second",
+        ),
         VALIDATE,
         IN_USE,
         REDUCE_FROM,
@@ -221,19 +259,13 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
     ],
     build: |p| {
         Box::new(Cubic {
-            c: p.ratio("c"),
-            beta_cubic: p.ratio("beta_cubic"),
-            fast_convergence: p.flag("fast_convergence"),
-            reno_friendly: p.flag("reno_friendly"),
-            byte_counting: p.flag("byte_counting"),
-            explore_segs: p.count("explore_segs") as f64,
-            reduces_window: p.choice("reduce_from") == "window",
+            rules: p.shared(Rules::new),
             in_use: InUse::new(p),
-            initial: InitialWindow::new(p),
             remainder: Remainder::default(),
             curve: Curve::NEW,
             undo: Curve::NEW,
             last_ack_at: Instant::ZERO,
+            read_at: Instant::ZERO,
         })
     },
 };

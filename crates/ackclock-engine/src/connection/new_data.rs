@@ -65,7 +65,7 @@ impl Connection {
             Frame { most: whole, copies: 1 }
         };
         let most = if self.rare.is_some_and(|r| r.records.is_some()) {
-            self.to_record_end(self.send.end() - unsent, most)
+            self.within_record(self.send.end() - unsent, most)
         } else {
             most
         };

@@ -1,7 +1,6 @@
 //! State that few connections need. It is boxed and allocated on first use, so that the many connections that
 //! need none of it stay small.
 
-use std::collections::VecDeque;
 use std::ops::Deref;
 
 use ackclock_policy::Needs;
@@ -12,6 +11,7 @@ use super::copies::Copies;
 use super::ecn::EcnState;
 use super::forge::Forged;
 use super::icmp::ClaimedSize;
+use super::records::Records;
 use super::skip_test::SkipTest;
 use super::undo::{Rebase, UndecidedTimeout};
 use crate::Pacer;
@@ -114,8 +114,8 @@ pub(super) struct RareState {
     pub(super) undecided_timeout: Option<Box<UndecidedTimeout>>,
     /// Estimates to restore after a spurious timeout (RFC 4015 §3.6).
     pub(super) rebase: Option<Box<Rebase>>,
-    /// Where records end, as positions in the stream, ascending.
-    pub(super) records: Option<Box<VecDeque<u64>>>,
+    /// Where records of unsent data end.
+    pub(super) records: Option<Box<Records>>,
     /// Segments that were sent several times at once.
     pub(super) copies: Option<Box<Copies>>,
     /// The timeout in force uses the minimum RTO of a thin flow.

@@ -99,7 +99,7 @@ mod tests {
     fn send(use_of: &mut InUse, segments: u32) -> SenderView {
         let mut v = view();
         for _ in 0..segments {
-            v.snd_nxt = v.snd_nxt + 1000;
+            v.snd_nxt += 1000;
             (v.flight_size, v.pipe) = (v.flight_size + 1000, v.pipe + 1000);
             use_of.sent(&v);
         }

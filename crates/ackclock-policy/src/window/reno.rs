@@ -6,8 +6,8 @@ use super::growth::{Remainder, counted};
 use super::in_use::{IN_USE, InUse, REDUCE_FROM, VALIDATE, reduced_from};
 use super::initial::{INITIAL_SEGS, INITIAL_WINDOW, InitialWindow};
 use crate::{
-    AckInfo, Congestion, CongestionControl, Control, Entry, EpisodeEnd, Feedback, Needs, Param, Params, Phase,
-    Policy, PrivateState, SenderView, SlowStart, Window,
+    AckInfo, Congestion, CongestionControl, Control, Entry, EpisodeEnd, Feedback, Needs, Param, Params,
+    Phase, Policy, PrivateState, SenderView, SlowStart, Window,
 };
 
 /// Slow start and congestion avoidance with AIMD parameters.

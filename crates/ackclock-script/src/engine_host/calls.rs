@@ -371,8 +371,7 @@ fn stream_events(flow: &Flow) -> i64 {
     if read_shut {
         events |= c::POLLRDHUP;
     }
-    let writable =
-        flow.sending.as_ref().map_or_else(|| flow.connection.writable() > 0, Sending::is_writable);
+    let writable = flow.sending.as_ref().map_or_else(|| flow.connection.writable() > 0, Sending::is_writable);
     if flow.shut_write || flow.aborted || writable {
         events |= c::POLLOUT;
     }

@@ -31,7 +31,8 @@ pub(super) fn of(flow: &mut Flow, now: Instant) -> TcpInfo {
     let pacing = v.rtt.filter(|rtt| !rtt.srtt.is_zero()).map(|rtt| {
         // In slow start twice the window per round trip, later 1.2 times (`tcp_update_pacing_rate`).
         let percent = if v.window.cwnd < v.window.ssthresh / 2 { 200 } else { 120 };
-        let rate = u128::from(v.window.cwnd.max(v.pipe)) * percent * 10_000_000 / u128::from(rtt.srtt.as_nanos());
+        let rate =
+            u128::from(v.window.cwnd.max(v.pipe)) * percent * 10_000_000 / u128::from(rtt.srtt.as_nanos());
         u64::try_from(rate).unwrap_or(u64::MAX)
     });
     let [busy_time, rwnd_limited, sndbuf_limited] = flow.stalls.micros(now);

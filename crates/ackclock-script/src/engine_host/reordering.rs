@@ -73,8 +73,7 @@ impl Reordering {
     fn first_unknown(&self, range: SeqRange) -> Option<SeqNumber> {
         let mut seq = range.start;
         while seq < range.end {
-            let known = self.sacked.iter().chain(self.retransmitted.iter()).find(|r| r.contains(seq));
-            match known {
+            match holding(&self.sacked, seq).or(holding(&self.retransmitted, seq)) {
                 Some(known) => seq = known.end,
                 None => return Some(seq),
             }
@@ -93,6 +92,11 @@ impl Reordering {
         }
         self.seen += 1;
     }
+}
+
+/// The range that holds `seq`.
+fn holding(ranges: &SeqRanges, seq: SeqNumber) -> Option<SeqRange> {
+    ranges.get(ranges.partition_point(|r| r.end <= seq)).copied().filter(|r| r.contains(seq))
 }
 
 fn lower(a: Option<SeqNumber>, b: Option<SeqNumber>) -> Option<SeqNumber> {

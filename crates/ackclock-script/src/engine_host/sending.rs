@@ -52,9 +52,18 @@ impl Flow {
 impl EngineHost {
     /// Writes bytes of a call with these `flags`, of which `done` of `len` were taken before. Returns how many are
     /// taken now; fewer than `len` where the call has to wait.
-    pub(super) fn write_packets(&mut self, i: usize, len: Bytes, flags: i64, done: Bytes, blocks: bool) -> Bytes {
+    pub(super) fn write_packets(
+        &mut self,
+        i: usize,
+        len: Bytes,
+        flags: i64,
+        done: Bytes,
+        blocks: bool,
+    ) -> Bytes {
         let now = self.now;
-        let Flow { connection, options, sending: Some(sending), .. } = &mut self.flows[i] else { return done };
+        let Flow { connection, options, sending: Some(sending), .. } = &mut self.flows[i] else {
+            return done;
+        };
         if blocks && sending.waits {
             return done;
         }

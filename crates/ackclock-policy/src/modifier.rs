@@ -123,6 +123,16 @@ pub const MODIFIERS: &[Modifier] = &[
         &[("slow_start", "delivered")],
     ),
     plain(
+        "hystart",
+        "slow start ends by the spacing of acks or by growing delays, as Linux's CUBIC has it",
+        &[("slow_start", "hystart")],
+    ),
+    plain(
+        "prr",
+        "proportional rate reduction: what is sent during a repair follows what is delivered (RFC 9937)",
+        &[("reduction", "prr")],
+    ),
+    plain(
         "no-limited-transmit",
         "no new segments on the first duplicate acks (RFC 3042)",
         &[("recovery.limited_transmit", "false")],

@@ -179,8 +179,8 @@ pub trait LossRecovery: Policy {
     /// Bytes that may be sent now. Called after each ack and expiry outside the Open phase; in Open the quota
     /// is `v.room()`, which is also the default. Fast retransmit is sent whatever the window allows (RFC 5681
     /// §3.2 step 3), so that fast recoveries return at least one segment then. Rate-halving overrides this,
-    /// and so do recoveries without Limited Transmit in Disorder. In a stack with a [`Reduction`], that is
-    /// called instead after each ack during Recovery.
+    /// and so do recoveries without Limited Transmit in Disorder. In a stack with a [`Reduction`], that
+    /// decides during Recovery.
     fn quota(&mut self, v: &SenderView) -> Bytes {
         v.room()
     }
@@ -250,16 +250,24 @@ pub trait CongestionControl: Policy {
 /// Called in the Recovery phase only. The congestion window has already reduced (`v.window`); that window
 /// applies again when the recovery is over.
 pub trait Reduction: Policy {
-    /// Called when a recovery begins, after the window was reduced and before the first retransmission.
-    fn begin(&mut self, v: &SenderView);
+    /// Called when a recovery begins, after the window was reduced and before the first retransmission. `before`: the
+    /// window before it was reduced.
+    fn begin(&mut self, before: Window, v: &SenderView);
 
     /// Called for each ack during the recovery, the one that begins it included, with what it delivered
     /// ([`AckInfo::delivered`]) and found lost ([`AckInfo::newly_lost`]). Returns the bytes that may be sent
     /// now.
     fn on_ack(&mut self, a: &AckInfo, v: &SenderView) -> Bytes;
 
-    /// Called when `bytes` bytes of payload were sent, new data or retransmissions.
-    fn on_sent(&mut self, bytes: u32);
+    /// Called when a timer of the loss recovery, rather than an ack, has begun the recovery (RFC 8985 §6.2) and found
+    /// `newly_lost` bytes lost. Returns the bytes that may be sent now; by default what the window has room for.
+    fn on_timer(&mut self, _newly_lost: Bytes, v: &SenderView) -> Bytes {
+        v.room()
+    }
+
+    /// Called when a segment of `bytes` bytes of payload was sent, new data or a retransmission. `smss`: the largest
+    /// segment.
+    fn on_sent(&mut self, bytes: u32, smss: u32);
 
     /// True when it leaves the quota to the loss recovery. The engine then calls none of its methods.
     fn is_default(&self) -> bool {

@@ -26,17 +26,36 @@ impl Dialect {
     /// The stack that scripts of this dialect run unless they say otherwise.
     pub(crate) fn stack(self) -> &'static str {
         match self {
-            Self::Linux => "cubic+rack+timestamps+ack-every+minshall+linux-timer+delivered-slow-start+f-rto",
+            Self::Linux => "linux",
             Self::FreeBsd => "cubic+timestamps+min-rto(30ms)+init-rto(1s)",
             Self::Plain => "sack",
         }
     }
 
-    /// Options of that stack that are the host's own: Linux probes a closed window with an empty segment
+    /// Options of a stack that are the host's own: Linux probes a closed window with an empty segment
     /// (`tcp_xmit_probe_skb`).
     pub(crate) fn options_of_stack(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Linux => &[("probe_data", "false")],
+            Self::FreeBsd | Self::Plain => &[],
+        }
+    }
+
+    /// What goes with a congestion control that was chosen by name: in Linux every one of them grows only where it is in
+    /// use and reduces all of it, and CUBIC has HyStart.
+    pub(crate) fn with_window(self, name: &str) -> &'static [(&'static str, &'static str)] {
+        const CUBIC: &[(&str, &str)] = &[
+            ("window.in_use", "flight"),
+            ("window.reduce_from", "window"),
+            ("window.explore_segs", "20"),
+            ("window.refresh", "31250us"),
+            ("slow_start", "hystart"),
+        ];
+        const OTHER: &[(&str, &str)] =
+            &[("window.in_use", "flight"), ("window.reduce_from", "window"), ("slow_start", "delivered")];
+        match self {
+            Self::Linux if name == "cubic" => CUBIC,
+            Self::Linux => OTHER,
             Self::FreeBsd | Self::Plain => &[],
         }
     }

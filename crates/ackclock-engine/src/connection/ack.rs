@@ -99,15 +99,19 @@ impl Connection {
         if advanced > 0 {
             self.on_progress(now, sample.is_some());
         }
+        let mut delivered = u64::from(acked.newly_delivered + newly_sacked);
+        let marked = self.marked_bytes(segment, delivered);
         if seldom(!self.sack_on) {
+            let before = u64::from(self.sender.dup_acks.delivered);
             self.count_duplicates(now, is_dup, acked.segments, flight_before);
+            // DeliveredData of RFC 9937 §5: a duplicate ack delivers a segment, and what it stood for does not count
+            // again when it is acknowledged.
+            delivered = (delivered + u64::from(self.sender.dup_acks.delivered)).saturating_sub(before);
         }
         if advanced == 0 && self.rare.is_some_and(|r| r.skip_test.is_some()) && self.expects_duplicates(now) {
             self.sender.make_mut().dup_acks.count = 0;
             return;
         }
-        let delivered = u64::from(acked.newly_delivered + newly_sacked);
-        let marked = self.marked_bytes(segment, delivered);
         let mut info = AckInfo {
             ack: segment.ack,
             newly_acked: u64::from(advanced),
@@ -333,12 +337,11 @@ impl Connection {
     #[inline]
     fn quota_after(&mut self, info: &AckInfo, v: &SenderView) -> Bytes {
         let policies = self.sender.policies();
-        if v.phase == Phase::Recovery
-            && let Some(reduction) = policies.reduction()
-        {
-            return reduction.on_ack(info, v);
+        let quota = policies.recovery.quota(v);
+        match policies.reduction() {
+            Some(reduction) if v.phase == Phase::Recovery => reduction.on_ack(info, v),
+            _ => quota,
         }
-        policies.recovery.quota(v)
     }
 
     /// Queues the events that newly acknowledged data causes.

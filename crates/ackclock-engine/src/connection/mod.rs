@@ -18,6 +18,7 @@ mod probes;
 mod rare;
 mod receive;
 mod reconfigure;
+mod records;
 mod report;
 mod segment;
 mod send;

@@ -48,7 +48,12 @@ impl Connection {
         fin_due: bool,
     ) -> Option<Transmit> {
         let idle = self.snd_nxt == self.snd_una;
-        if seldom(idle) && self.config.idle_restart && self.stats.data_segments_sent > 0 {
+        if seldom(idle)
+            && self.config.idle_restart
+            && self.stats.data_segments_sent > 0
+            // A closed window lets nothing go that could restart.
+            && self.snd_wnd > 0
+        {
             self.restart_after_idle(now);
         }
         let whole = self.max_payload(now);
@@ -58,6 +63,11 @@ impl Connection {
             self.frame(now, whole)
         } else {
             Frame { most: whole, copies: 1 }
+        };
+        let most = if self.rare.is_some_and(|r| r.records.is_some()) {
+            self.within_record(self.send.end() - unsent, most)
+        } else {
+            most
         };
         let usable = (self.snd_una + self.snd_wnd).bytes_since(self.snd_nxt);
         let len = unsent.min(u64::from(most)).min(u64::from(usable)) as u32;

@@ -69,15 +69,19 @@ impl Connection {
         if !needs.sends || bytes == 0 {
             return;
         }
+        let smss = self.smss;
         if self.phase == Phase::Recovery
             && let Some(reduction) = self.sender.policies().reduction()
         {
-            reduction.on_sent(bytes);
+            reduction.on_sent(bytes, smss);
         }
         if self.sender.policies().window.needs().sends {
             let v = self.view(now);
             let control = self.sender.policies().window.on(Feedback::Sent { bytes, retransmission }, &v);
-            self.apply(control, now);
+            if control.window != self.sender.window {
+                self.set_window(control.window, now);
+            }
+            self.set_pacing(control.pacing, now);
         }
     }
 }

@@ -47,11 +47,12 @@ impl Connection {
             self.sender.make_mut().recovery_point = self.snd_nxt;
             self.begin_episode(now, LossClass::Ca);
             self.stats.fast_recoveries += 1;
+            let before = self.sender.window;
             if let Some(c) = t.reduces {
                 self.reduce(c, now);
             }
             self.note_reduction();
-            self.begin_reduction(now);
+            self.begin_reduction(before, now);
         }
         if t.ends_episode {
             self.notify_episode_end(EpisodeEnd::Completed, now);
@@ -59,11 +60,11 @@ impl Connection {
     }
 
     /// Begins a reduction that is spread over the recovery, if the stack has one.
-    fn begin_reduction(&mut self, now: Instant) {
+    fn begin_reduction(&mut self, before: Window, now: Instant) {
         if self.phase == Phase::Recovery && self.sender.policies().special.is_some() {
             let v = self.view(now);
             if let Some(reduction) = self.sender.policies().reduction() {
-                reduction.begin(&v);
+                reduction.begin(before, &v);
             }
         }
     }

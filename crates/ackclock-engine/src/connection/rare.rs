@@ -11,6 +11,7 @@ use super::copies::Copies;
 use super::ecn::EcnState;
 use super::forge::Forged;
 use super::icmp::ClaimedSize;
+use super::records::Records;
 use super::skip_test::SkipTest;
 use super::undo::{Rebase, UndecidedTimeout};
 use crate::Pacer;
@@ -113,6 +114,8 @@ pub(super) struct RareState {
     pub(super) undecided_timeout: Option<Box<UndecidedTimeout>>,
     /// Estimates to restore after a spurious timeout (RFC 4015 §3.6).
     pub(super) rebase: Option<Box<Rebase>>,
+    /// Where records of unsent data end.
+    pub(super) records: Option<Box<Records>>,
     /// Segments that were sent several times at once.
     pub(super) copies: Option<Box<Copies>>,
     /// The timeout in force uses the minimum RTO of a thin flow.
@@ -150,6 +153,7 @@ impl RareState {
         pacer: None,
         undecided_timeout: None,
         rebase: None,
+        records: None,
         copies: None,
         thin: false,
         timed: None,

@@ -1,6 +1,7 @@
 //! What a host reports of a connection to its application (`TCP_INFO`), beside what policies see.
 
-use ackclock_units::Duration;
+use ackclock_policy::Phase;
+use ackclock_units::{Bytes, Duration, SeqNumber};
 
 use super::Connection;
 
@@ -60,6 +61,28 @@ impl Connection {
     /// True when ECN is in use (RFC 3168 §6.1.1).
     pub fn uses_ecn(&self) -> bool {
         self.rare.is_some_and(|r| r.ecn.is_on())
+    }
+
+    /// The largest window that the peer has advertised, bytes.
+    pub fn max_window(&self) -> u32 {
+        self.max_snd_wnd
+    }
+
+    /// The next sequence number that is expected of the peer (RFC 9293 §3.3.1).
+    pub fn rcv_nxt(&self) -> SeqNumber {
+        self.rcv_nxt
+    }
+
+    /// What the peer may still send into the window that was advertised last, bytes.
+    pub fn open_window(&self) -> u32 {
+        self.rcv_adv.bytes_since(self.rcv_nxt)
+    }
+
+    /// While a [`Reduction`](ackclock_policy::Reduction) decides how much is sent: what is in the network and what may be
+    /// added to it now, bytes.
+    pub fn repair_window(&self) -> Option<Bytes> {
+        let spread = self.phase == Phase::Recovery && self.sender.has_reduction();
+        spread.then(|| u64::from(self.pipe()) + self.sender.quota)
     }
 
     /// The segment size that it announces, bytes.

@@ -139,6 +139,14 @@ impl Sender {
         &mut self.split_mut().policies
     }
 
+    /// True when what is sent during a repair is not decided by the loss recovery alone.
+    pub(super) fn has_reduction(&self) -> bool {
+        match self {
+            Self::Built(sending) => sending.policies.special.as_ref().is_some_and(|s| s.reduction.is_some()),
+            Self::Chosen(_) => false,
+        }
+    }
+
     #[cold]
     #[inline(never)]
     fn build(&mut self) {

@@ -1,6 +1,6 @@
 //! What happens when a timer expires.
 
-use ackclock_policy::{Expiry, TimerEvent, Transition};
+use ackclock_policy::{Expiry, Phase, TimerEvent, Transition};
 use ackclock_trace::{EventKind, LossClass, Mask};
 use ackclock_units::Instant;
 
@@ -152,7 +152,8 @@ impl Connection {
         let v = self.view(now);
         let BuiltSender { policies, state } = self.sender.split_mut();
         let action = policies.recovery.on_deadline(&state.sent, &v, &mut state.lost);
-        self.mark_lost(now);
+        let newly_lost = self.mark_lost(now);
+        let before = self.phase;
         self.enter(now, action.phase);
         if action.probe.is_some() {
             self.rare.make_mut().loss_probe = action.probe;
@@ -161,7 +162,14 @@ impl Connection {
         }
         self.follow_recovery_deadline();
         let v = self.view(now);
-        self.sender.make_mut().quota = self.sender.policies().recovery.quota(&v);
+        let quota = self.sender.policies().recovery.quota(&v);
+        let kept = self.sender.quota;
+        self.sender.make_mut().quota = match self.sender.policies().reduction() {
+            // What has left the network since the last ack leaves as much room.
+            Some(_) if v.phase == Phase::Recovery && before == Phase::Recovery => kept + newly_lost,
+            Some(reduction) if v.phase == Phase::Recovery => reduction.on_timer(newly_lost, &v),
+            _ => quota,
+        };
         self.trace_state(now);
     }
 

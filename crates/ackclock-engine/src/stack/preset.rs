@@ -18,8 +18,8 @@ pub struct Preset {
     sets: &'static [(&'static str, &'static str)],
 }
 
-/// The stacks known by name, oldest first. Except for the oldest, they differ only in recovery and window, so
-/// that these can be compared.
+/// The stacks known by name, oldest first. Except for the oldest and the one of
+/// Linux, they differ only in recovery and window, so that these can be compared.
 pub const PRESETS: &[Preset] = &[
     Preset {
         name: "rfc793",
@@ -104,6 +104,29 @@ pub const PRESETS: &[Preset] = &[
         about: "SACK-based recovery with CUBIC's window, ten segments to begin with.",
         source: "RFC 9438, RFC 6928",
         sets: &[("window", "cubic")],
+    },
+    Preset {
+        name: "linux",
+        about: "What Linux runs by default, as far as it is here: CUBIC with HyStart, RACK-TLP with proportional rate \
+                reduction, F-RTO, timestamps, Linux's timer.",
+        source: "RFC 9438, RFC 8985, RFC 9937, RFC 5682, and Linux where they leave a choice",
+        sets: &[
+            ("window", "cubic"),
+            ("window.in_use", "flight"),
+            ("window.reduce_from", "window"),
+            ("window.explore_segs", "20"),
+            ("window.refresh", "31250us"),
+            ("slow_start", "hystart"),
+            ("recovery", "rack"),
+            ("reduction", "prr"),
+            ("reduction.whole_segs", "true"),
+            ("reduction.from_window", "true"),
+            ("undo", "f-rto"),
+            ("estimator", "linux"),
+            ("ack", "every"),
+            ("timestamps", "true"),
+            ("minshall", "true"),
+        ],
     },
 ];
 

@@ -13,7 +13,7 @@ pub fn no_more_is_sent_than_was_delivered_or_the_window_allows(registry: &Regist
             let window = Window { cwnd: half, ssthresh: half };
             let mut v =
                 SenderView { window, flight_size, pipe: flight_size, phase: Phase::Recovery, ..view() };
-            reduction.begin(&v);
+            reduction.begin(Window { cwnd: flight_size, ssthresh: u64::MAX }, &v);
             let (mut delivered, mut sent) = (0, 0);
             for _ in 0..rng.below(200) {
                 let news = (1000 * rng.below(4)).min(v.pipe);
@@ -29,7 +29,7 @@ pub fn no_more_is_sent_than_was_delivered_or_the_window_allows(registry: &Regist
                     v.room()
                 );
                 for _ in 0..(quota / 1000).min(1 + rng.below(4)) {
-                    reduction.on_sent(1000);
+                    reduction.on_sent(1000, v.smss);
                     (sent, v.pipe) = (sent + 1000, v.pipe + 1000);
                 }
             }

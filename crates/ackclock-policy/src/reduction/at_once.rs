@@ -1,6 +1,6 @@
 use ackclock_units::Bytes;
 
-use crate::{AckInfo, Entry, Policy, Reduction, SenderView};
+use crate::{AckInfo, Entry, Policy, Reduction, SenderView, Window};
 
 /// The window is reduced at once, and the loss recovery decides how much is sent within it.
 #[derive(Debug)]
@@ -13,13 +13,13 @@ impl Policy for AtOnce {
 }
 
 impl Reduction for AtOnce {
-    fn begin(&mut self, _v: &SenderView) {}
+    fn begin(&mut self, _before: Window, _v: &SenderView) {}
 
     fn on_ack(&mut self, _a: &AckInfo, v: &SenderView) -> Bytes {
         v.room()
     }
 
-    fn on_sent(&mut self, _bytes: u32) {}
+    fn on_sent(&mut self, _bytes: u32, _smss: u32) {}
 
     fn is_default(&self) -> bool {
         true

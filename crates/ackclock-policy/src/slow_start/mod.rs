@@ -2,10 +2,11 @@
 
 mod classic;
 mod delivered;
+mod hystart;
 
 pub use classic::ClassicSlowStart;
 
 use crate::{Entry, SlowStart};
 
 /// The built-in slow starts.
-pub(crate) const ENTRIES: &[&Entry<dyn SlowStart>] = &[&classic::ENTRY, &delivered::ENTRY];
+pub(crate) const ENTRIES: &[&Entry<dyn SlowStart>] = &[&classic::ENTRY, &delivered::ENTRY, &hystart::ENTRY];

@@ -1,27 +1,57 @@
-use ackclock_units::{Bytes, Instant};
+use std::sync::Arc;
+
+use ackclock_units::{Bytes, Duration, Instant};
 
 use super::growth::{Remainder, counted};
+use super::in_use::{IN_USE, InUse, REDUCE_FROM, VALIDATE, reduced_from};
 use super::initial::{INITIAL_SEGS, INITIAL_WINDOW, InitialWindow};
 use crate::{
-    AckInfo, Congestion, CongestionControl, Control, Entry, EpisodeEnd, Feedback, Param, Phase, Policy,
-    PrivateState, SenderView, SlowStart, Window,
+    AckInfo, Congestion, CongestionControl, Control, Entry, EpisodeEnd, Feedback, Needs, Param, Params,
+    Phase, Policy, PrivateState, SenderView, SlowStart, Window,
 };
 
 /// A window that follows a cubic curve through its size at the last loss.
 #[derive(Debug)]
 struct Cubic {
-    c: f64,
-    beta_cubic: f64,
-    fast_convergence: bool,
-    reno_friendly: bool,
-    byte_counting: bool,
-    validate: bool,
-    initial: InitialWindow,
+    rules: Arc<Rules>,
+    in_use: InUse,
     remainder: Remainder,
     curve: Curve,
     /// The curve from before the last reduction, in case it was spurious (RFC 9438 §4.9).
     undo: Curve,
     last_ack_at: Instant,
+    /// When the curve was read last.
+    read_at: Instant,
+}
+
+/// The parameters.
+#[derive(Debug)]
+struct Rules {
+    c: f64,
+    beta_cubic: f64,
+    fast_convergence: bool,
+    reno_friendly: bool,
+    byte_counting: bool,
+    explore_segs: u64,
+    refresh: Duration,
+    reduces_window: bool,
+    initial: InitialWindow,
+}
+
+impl Rules {
+    fn new(p: &Params) -> Self {
+        Self {
+            c: p.ratio("c"),
+            beta_cubic: p.ratio("beta_cubic"),
+            fast_convergence: p.flag("fast_convergence"),
+            reno_friendly: p.flag("reno_friendly"),
+            byte_counting: p.flag("byte_counting"),
+            explore_segs: p.count("explore_segs"),
+            refresh: p.duration("refresh"),
+            reduces_window: p.choice("reduce_from") == "window",
+            initial: InitialWindow::new(p),
+        }
+    }
 }
 
 /// Sizes in segments, times in seconds, as in RFC 9438 §4.1.
@@ -67,7 +97,7 @@ impl Cubic {
         // After a timeout, or after slow start ended without a loss, the stage begins on the plateau (§4.8,
         // §4.10); also when the window has already grown beyond W_max.
         (curve.k, curve.plateau) = if curve.w_max > cwnd {
-            (plateau_after(self.c, curve.w_max, cwnd), curve.w_max)
+            (plateau_after(self.rules.c, curve.w_max, cwnd), curve.w_max)
         } else {
             (0.0, cwnd)
         };
@@ -78,6 +108,9 @@ impl Cubic {
         if self.curve.epoch_start.is_none() {
             self.begin(cwnd, v.now);
         }
+        // Without a maximum that it could approach, the curve may be too flat.
+        let blind = self.curve.w_max == 0.0 && self.rules.explore_segs > 0;
+        let least = if blind { acked / self.rules.explore_segs as f64 } else { 0.0 };
         let curve = &mut self.curve;
         let t = v.now.since(curve.epoch_start.unwrap_or(v.now)).as_secs_f64();
         let rtt = v.rtt.map_or(0.0, |r| r.srtt.as_secs_f64());
@@ -86,27 +119,31 @@ impl Cubic {
         let alpha_cubic = if curve.w_est >= curve.cwnd_prior {
             1.0
         } else {
-            3.0 * (1.0 - self.beta_cubic) / (1.0 + self.beta_cubic)
+            3.0 * (1.0 - self.rules.beta_cubic) / (1.0 + self.rules.beta_cubic)
         };
         curve.w_est += alpha_cubic * acked / cwnd;
-        if self.reno_friendly && w_cubic(self.c, t, curve.k, curve.plateau) < curve.w_est {
-            return (curve.w_est - cwnd).max(0.0);
+        if v.now.since(self.read_at) < self.rules.refresh {
+            return least;
+        }
+        self.read_at = v.now;
+        if self.rules.reno_friendly && w_cubic(self.rules.c, t, curve.k, curve.plateau) < curve.w_est {
+            return (curve.w_est - cwnd).max(least);
         }
         // §4.2, §4.4, §4.5: towards the curve one round trip from now, by at most half of the window in it.
-        let target = w_cubic(self.c, t + rtt, curve.k, curve.plateau).clamp(cwnd, 1.5 * cwnd);
-        (target - cwnd) / cwnd * if self.byte_counting { acked } else { 1.0 }
+        let target = w_cubic(self.rules.c, t + rtt, curve.k, curve.plateau).clamp(cwnd, 1.5 * cwnd);
+        ((target - cwnd) / cwnd * if self.rules.byte_counting { acked } else { 1.0 }).max(least)
     }
 
     fn grown(&mut self, a: &AckInfo, slow_start: &mut dyn SlowStart, v: &SenderView) -> Window {
         let since_last = v.now.since(std::mem::replace(&mut self.last_ack_at, v.now));
-        if self.validate && !a.validated {
+        if !self.in_use.permits(a, v) {
             // Time in which the application limited the sender does not count (§4.2, §5.8).
             self.curve.epoch_start = self.curve.epoch_start.map(|t| (t + since_last).min(v.now));
             return v.window;
         }
         let cwnd = v.window.cwnd.max(1);
         if cwnd < v.window.ssthresh {
-            let limit_segs = if self.byte_counting && v.phase != Phase::Loss { 2 } else { 1 };
+            let limit_segs = if self.rules.byte_counting && v.phase != Phase::Loss { 2 } else { 1 };
             let most = counted(a.newly_acked, v.smss, limit_segs);
             return slow_start.on_ack(a, most, v).applied_to(v);
         }
@@ -136,13 +173,12 @@ impl Cubic {
         let smss = f64::from(v.smss);
         let cwnd = self.remainder.with(v.window.cwnd) / smss;
         self.undo = self.curve;
-        let lowered = self.fast_convergence && cwnd < self.curve.w_max;
-        let w_max = if lowered { cwnd * (1.0 + self.beta_cubic) / 2.0 } else { cwnd };
+        let lowered = self.rules.fast_convergence && cwnd < self.curve.w_max;
+        let w_max = if lowered { cwnd * (1.0 + self.rules.beta_cubic) / 2.0 } else { cwnd };
         self.curve = Curve { w_max, cwnd_prior: cwnd, ..Curve::NEW };
-        // Neither data that Limited Transmit sent beyond the window counts (RFC 5681 §3.2), nor an unused
-        // part of the window.
-        let in_use = v.flight_size.min(v.window.cwnd) as f64;
-        ((in_use * self.beta_cubic) as u64).max(2 * u64::from(v.smss))
+        // §4.6 allows the window in place of the flight where a window that is not in use does not grow.
+        let from = reduced_from(self.rules.reduces_window, v);
+        ((from * self.rules.beta_cubic) as u64).max(2 * u64::from(v.smss))
     }
 }
 
@@ -159,8 +195,12 @@ impl Policy for Cubic {
 }
 
 impl CongestionControl for Cubic {
+    fn needs(&self) -> Needs {
+        Needs { sends: self.in_use.counts(), ..Needs::default() }
+    }
+
     fn start(&mut self, v: &SenderView) -> Control {
-        Window { cwnd: self.initial.bytes(v), ssthresh: Bytes::MAX }.into()
+        Window { cwnd: self.rules.initial.bytes(v), ssthresh: Bytes::MAX }.into()
     }
 
     fn on(&mut self, f: Feedback<'_>, v: &SenderView) -> Control {
@@ -171,6 +211,7 @@ impl CongestionControl for Cubic {
                 match f {
                     Feedback::EpisodeEnded(EpisodeEnd::Spurious) => self.curve = self.undo,
                     Feedback::Idle(_) => self.curve.epoch_start = None,
+                    Feedback::Sent { .. } => self.in_use.sent(v),
                     _ => {}
                 }
                 v.default_window(&f)
@@ -196,23 +237,35 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
         ),
         Param::flag("reno_friendly", true, "keep the window at least as large as Reno's (4.3)"),
         Param::flag("byte_counting", true, "grow by acknowledged segments rather than by acks"),
-        Param::flag("validate", true, "grow only while at least half of the window is in use (RFC 7661 4.3)"),
+        Param::count(
+            "explore_segs",
+            0,
+            0..=1000,
+            "while W_max is not known, grow by a segment for so many acknowledged at least; 0 for as the curve has it; \
+             Linux has 20",
+        ),
+        Param::duration(
+            "refresh",
+            Duration::ZERO,
+            Duration::ZERO..=Duration::from_secs(1),
+            "shortest time between two readings of the curve, on which the window grows; 0s for on every ack; Linux has \
+             the 32nd of a second",
+        ),
+        VALIDATE,
+        IN_USE,
+        REDUCE_FROM,
         INITIAL_WINDOW,
         INITIAL_SEGS,
     ],
     build: |p| {
         Box::new(Cubic {
-            c: p.ratio("c"),
-            beta_cubic: p.ratio("beta_cubic"),
-            fast_convergence: p.flag("fast_convergence"),
-            reno_friendly: p.flag("reno_friendly"),
-            byte_counting: p.flag("byte_counting"),
-            validate: p.flag("validate"),
-            initial: InitialWindow::new(p),
+            rules: p.shared(Rules::new),
+            in_use: InUse::new(p),
             remainder: Remainder::default(),
             curve: Curve::NEW,
             undo: Curve::NEW,
             last_ack_at: Instant::ZERO,
+            read_at: Instant::ZERO,
         })
     },
 };

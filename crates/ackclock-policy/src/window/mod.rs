@@ -2,6 +2,7 @@
 
 mod cubic;
 mod growth;
+mod in_use;
 mod initial;
 mod receiver_only;
 mod reno;

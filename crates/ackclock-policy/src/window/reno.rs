@@ -3,10 +3,11 @@ use std::sync::Arc;
 use ackclock_units::Bytes;
 
 use super::growth::{Remainder, counted};
+use super::in_use::{IN_USE, InUse, REDUCE_FROM, VALIDATE, reduced_from};
 use super::initial::{INITIAL_SEGS, INITIAL_WINDOW, InitialWindow};
 use crate::{
-    AckInfo, Congestion, CongestionControl, Control, Entry, EpisodeEnd, Feedback, Param, Params, Phase,
-    Policy, PrivateState, SenderView, SlowStart, Window,
+    AckInfo, Congestion, CongestionControl, Control, Entry, EpisodeEnd, Feedback, Needs, Param, Params,
+    Phase, Policy, PrivateState, SenderView, SlowStart, Window,
 };
 
 /// Slow start and congestion avoidance with AIMD parameters.
@@ -16,6 +17,7 @@ struct Reno {
     /// The current episode is a loss inferred from acks.
     repairing: bool,
     remainder: Remainder,
+    in_use: InUse,
     /// Bytes acknowledged towards the next increase, with byte counting (RFC 3465 §2.1).
     bytes_acked: Bytes,
 }
@@ -37,7 +39,7 @@ struct Rules {
     loss_window_segs: u32,
     /// Segments per ack in slow start by byte counting; 0 without.
     limit_segs: u32,
-    validate: bool,
+    reduces_window: bool,
     keep_ssthresh: bool,
     at_ssthresh: bool,
 }
@@ -69,7 +71,7 @@ impl Rules {
             min_ssthresh_segs: p.count("min_ssthresh_segs") as u32,
             loss_window_segs: p.count("loss_window_segs") as u32,
             limit_segs: if p.flag("byte_counting") { p.count("limit_segs") as u32 } else { 0 },
-            validate: p.flag("validate"),
+            reduces_window: p.choice("reduce_from") == "window",
             keep_ssthresh: p.flag("keep_ssthresh"),
             at_ssthresh: p.flag("at_ssthresh"),
         }
@@ -100,8 +102,7 @@ impl Reno {
     }
 
     fn grown(&mut self, a: &AckInfo, slow_start: &mut dyn SlowStart, v: &SenderView) -> Window {
-        // A window that is not in use is not validated (RFC 7661 §4.3, non-validated phase).
-        if self.rules.validate && !a.validated {
+        if !self.in_use.permits(a, v) {
             return v.window;
         }
         let slow = match self.rules.phases {
@@ -161,10 +162,9 @@ impl Reno {
         Window { cwnd: v.window.cwnd.saturating_add(grown), ..v.window }
     }
 
-    /// The part of the window in use that a reduction leaves. Neither data that Limited Transmit sent beyond
-    /// the window counts (RFC 5681 §3.2), nor an unused part of the window.
+    /// The part of the window that a reduction leaves.
     fn left(&self, v: &SenderView) -> Bytes {
-        let left = (v.flight_size.min(v.window.cwnd) as f64 * self.rules.decrease) as u64;
+        let left = (reduced_from(self.rules.reduces_window, v) * self.rules.decrease) as u64;
         if self.rules.whole_segs_left { left - left % u64::from(v.smss) } else { left }
     }
 
@@ -186,6 +186,10 @@ impl Policy for Reno {
 }
 
 impl CongestionControl for Reno {
+    fn needs(&self) -> Needs {
+        Needs { sends: self.in_use.counts(), ..Needs::default() }
+    }
+
     fn start(&mut self, v: &SenderView) -> Control {
         let ssthresh =
             if self.rules.initial_ssthresh == 0 { Bytes::MAX } else { self.rules.initial_ssthresh };
@@ -197,7 +201,12 @@ impl CongestionControl for Reno {
             Feedback::Ack(a, slow_start) => self.grown(a, slow_start, v),
             Feedback::Congestion(c) => self.cut(c, v),
             Feedback::EpisodeEnded(s) => self.episode_ended(s, v),
-            f => v.default_window(&f),
+            f => {
+                if let Feedback::Sent { .. } = f {
+                    self.in_use.sent(v);
+                }
+                v.default_window(&f)
+            }
         }
         .into()
     }
@@ -272,7 +281,9 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
             "L, segments per ack in slow start with byte counting: 1 is the standard (RFC 5681 3.1 eq. 2), 2 \
              an experiment (RFC 3465 2.3)",
         ),
-        Param::flag("validate", true, "grow only while at least half of the window is in use (RFC 7661 4.3)"),
+        VALIDATE,
+        IN_USE,
+        REDUCE_FROM,
         Param::flag(
             "at_ssthresh",
             false,
@@ -290,6 +301,7 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
             rules: p.shared(Rules::new),
             repairing: false,
             remainder: Remainder::default(),
+            in_use: InUse::new(p),
             bytes_acked: 0,
         })
     },

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use ackclock_units::Instant;
 
-use super::options::{Level, SocketOptions};
+use super::options::{Level, MAX_BUFFER, SocketOptions};
+use super::sending::Sending;
 use super::socket::{Listener, SocketKind};
 use super::{EngineHost, Flow, Socket};
 use crate::constants as c;
@@ -161,13 +162,17 @@ impl EngineHost {
         if flags & c::MSG_OOB != 0 {
             return Err(Errno::EOPNOTSUPP);
         }
-        let more = flags & c::MSG_MORE != 0;
-        flow.connection.set_cork(now, more || flow.options.corks());
-        *done += flow.connection.write_counted(now, len - *done);
-        if *done == len {
-            flow.counts.last_data_sent = Some(now);
+        if flow.sending.is_some() {
+            *done = self.write_packets(i, len, flags, *done, blocks);
+        } else {
+            let more = flags & c::MSG_MORE != 0;
+            flow.connection.set_cork(now, more || flow.options.corks());
+            *done += flow.connection.write_counted(now, len - *done);
+            self.run(i);
         }
-        self.run(i);
+        if *done == len {
+            self.flows[i].counts.last_data_sent = Some(now);
+        }
         match (*done, blocks) {
             (done, _) if done == len => value(done),
             (_, true) => Ok(None),
@@ -259,7 +264,14 @@ impl EngineHost {
             let flow = &mut self.flows[i];
             flow.options.set(level, name, to)?;
             let options = flow.options.clone();
-            flow.connection.reconfigure(now, |config| options.apply(config));
+            let memory = options.send_memory();
+            let as_linux = flow.sending.as_mut().map(|s| s.memory = memory.unwrap_or(s.memory)).is_some();
+            flow.connection.reconfigure(now, |config| {
+                options.apply(config);
+                if as_linux {
+                    config.snd_buf = MAX_BUFFER;
+                }
+            });
             if name == c::TCP_NODELAY && options.sends_at_once() {
                 // It lets go what a cork has held until now (`tcp_setsockopt`).
                 flow.connection.set_cork(now, false);
@@ -359,8 +371,8 @@ fn stream_events(flow: &Flow) -> i64 {
     if read_shut {
         events |= c::POLLRDHUP;
     }
-    // Linux asks for a third of the buffer to be free (`sk_stream_is_writeable`).
-    if flow.shut_write || flow.aborted || flow.connection.writable() > 0 {
+    let writable = flow.sending.as_ref().map_or_else(|| flow.connection.writable() > 0, Sending::is_writable);
+    if flow.shut_write || flow.aborted || writable {
         events |= c::POLLOUT;
     }
     if flow.error.is_some() {

@@ -2,10 +2,13 @@
 
 use ackclock_engine::{AbortReason, Connection, ConnectionEvent, State, Transmit};
 use ackclock_trace::SendKind;
-use ackclock_units::Instant;
+use ackclock_units::{Instant, SeqRange};
 use ackclock_wire::{IcmpError, IcmpKind, Segment};
 
 use super::options::SocketOptions;
+use super::reordering::Reordering;
+use super::sending::Sending;
+use super::stalls::Stalls;
 use crate::constants::Errno;
 use crate::host::Ports;
 
@@ -29,6 +32,10 @@ pub(crate) struct Flow {
     /// Segments that were retransmitted.
     pub retransmitted: u32,
     pub counts: Counts,
+    pub stalls: Stalls,
+    pub reordering: Reordering,
+    /// What Linux keeps of it; none of other hosts.
+    pub sending: Option<Sending>,
 }
 
 /// What TCP_INFO counts.
@@ -42,12 +49,22 @@ pub(crate) struct Counts {
     pub last_data_sent: Option<Instant>,
     pub last_data_received: Option<Instant>,
     pub last_ack_received: Option<Instant>,
+    /// The largest segment received, and how many came before those below them.
+    pub largest_in: u32,
+    pub out_of_order_in: u32,
+    /// A packet size that an ICMP error has claimed.
+    pub mtu: Option<u32>,
     /// An ICMP error that ends an attempt to connect.
     unreachable: Option<u8>,
 }
 
 impl Flow {
-    pub(crate) fn new(connection: Connection, ports: Ports, options: SocketOptions) -> Self {
+    pub(crate) fn new(
+        connection: Connection,
+        ports: Ports,
+        options: SocketOptions,
+        sending: Option<Sending>,
+    ) -> Self {
         Self {
             connection,
             ports,
@@ -61,6 +78,9 @@ impl Flow {
             aborted: false,
             retransmitted: 0,
             counts: Counts::default(),
+            stalls: Stalls::default(),
+            reordering: Reordering::default(),
+            sending,
         }
     }
 
@@ -86,8 +106,13 @@ impl Flow {
         if segment.len > 0 {
             self.counts.data_segments_in += 1;
             self.counts.last_data_received = Some(now);
+            self.counts.largest_in = self.counts.largest_in.max(segment.len);
+            let early = self.established && segment.seq > self.connection.rcv_nxt();
+            self.counts.out_of_order_in += u32::from(early);
         }
         self.counts.last_ack_received = Some(now);
+        let v = self.connection.view(now);
+        self.reordering.arrived(segment, &v);
     }
 
     /// A segment has left.
@@ -96,6 +121,7 @@ impl Flow {
         if t.retransmission {
             self.retransmitted += 1;
             self.counts.retransmitted_bytes += u64::from(t.segment.len);
+            self.reordering.retransmitted(SeqRange::new(t.segment.seq, t.segment.end()));
         }
         if matches!(t.kind, SendKind::WindowProbe | SendKind::Keepalive) {
             self.counts.probes += 1;
@@ -107,12 +133,19 @@ impl Flow {
         if let IcmpKind::Unreachable(code) = error.kind {
             self.counts.unreachable = Some(code);
         }
+        if let IcmpKind::TooBig { mtu } = error.kind {
+            self.counts.mtu = Some(mtu);
+        }
     }
 
     /// Something happened to the connection.
-    pub(crate) fn took(&mut self, event: ConnectionEvent) {
+    pub(crate) fn took(&mut self, event: ConnectionEvent, now: Instant) {
         match event {
-            ConnectionEvent::Established => self.established = true,
+            ConnectionEvent::Established => {
+                self.established = true;
+                // The clock of what is received begins here (`tcp_init_transfer`).
+                self.counts.last_data_received.get_or_insert(now);
+            }
             ConnectionEvent::Aborted(reason) => {
                 self.aborted = true;
                 self.error = self.errno_of(reason);

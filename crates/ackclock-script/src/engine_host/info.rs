@@ -28,6 +28,16 @@ pub(super) fn of(flow: &mut Flow, now: Instant) -> TcpInfo {
         (v.window.ssthresh / smss) as u32
     };
     let counts = connection.outstanding();
+    let pacing = v.rtt.filter(|rtt| !rtt.srtt.is_zero()).map(|rtt| {
+        // In slow start twice the window per round trip, later 1.2 times (`tcp_update_pacing_rate`).
+        let percent = if v.window.cwnd < v.window.ssthresh / 2 { 200 } else { 120 };
+        let rate =
+            u128::from(v.window.cwnd.max(v.pipe)) * percent * 10_000_000 / u128::from(rtt.srtt.as_nanos());
+        u64::try_from(rate).unwrap_or(u64::MAX)
+    });
+    let [busy_time, rwnd_limited, sndbuf_limited] = flow.stalls.micros(now);
+    // A window that a repair spreads over its acks is what is in the network and what may be added (RFC 9937 §6.2).
+    let cwnd = connection.repair_window().unwrap_or(v.window.cwnd);
     let (snd_wscale, rcv_wscale) = connection.window_shifts();
     TcpInfo {
         state: state(connection.state()),
@@ -57,7 +67,7 @@ pub(super) fn of(flow: &mut Flow, now: Instant) -> TcpInfo {
         rttvar: v.rtt.map_or(0, |r| micros(r.rttvar)),
         min_rtt: v.rtt.map_or(u32::MAX, |r| micros(r.min_rtt)),
         snd_ssthresh: threshold,
-        snd_cwnd: (v.window.cwnd / smss) as u32,
+        snd_cwnd: (cwnd / smss) as u32,
         snd_wnd: v.rwnd as u32,
         advmss: connection.announced_mss(),
         last_data_sent: ago(flow.counts.last_data_sent),
@@ -72,9 +82,33 @@ pub(super) fn of(flow: &mut Flow, now: Instant) -> TcpInfo {
         segs_in: u32::try_from(flow.counts.segments_in).unwrap_or(u32::MAX),
         data_segs_in: u32::try_from(flow.counts.data_segments_in).unwrap_or(u32::MAX),
         data_segs_out: u32::try_from(stats.data_segments_sent).unwrap_or(u32::MAX),
+        rcv_mss: estimated_segment(flow.counts.largest_in, connection.announced_mss(), v.smss),
+        pmtu: MTU.min(flow.counts.mtu.filter(|mtu| *mtu > 0).unwrap_or(MTU)),
+        reordering: flow.reordering.degree,
+        reord_seen: flow.reordering.seen,
+        dsack_dups: flow.reordering.duplicates,
+        rcv_ooopack: flow.counts.out_of_order_in,
+        rcv_wnd: connection.open_window(),
+        pacing_rate: pacing.unwrap_or(u64::MAX),
+        max_pacing_rate: u64::MAX,
+        total_rto: u16::try_from(stats.timeouts).unwrap_or(u16::MAX),
+        busy_time,
+        rwnd_limited,
+        sndbuf_limited,
         notsent_bytes: u32::try_from(v.unsent).unwrap_or(u32::MAX),
         ..TcpInfo::default()
     }
+}
+
+/// The MTU of the device that scripts have.
+const MTU: u32 = 1500;
+
+/// What Linux takes for the largest segment of a peer of which it has seen none (`TCP_MSS_DEFAULT`).
+const UNSEEN_SEGMENT: u32 = 536;
+
+/// The estimate of the largest segment that the peer sends (`tcp_measure_rcv_mss`).
+fn estimated_segment(largest: u32, announced: u32, smss: u32) -> u32 {
+    largest.max(UNSEEN_SEGMENT.min(smss)).min(announced)
 }
 
 /// Linux's number of a state (`include/net/tcp_states.h`).

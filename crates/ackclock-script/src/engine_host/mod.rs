@@ -7,8 +7,12 @@ mod icmp;
 mod info;
 mod options;
 mod raw;
+mod reordering;
+mod sending;
 mod settings;
 mod socket;
+mod stalls;
+mod write_queue;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -19,6 +23,7 @@ use ackclock_units::{Duration, Ecn, Instant, Rng, SeqNumber};
 use ackclock_wire::{Flags, IcmpError, Segment};
 
 use flow::Flow;
+use sending::Sending;
 use socket::{Socket, SocketKind};
 
 use crate::ast::{Icmp, Tcp, TcpFlags, TcpOptions};
@@ -52,6 +57,8 @@ pub struct EngineHost {
     sent: VecDeque<Departure>,
     /// How long a connection with keep-alives is idle before the first, where it sets nothing else.
     keepalive_time: Duration,
+    /// Segments that Linux puts at least into a packet for the device, where there are as many.
+    least_segments: u64,
     /// Seed of initial sequence numbers and of connections' random streams.
     seed: u64,
 }
@@ -81,6 +88,7 @@ impl EngineHost {
             flows_before_socket: 0,
             sent: VecDeque::new(),
             keepalive_time: options::KEEPALIVE_TIME,
+            least_segments: bursts::LEAST_SEGMENTS,
             seed,
         })
     }
@@ -108,6 +116,7 @@ impl EngineHost {
             return;
         };
         self.flows[i].arrived(self.now, segment);
+        self.flows[i].release_more(self.now);
         let unread = self.flows[i].connection.readable();
         self.flows[i].connection.handle_segment(self.now, segment, &[], ecn);
         if self.flows[i].is_done() && self.flows[i].connection.readable() > unread {
@@ -161,29 +170,40 @@ impl EngineHost {
         // Sequence numbers of scripts count from the SYN; the numbers on the wire are the same.
         let iss = SeqNumber(0);
         let rng = Rng::stream(self.seed, "script connection", index);
-        let config = Arc::new(options.config(&self.stack));
-        let policies = options.policies(&self.stack);
+        let mut config = options.config(&self.stack);
+        let sending = (self.dialect == Dialect::Linux).then(|| {
+            let memory = options.send_memory().unwrap_or(config.snd_buf);
+            config.snd_buf = options::MAX_BUFFER;
+            Sending::new(memory)
+        });
+        let policies = options.policies(&self.stack, self.dialect);
         // What is written is all zeros, so that only its length counts.
-        Flow::new(Connection::counted(config, policies, iss, rng), ports, options)
+        let connection = Connection::counted(Arc::new(config), policies, iss, rng);
+        Flow::new(connection, ports, options, sending)
     }
 
     /// Sends what a connection has to send, and passes on what happened to it.
     fn run(&mut self, i: usize) {
         let mut burst = Vec::new();
-        while let Some(t) = self.flows[i].connection.poll_transmit(self.now) {
-            self.flows[i].departed(&t);
+        let flow = &mut self.flows[i];
+        while let Some(t) = flow.connection.poll_transmit(self.now) {
+            flow.departed(&t);
             burst.push(t);
         }
-        if self.dialect == Dialect::Linux {
-            bursts::push(&mut burst, &self.flows[i].connection, self.now);
+        if let Some(sending) = &mut flow.sending {
+            sending.free(&flow.connection);
+            let most = bursts::segments(&flow.connection, self.least_segments, self.now);
+            sending.queue.depart(&mut burst, flow.connection.smss(), most);
         }
-        let ports = self.flows[i].ports;
+        let no_memory = flow.sending.as_ref().is_some_and(|s| s.waits);
+        flow.stalls.note(&flow.connection, no_memory, self.now);
+        let ports = flow.ports;
         for t in burst {
             self.depart(&t.segment, t.ecn, ports);
         }
         let flow = &mut self.flows[i];
         while let Some(event) = flow.connection.poll_event() {
-            flow.took(event);
+            flow.took(event, self.now);
             let over = matches!(event, ConnectionEvent::Aborted(_));
             if event != ConnectionEvent::Established && !over {
                 continue;
@@ -306,6 +326,11 @@ impl Host for EngineHost {
             self.keepalive_time = Duration::from_secs(seconds.into());
             return Setting::Done;
         }
-        settings::set(&mut self.stack, name, value)
+        if name == "tcp_min_tso_segs" {
+            let Ok(segments) = value.trim().parse() else { return Setting::Refused };
+            self.least_segments = segments;
+            return Setting::Done;
+        }
+        settings::set(&mut self.stack, self.dialect, name, value)
     }
 }

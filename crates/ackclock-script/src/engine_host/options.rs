@@ -7,6 +7,7 @@ use ackclock_units::Duration;
 
 use crate::constants as c;
 use crate::constants::Errno;
+use crate::dialect::Dialect;
 use crate::host::OptionValue;
 
 /// The level of an option.
@@ -14,7 +15,7 @@ use crate::host::OptionValue;
 pub(crate) struct Level(pub i64);
 
 /// The largest buffer that a script gets, bytes: as many segments fit into it as packets are kept.
-const MAX_BUFFER: u64 = 16 << 20;
+pub(super) const MAX_BUFFER: u64 = 16 << 20;
 
 /// The options of a socket that were set.
 #[derive(Clone, Debug)]
@@ -51,6 +52,13 @@ impl SocketOptions {
     /// True when small segments wait for `TCP_CORK` to be taken off.
     pub(crate) fn corks(&self) -> bool {
         self.int(c::SOL_TCP, c::TCP_CORK).is_some_and(|v| v != 0)
+    }
+
+    /// The memory that Linux gives to what is written, where `SO_SNDBUF` says so: twice as much, since it counts what
+    /// describes packets too, and no less than two packets take (`SOCK_MIN_SNDBUF`).
+    pub(super) fn send_memory(&self) -> Option<u64> {
+        let asked = self.int(c::SOL_SOCKET, c::SO_SNDBUF)?;
+        Some(u64::try_from(asked).unwrap_or(0).saturating_mul(2).clamp(4608, MAX_BUFFER))
     }
 
     /// True where Nagle's algorithm is off.
@@ -126,10 +134,11 @@ impl SocketOptions {
 
     /// The policies that a socket runs: those of the stack, with another congestion control where one was
     /// chosen, and delayed acks where quick ones were taken off before the handshake.
-    pub(crate) fn policies(&self, stack: &Stack) -> Policies {
+    pub(crate) fn policies(&self, stack: &Stack, dialect: Dialect) -> Policies {
         let mut sets = Vec::new();
         if let Some(OptionValue::Text(name)) = self.get(Level(c::SOL_TCP), c::TCP_CONGESTION) {
             sets.push(("window", name.as_str()));
+            sets.extend(dialect.with_window(name).iter().copied());
         }
         if self.int(c::SOL_TCP, c::TCP_QUICKACK) == Some(0) {
             // Linux's TCP_DELACK_MIN.

@@ -2,6 +2,7 @@
 
 use ackclock_engine::Stack;
 
+use crate::dialect::Dialect;
 use crate::host::Setting;
 
 /// What a setting of Linux's `net.ipv4` becomes in a stack.
@@ -52,6 +53,7 @@ const SETTINGS: &[(&str, Meaning)] = &[
     ("tcp_dsack", Meaning::Fixed),
     ("tcp_fack", Meaning::Fixed),
     ("tcp_tso_win_divisor", Meaning::Fixed),
+    // Kept by the host.
     ("tcp_min_tso_segs", Meaning::Fixed),
     ("tcp_pacing_ss_ratio", Meaning::Fixed),
     ("tcp_pacing_ca_ratio", Meaning::Fixed),
@@ -66,7 +68,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Sets `net.ipv4.NAME`.
-pub(super) fn set(stack: &mut Stack, name: &str, value: &str) -> Setting {
+pub(super) fn set(stack: &mut Stack, dialect: Dialect, name: &str, value: &str) -> Setting {
     let Some((_, meaning)) = SETTINGS.iter().find(|(known, _)| *known == name) else {
         return Setting::Unknown;
     };
@@ -98,6 +100,12 @@ pub(super) fn set(stack: &mut Stack, name: &str, value: &str) -> Setting {
         Meaning::Fixed => return Setting::Done,
     };
     if stack.set(key, &value_of).is_ok() {
+        if key == "window" {
+            for (key, value) in dialect.with_window(&value_of) {
+                // A window may lack a parameter.
+                let _ = stack.set(key, value);
+            }
+        }
         Setting::Done
     } else if key.contains('.') && !stack.entries().iter().any(|(known, _)| known == key) {
         // A parameter that the policies of this stack do not have.

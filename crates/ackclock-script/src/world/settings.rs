@@ -46,6 +46,8 @@ impl World<'_> {
         file: &dyn Fn(&str) -> Option<String>,
         depth: u32,
     ) -> Result<(), SettingsError> {
+        // A backslash at the end of a line continues it.
+        let text = text.replace("\\\n", " ");
         for command in text.lines().flat_map(|l| l.split([';', '&', '|'])).map(str::trim) {
             if command.is_empty() || command.starts_with('#') {
                 continue;

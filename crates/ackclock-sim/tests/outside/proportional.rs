@@ -1,6 +1,6 @@
 //! A reduction spread over the recovery: bytes sent are proportional to bytes delivered.
 
-use ackclock_policy::{AckInfo, Entry, Policy, Reduction, SenderView};
+use ackclock_policy::{AckInfo, Entry, Policy, Reduction, SenderView, Window};
 use ackclock_units::Bytes;
 
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ impl Policy for Proportional {
 }
 
 impl Reduction for Proportional {
-    fn begin(&mut self, v: &SenderView) {
+    fn begin(&mut self, _before: Window, v: &SenderView) {
         *self = Self { flight_size: v.flight_size.max(1), ..Self::default() };
     }
 
@@ -33,7 +33,7 @@ impl Reduction for Proportional {
         if self.sent == 0 { quota.max(u64::from(v.smss)) } else { quota }
     }
 
-    fn on_sent(&mut self, bytes: u32) {
+    fn on_sent(&mut self, bytes: u32, _smss: u32) {
         self.sent += u64::from(bytes);
     }
 }

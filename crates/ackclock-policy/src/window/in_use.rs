@@ -1,0 +1,140 @@
+//! Whether a window is in use, so that it may grow.
+
+use ackclock_units::SeqNumber;
+
+use crate::{AckInfo, Param, Params, SenderView};
+
+/// Decides on each ack whether the window was in use. What it counts itself takes no memory unless it counts.
+#[derive(Debug)]
+pub(super) struct InUse {
+    validate: bool,
+    /// The flight is counted here, as Linux does it.
+    flight: Option<Box<Flight>>,
+}
+
+/// The use of the window in this flight of data (`tcp_cwnd_validate`).
+#[derive(Clone, Copy, Debug, Default)]
+struct Flight {
+    /// The window was full.
+    full: bool,
+    /// Most bytes outstanding; 0 before the first segment.
+    most: u64,
+    /// Until this is acknowledged, the flight lasts.
+    until: SeqNumber,
+}
+
+impl InUse {
+    /// Reads [`VALIDATE`] and [`IN_USE`].
+    pub(super) fn new(p: &Params) -> Self {
+        let counts = p.flag("validate") && p.choice("in_use") == "flight";
+        Self { validate: p.flag("validate"), flight: counts.then(Box::default) }
+    }
+
+    /// True when it has to be told of sent data.
+    pub(super) fn counts(&self) -> bool {
+        self.flight.is_some()
+    }
+
+    /// A segment was sent.
+    pub(super) fn sent(&mut self, v: &SenderView) {
+        let Some(flight) = &mut self.flight else { return };
+        let full = v.pipe + u64::from(v.smss) > v.window.cwnd;
+        let over = flight.most == 0 || v.snd_una >= flight.until;
+        if over || full || (!flight.full && v.flight_size > flight.most) {
+            **flight = Flight { full, most: v.flight_size, until: v.snd_nxt };
+        }
+    }
+
+    /// True when the window may grow on this ack.
+    pub(super) fn permits(&self, a: &AckInfo, v: &SenderView) -> bool {
+        match &self.flight {
+            // RFC 7661 §4.3: not in the non-validated phase.
+            None => !self.validate || a.validated,
+            // In slow start to no more than twice what was in use (`tcp_is_cwnd_limited`).
+            Some(flight) => {
+                flight.full || (v.window.cwnd < v.window.ssthresh && v.window.cwnd < 2 * flight.most)
+            }
+        }
+    }
+}
+
+/// Whether a window that is not in use may grow.
+pub(super) const VALIDATE: Param =
+    Param::flag("validate", true, "grow only while at least half of the window is in use (RFC 7661 4.3)");
+/// What counts as in use.
+pub(super) const IN_USE: Param = Param::choice(
+    "in_use",
+    "half",
+    &["half", "flight"],
+    "with `validate`: when the window is in use. `half` of it within the last round trips (RFC 7661 4.3), or the last \
+     `flight` filled it, in slow start more than half of it, as Linux has it",
+);
+
+/// What a reduction reduces.
+pub(super) const REDUCE_FROM: Param = Param::choice(
+    "reduce_from",
+    "flight",
+    &["flight", "window"],
+    "what a loss reduces: the part of the window in `flight` (RFC 5681 3.1 eq. 4), or the `window`, used or not, as \
+     Linux does",
+);
+
+/// The bytes that a reduction begins with, by [`REDUCE_FROM`]. Neither data that Limited Transmit sent beyond the window
+/// counts (RFC 5681 §3.2), nor an unused part of the window.
+pub(super) fn reduced_from(whole_window: bool, v: &SenderView) -> f64 {
+    (if whole_window { v.window.cwnd } else { v.flight_size.min(v.window.cwnd) }) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Window;
+    use crate::harness::{ack, view};
+
+    fn counting() -> InUse {
+        InUse { validate: true, flight: Some(Box::default()) }
+    }
+
+    /// `segments` of 1000 bytes are sent with a window of ten.
+    fn send(use_of: &mut InUse, segments: u32) -> SenderView {
+        let mut v = view();
+        for _ in 0..segments {
+            v.snd_nxt += 1000;
+            (v.flight_size, v.pipe) = (v.flight_size + 1000, v.pipe + 1000);
+            use_of.sent(&v);
+        }
+        v
+    }
+
+    #[test]
+    fn more_than_half_is_in_use_in_slow_start() {
+        for (segments, permitted) in [(5, false), (6, true), (10, true)] {
+            let mut use_of = counting();
+            let v = send(&mut use_of, segments);
+            assert_eq!(use_of.permits(&ack(1, 1000), &v), permitted, "{segments}");
+        }
+    }
+
+    #[test]
+    fn above_the_threshold_only_a_full_window_grows() {
+        for (segments, permitted) in [(9, false), (10, true)] {
+            let mut use_of = counting();
+            let mut v = send(&mut use_of, segments);
+            v.window = Window { cwnd: 10_000, ssthresh: 5000 };
+            assert_eq!(use_of.permits(&ack(1, 1000), &v), permitted, "{segments}");
+        }
+    }
+
+    #[test]
+    fn a_flight_counts_until_it_is_acknowledged() {
+        let mut use_of = counting();
+        let mut v = send(&mut use_of, 10);
+        // All but the last is acknowledged, and one more segment sent.
+        (v.snd_una, v.snd_nxt, v.flight_size, v.pipe) = (v.snd_nxt - 1000, v.snd_nxt + 1000, 2000, 2000);
+        use_of.sent(&v);
+        assert!(use_of.permits(&ack(1, 1000), &v));
+        (v.snd_una, v.snd_nxt, v.flight_size, v.pipe) = (v.snd_nxt, v.snd_nxt + 1000, 1000, 1000);
+        use_of.sent(&v);
+        assert!(!use_of.permits(&ack(1, 1000), &v));
+    }
+}

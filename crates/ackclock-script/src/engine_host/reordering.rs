@@ -1,0 +1,107 @@
+//! How far the network reorders segments, as Linux measures it (`tcp_check_sack_reordering`).
+
+use ackclock_policy::SenderView;
+use ackclock_units::{SeqNumber, SeqRange, SeqRanges};
+use ackclock_wire::Segment;
+
+/// Segments that arrive in another order than they left are taken for lost after so many others (`tcp_reordering`).
+const LEAST: u32 = 3;
+
+/// The largest degree (`tcp_max_reordering`).
+const MOST: u32 = 300;
+
+/// What acks have shown.
+#[derive(Debug)]
+pub(crate) struct Reordering {
+    /// How far segments were seen to be reordered, segments.
+    pub(super) degree: u32,
+    /// How often that was seen.
+    pub(super) seen: u32,
+    /// Segments that DSACKs reported as duplicates.
+    pub(super) duplicates: u32,
+    /// What was SACKed, and what was retransmitted, above what is acknowledged.
+    sacked: SeqRanges,
+    retransmitted: SeqRanges,
+}
+
+impl Default for Reordering {
+    fn default() -> Self {
+        let (sacked, retransmitted) = (SeqRanges::new(), SeqRanges::new());
+        Self { degree: LEAST, seen: 0, duplicates: 0, sacked, retransmitted }
+    }
+}
+
+impl Reordering {
+    /// A segment was retransmitted.
+    pub(super) fn retransmitted(&mut self, range: SeqRange) {
+        self.retransmitted.insert(range);
+    }
+
+    /// An ack arrives; `v` is from before it.
+    pub(super) fn arrived(&mut self, segment: &Segment, v: &SenderView) {
+        if !v.sack || segment.ack < v.snd_una || segment.ack > v.snd_nxt {
+            return;
+        }
+        let highest_before = self.sacked.last().map_or(v.snd_una, |r| r.end);
+        let above = SeqRange::new(segment.ack, v.snd_nxt);
+        let mut lowest = None;
+        for block in segment.options.sack.as_slice() {
+            if !block.is_inside(above) {
+                self.duplicates += u32::from(block.end <= segment.ack);
+                continue;
+            }
+            let highest = self.sacked.last().map_or(v.snd_una, |r| r.end);
+            // What fills a hole without having been sent again has come late.
+            let late = self.first_unknown(*block).filter(|seq| *seq < highest);
+            lowest = lower(lowest, late);
+            self.sacked.insert(*block);
+        }
+        if let Some(seq) = lowest {
+            self.check(seq, self.sacked.last().map_or(v.snd_una, |r| r.end), v.smss);
+        }
+        if segment.ack > v.snd_una {
+            let filled = self.first_unknown(SeqRange::new(v.snd_una, segment.ack));
+            self.sacked.forget_below(segment.ack);
+            self.retransmitted.forget_below(segment.ack);
+            if let Some(seq) = filled.filter(|seq| *seq < highest_before) {
+                self.check(seq, self.sacked.last().map_or(segment.ack, |r| r.end), v.smss);
+            }
+        }
+    }
+
+    /// The first byte of a range that was neither SACKed nor retransmitted.
+    fn first_unknown(&self, range: SeqRange) -> Option<SeqNumber> {
+        let mut seq = range.start;
+        while seq < range.end {
+            match holding(&self.sacked, seq).or(holding(&self.retransmitted, seq)) {
+                Some(known) => seq = known.end,
+                None => return Some(seq),
+            }
+        }
+        None
+    }
+
+    /// A segment at `seq` has come late, after one that ends at `highest`.
+    fn check(&mut self, seq: SeqNumber, highest: SeqNumber, smss: u32) {
+        if seq >= highest {
+            return;
+        }
+        let distance = highest.bytes_since(seq);
+        if smss > 0 && distance > self.degree.saturating_mul(smss) {
+            self.degree = distance.div_ceil(smss).min(MOST);
+        }
+        self.seen += 1;
+    }
+}
+
+/// The range that holds `seq`.
+fn holding(ranges: &SeqRanges, seq: SeqNumber) -> Option<SeqRange> {
+    ranges.get(ranges.partition_point(|r| r.end <= seq)).copied().filter(|r| r.contains(seq))
+}
+
+fn lower(a: Option<SeqNumber>, b: Option<SeqNumber>) -> Option<SeqNumber> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}

@@ -1,0 +1,225 @@
+//! Linux's queue of what was written: packets of many segments, of which each says whether it pushes, whether a
+//! record ends with it, and how much memory it takes.
+
+use std::collections::VecDeque;
+
+use ackclock_engine::{Connection, Transmit};
+use ackclock_trace::SendKind;
+use ackclock_units::Bytes;
+use ackclock_wire::Flags;
+
+/// What a packet takes beside its payload: its head, with room for headers, and what describes it (`SKB_TRUESIZE` of
+/// Linux's small head on a 64-bit machine).
+const OVERHEAD: Bytes = 960;
+
+/// The largest packet for the device, less the longest headers (`sk_gso_max_size`, `MAX_TCP_HEADER`).
+const MOST: Bytes = 65_536 - 320 - 1;
+
+/// A receiver's window up to this is not halved (`tcp_bound_to_half_wnd`, `TCP_MSS_DEFAULT`).
+const SMALL_WINDOW: Bytes = 536;
+
+/// What was written and is not acknowledged, in packets, by position in the stream.
+#[derive(Debug, Default)]
+pub(super) struct WriteQueue {
+    packets: VecDeque<Packet>,
+    /// Position of the first byte that is not acknowledged.
+    start: u64,
+    /// Position past the last byte that was sent; a packet ends here.
+    sent: u64,
+    /// Position past the last byte that was pushed.
+    pushed: u64,
+}
+
+/// A packet, which begins where the one before ends.
+#[derive(Clone, Copy, Debug)]
+struct Packet {
+    end: u64,
+    /// Its last segment pushes.
+    push: bool,
+    /// Nothing is appended to it.
+    record: bool,
+}
+
+impl WriteQueue {
+    /// Position past the last byte written.
+    pub(super) fn end(&self) -> u64 {
+        self.packets.back().map_or(self.start, |p| p.end)
+    }
+
+    /// The memory that it takes, bytes.
+    pub(super) fn memory(&self) -> Bytes {
+        self.end() - self.start + OVERHEAD * self.packets.len() as u64
+    }
+
+    /// The size to which packets are filled: whole segments, and half of the receiver's window at most
+    /// (`tcp_xmit_size_goal`).
+    pub(super) fn goal(connection: &Connection) -> Bytes {
+        let (smss, window) = (u64::from(connection.smss().max(1)), u64::from(connection.max_window()));
+        let half = if window > SMALL_WINDOW { window / 2 } else { window };
+        let most = if half > 0 { half.min(MOST) } else { MOST };
+        (most - most % smss).max(smss)
+    }
+
+    /// Payload of the last packet, where none of it was sent.
+    fn tail(&self) -> Option<(Packet, Bytes)> {
+        let last = *self.packets.back()?;
+        let before = self.packets.len().checked_sub(2).map_or(self.start, |i| self.packets[i].end);
+        (last.end > self.sent).then(|| (last, last.end - before.max(self.start)))
+    }
+
+    /// Bytes that the last packet takes, or a new one where there is memory for it; 0 where there is none.
+    pub(super) fn room(&self, goal: Bytes, memory: Bytes) -> Bytes {
+        match self.tail() {
+            Some((last, len)) if !last.record && len < goal => goal - len,
+            _ if self.memory() < memory => goal,
+            _ => 0,
+        }
+    }
+
+    /// Appends bytes that have [room](Self::room). `first`: of a call, which takes back that what was written before
+    /// is pushed.
+    pub(super) fn append(&mut self, bytes: Bytes, goal: Bytes, first: bool) {
+        let end = self.end() + bytes;
+        match self.tail() {
+            Some((last, len)) if !last.record && len < goal => {
+                let push = last.push && !first;
+                if let Some(last) = self.packets.back_mut() {
+                    *last = Packet { end, push, record: false };
+                }
+            }
+            _ => self.packets.push_back(Packet { end, push: false, record: false }),
+        }
+    }
+
+    /// True when the last packet is full.
+    pub(super) fn tail_is_full(&self, goal: Bytes) -> bool {
+        self.tail().is_some_and(|(_, len)| len >= goal)
+    }
+
+    /// True when more than half of the receiver's window was written since the last push (`forced_push`).
+    pub(super) fn must_push(&self, connection: &Connection) -> bool {
+        self.end() > self.pushed + u64::from(connection.max_window() / 2)
+    }
+
+    /// True when the last packet is the only one that was not sent.
+    pub(super) fn tail_is_next(&self) -> bool {
+        self.tail().is_some_and(|(last, len)| last.end - len <= self.sent)
+    }
+
+    /// The last packet pushes.
+    pub(super) fn push(&mut self) {
+        self.pushed = self.end();
+        if self.tail().is_some()
+            && let Some(last) = self.packets.back_mut()
+        {
+            last.push = true;
+        }
+    }
+
+    /// A record ends with the last packet.
+    pub(super) fn end_record(&mut self) {
+        if let Some(last) = self.packets.back_mut() {
+            last.record = true;
+        }
+    }
+
+    /// Everything below this position is acknowledged.
+    pub(super) fn acknowledged(&mut self, position: u64) {
+        if position <= self.start {
+            return;
+        }
+        let whole = self.packets.partition_point(|p| p.end <= position);
+        self.packets.drain(..whole);
+        self.start = position;
+        self.sent = self.sent.max(position);
+    }
+
+    /// Segments leave at once, in packets of at most `most`. A packet of more than one pushes (`__tcp_transmit_skb`);
+    /// one that ends within a queued packet splits it, and the push stays with the rest (`tcp_fragment`).
+    pub(super) fn depart(&mut self, burst: &mut [Transmit], smss: u32, most: u64) {
+        let mut i = 0;
+        while i < burst.len() {
+            let count = self.depart_one(&mut burst[i..], smss, most);
+            i += count;
+        }
+    }
+
+    /// The first packet of a burst leaves. Returns its segments.
+    fn depart_one(&mut self, burst: &mut [Transmit], smss: u32, most: u64) -> usize {
+        let first = burst[0];
+        let at = self.packets.partition_point(|p| p.end <= first.offset);
+        let Some(queued) = self.packets.get(at).copied().filter(|_| first.segment.len > 0) else { return 1 };
+        let end = |t: &Transmit| t.offset + u64::from(t.segment.len);
+        let mut count = 1;
+        while let Some(next) = burst.get(count)
+            && (count as u64) < most
+            && burst[count - 1].segment.len == smss
+            && next.segment.len > 0
+            && next.offset == end(&burst[count - 1])
+            && next.offset < queued.end
+            && next.retransmission == first.retransmission
+        {
+            count += 1;
+        }
+        let last = &mut burst[..count];
+        // What a FIN lets go pushes as the engine has it (RFC 1122 §4.2.2.2).
+        let ends = last[count - 1].segment.flags.has(Flags::FIN | Flags::PSH);
+        for t in last.iter_mut() {
+            t.segment.flags = Flags(t.segment.flags.0 & !Flags::PSH.0);
+        }
+        let last = &mut last[count - 1];
+        let end = end(last);
+        // A probe pushes whatever it carries (`tcp_write_wakeup`).
+        let probes = last.kind == SendKind::WindowProbe;
+        if count > 1 || probes || ends || (end >= queued.end && queued.push) {
+            last.segment.flags |= Flags::PSH;
+        }
+        if end < queued.end {
+            self.packets.insert(at, Packet { end, push: false, record: false });
+        }
+        self.sent = self.sent.max(end);
+        count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(queue: &mut WriteQueue, bytes: Bytes) {
+        queue.append(bytes, 4000, true);
+        queue.push();
+    }
+
+    #[test]
+    fn a_write_is_appended_to_what_was_not_sent() {
+        let mut queue = WriteQueue::default();
+        written(&mut queue, 400);
+        assert_eq!(queue.room(4000, 10_000), 3600);
+        written(&mut queue, 600);
+        assert_eq!(queue.memory(), 1000 + OVERHEAD);
+        assert!(queue.tail_is_next() && !queue.tail_is_full(4000));
+    }
+
+    #[test]
+    fn nothing_is_appended_to_a_record() {
+        let mut queue = WriteQueue::default();
+        written(&mut queue, 400);
+        queue.end_record();
+        assert_eq!(queue.room(4000, 10_000), 4000, "a new packet");
+        assert_eq!(queue.room(4000, 1360), 0, "no memory for another");
+        written(&mut queue, 400);
+        assert_eq!(queue.memory(), 800 + 2 * OVERHEAD);
+    }
+
+    #[test]
+    fn acknowledged_packets_free_their_memory() {
+        let mut queue = WriteQueue::default();
+        written(&mut queue, 4000);
+        written(&mut queue, 4000);
+        queue.acknowledged(4001);
+        assert_eq!(queue.memory(), 3999 + OVERHEAD);
+        queue.acknowledged(4000);
+        assert_eq!(queue.memory(), 3999 + OVERHEAD, "positions do not go back");
+    }
+}

@@ -250,3 +250,9 @@ fn a_wait_lies_between_its_least_and_most_when_packets_have_one_time() {
          01010a9a7fff05",
     ));
 }
+
+#[test]
+fn the_retransmissions_listed_are_those_counted_when_both_ends_open() {
+    // Found by a fuzzer.
+    fuzzing::exchange(&hex("56035ccf512300846dd3e7f44f010c06050000009b19130504650c06000102b00700"));
+}

@@ -114,6 +114,7 @@ pub struct Judge {
     undoes: bool,
     time_based: bool,
     forward: bool,
+    limited: bool,
     guarded: bool,
     has_window: bool,
     min_rto: Duration,
@@ -151,7 +152,8 @@ impl Judge {
             sack: stack.sack,
             undoes: stack.undo != "none",
             time_based: stack.time_based,
-            forward: stack.recovery.ends_with("fack") || stack.recovery.ends_with("fack-rh"),
+            forward: stack.forward,
+            limited: stack.limited,
             guarded: stack.guarded,
             has_window: !stack.has_no_congestion_window(),
             min_rto: stack.min_rto,
@@ -245,7 +247,7 @@ impl Judge {
         let undone = after_timeout
             && after.v.phase != Phase::Loss
             && (restored || after.v.snd_una < before.v.recovery_point);
-        if after_timeout && !undone && slow_start && self.has_window {
+        if after_timeout && !undone && slow_start && self.has_window && self.limited {
             let grown = after.v.window.cwnd.saturating_sub(before.v.window.cwnd);
             self.check(grown <= u64::from(after.v.smss), Rule::CwndStep, now, log);
         }

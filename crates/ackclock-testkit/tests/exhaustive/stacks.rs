@@ -5,7 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use ackclock_engine::{Config, Connection, PRESETS};
 use ackclock_policy::{
-    AckPolicy, Backoff, CongestionControl, LossRecovery, Registry, Role, RttEstimator, SpuriousTimeout,
+    AckPolicy, Backoff, CongestionControl, LossRecovery, Reduction, Registry, Role, RttEstimator, SlowStart,
+    SpuriousTimeout,
 };
 use ackclock_units::{Duration, Rng, SeqNumber};
 
@@ -44,6 +45,11 @@ pub struct Stack {
     /// The recovery ignores duplicate acks of retransmitted data (RFC 6582 §3.2), or recognises duplicates by
     /// SACK.
     pub guarded: bool,
+    /// The recovery infers losses from the forward-most SACK (M-A7).
+    pub forward: bool,
+    /// After a timeout, slow start grows by no more than a segment for each ack, as RFC 5681 §3.1 and RFC 3465
+    /// §2.3 have it; Linux's grow by what was delivered.
+    pub limited: bool,
     /// The estimator's smallest timeout.
     pub min_rto: Duration,
     tcp: ackclock_engine::Stack,
@@ -54,7 +60,7 @@ pub struct Stack {
 #[derive(Debug)]
 pub struct Recovery {
     /// Its name in a replay line: the name of the policy, or `preset:` and that of the preset whose
-    /// parameters it has.
+    /// parameters it has, or the policy's and that of a rule that few senders have, such as `sack/prr`.
     pub name: &'static str,
     /// Its name in the registry.
     policy: &'static str,
@@ -64,7 +70,8 @@ pub struct Recovery {
     sack: bool,
 }
 
-/// Every recovery with its defaults; then the recoveries of presets that set parameters of them.
+/// Every recovery with its defaults; then the recoveries of presets that set parameters of them; then some
+/// with each rule that few senders have.
 pub fn recoveries() -> &'static [Recovery] {
     static ALL: OnceLock<Vec<Recovery>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -111,8 +118,28 @@ pub fn recoveries() -> &'static [Recovery] {
                 });
             }
         }
+        for (key, rule, beside) in rules_of_few_senders() {
+            for policy in beside {
+                all.push(Recovery {
+                    name: Box::leak(format!("{policy}/{rule}").into_boxed_str()),
+                    sets: vec![(key.to_owned(), rule.to_owned())],
+                    ..recovery(policy)
+                });
+            }
+        }
         all
     })
+}
+
+/// The rules of kinds that few senders have, but for the usual ones, with the recoveries that they are searched
+/// beside: a reduction acts within a recovery, the others on what is sent before and after it.
+fn rules_of_few_senders() -> Vec<(&'static str, &'static str, &'static [&'static str])> {
+    let of = |key, names: Vec<&'static str>, usual, beside| {
+        names.into_iter().filter(move |name| *name != usual).map(move |name| (key, name, beside))
+    };
+    of("reduction", names::<dyn Reduction>(), "at-once", &["sack", "fack", "rack"] as &'static [_])
+        .chain(of("slow_start", names::<dyn SlowStart>(), "classic", &["sack"]))
+        .collect()
 }
 
 /// The names of the registry's policies of one kind, in its order.
@@ -225,6 +252,8 @@ impl Stack {
             sack,
             time_based,
             guarded: careful || sack,
+            forward: recovery.policy.starts_with("fack"),
+            limited: !recovery.sets.iter().any(|(key, _)| key == "slow_start"),
             min_rto,
             tcp,
             config,

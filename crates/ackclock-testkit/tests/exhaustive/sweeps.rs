@@ -109,7 +109,7 @@ fn a_few(t: &Transfer) -> Vec<Pattern> {
     .concat()
 }
 
-/// What fits into half a minute: three quarters of a million runs.
+/// What fits into a minute: 1.6 million runs.
 pub fn quick() -> Vec<Sweep> {
     let all = Family::all();
     let standard: Vec<_> = all.iter().copied().filter(Family::is_standard).collect();

@@ -210,7 +210,7 @@ impl OutstandingSegments {
                 front.short_len -= bytes as u16;
             }
             if !s.has(SACKED) {
-                self.delivered(0, &s, bytes, whole);
+                self.delivered(0, &s, bytes, whole, true);
             }
             if whole && let Some(rates) = self.rates() {
                 rates.pop_front();

@@ -118,6 +118,7 @@ pub const PRESETS: &[Preset] = &[
             ("window.refresh", "31250us"),
             ("slow_start", "hystart"),
             ("recovery", "rack"),
+            ("recovery.rtt_of_highest", "true"),
             ("reduction", "prr"),
             ("reduction.whole_segs", "true"),
             ("reduction.from_window", "true"),

@@ -34,7 +34,7 @@ impl ReferenceScoreboard {
         let news = self.segments.iter().filter(|s| s.range.end <= ack && !s.sacked);
         news.for_each(|s| {
             self.deliveries
-                .add(Transmission { xmit_ts: s.xmit_ts, end_seq: s.range.end }, s.transmissions == 1)
+                .add(Transmission { xmit_ts: s.xmit_ts, end_seq: s.range.end }, s.transmissions == 1, true)
         });
         self.segments.retain(|s| s.range.end > ack);
         self.merge();
@@ -48,7 +48,7 @@ impl ReferenceScoreboard {
             (s.sacked, s.lost) = (true, false);
             news += u64::from(s.range.len());
             self.deliveries
-                .add(Transmission { xmit_ts: s.xmit_ts, end_seq: s.range.end }, s.transmissions == 1);
+                .add(Transmission { xmit_ts: s.xmit_ts, end_seq: s.range.end }, s.transmissions == 1, false);
         }
         self.merge();
         news

@@ -138,7 +138,7 @@ impl SocketOptions {
         let mut sets = Vec::new();
         if let Some(OptionValue::Text(name)) = self.get(Level(c::SOL_TCP), c::TCP_CONGESTION) {
             sets.push(("window", name.as_str()));
-            sets.extend(dialect.with_window(name).iter().copied());
+            sets.extend(dialect.goes_with("window", name).iter().copied());
         }
         if self.int(c::SOL_TCP, c::TCP_QUICKACK) == Some(0) {
             // Linux's TCP_DELACK_MIN.

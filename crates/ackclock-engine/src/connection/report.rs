@@ -63,11 +63,6 @@ impl Connection {
         self.rare.is_some_and(|r| r.ecn.is_on())
     }
 
-    /// The largest window that the peer has advertised, bytes.
-    pub fn max_window(&self) -> u32 {
-        self.max_snd_wnd
-    }
-
     /// The next sequence number that is expected of the peer (RFC 9293 §3.3.1).
     pub fn rcv_nxt(&self) -> SeqNumber {
         self.rcv_nxt

@@ -41,8 +41,8 @@ impl Dialect {
         }
     }
 
-    /// What goes with a policy that was chosen by name: in Linux every congestion control grows only where it is in use and
-    /// reduces all of it, CUBIC has HyStart, and RACK has a reading of its own.
+    /// What goes with a policy that was chosen by name: in Linux every congestion control grows only where it
+    /// is in use and reduces all of it, CUBIC has HyStart, and RACK has a reading of its own.
     pub(crate) fn goes_with(self, kind: &str, name: &str) -> &'static [(&'static str, &'static str)] {
         const CUBIC: &[(&str, &str)] = &[
             ("window.in_use", "flight"),

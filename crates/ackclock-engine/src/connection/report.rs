@@ -73,8 +73,8 @@ impl Connection {
         self.rcv_adv.bytes_since(self.rcv_nxt)
     }
 
-    /// While a [`Reduction`](ackclock_policy::Reduction) decides how much is sent: what is in the network and what may be
-    /// added to it now, bytes.
+    /// While a [`Reduction`](ackclock_policy::Reduction) decides how much is sent: what is in the network and
+    /// what may be added to it now, bytes.
     pub fn repair_window(&self) -> Option<Bytes> {
         let spread = self.phase == Phase::Recovery && self.sender.has_reduction();
         spread.then(|| u64::from(self.pipe()) + self.sender.quota)

@@ -88,7 +88,8 @@ impl OutstandingSegments {
         }
     }
 
-    /// `bytes` of segment `i`, which is `s`, were delivered. `whole`: that is all of it. `acked`: cumulatively.
+    /// `bytes` of segment `i`, which is `s`, were delivered. `whole`: that is all of it. `acked`:
+    /// cumulatively.
     #[inline]
     pub(super) fn delivered(&mut self, i: usize, s: &Sent, bytes: u32, whole: bool, acked: bool) {
         if seldom(self.measured.is_some()) {

@@ -1,4 +1,5 @@
-//! Writing to a connection as Linux does it: into packets, as far as there is memory for them (`tcp_sendmsg_locked`).
+//! Writing to a connection as Linux does it: into packets, as far as there is memory for them
+//! (`tcp_sendmsg_locked`).
 
 use ackclock_engine::{Connection, State, Transmit};
 use ackclock_units::{Bytes, Instant};
@@ -65,7 +66,8 @@ impl Sending {
         (self.memory, self.most) = (asked, None);
     }
 
-    /// Lets the memory grow to what two windows take (`tcp_sndbuf_expand`). `degree`: how far segments are reordered.
+    /// Lets the memory grow to what two windows take (`tcp_sndbuf_expand`). `degree`: how far segments are
+    /// reordered.
     pub(super) fn grow(&mut self, connection: &Connection, degree: u32, now: Instant) {
         let Some(most) = self.most else { return };
         let v = connection.view(now);
@@ -81,8 +83,8 @@ impl Sending {
         used < self.memory && self.memory - used >= used / 2
     }
 
-    /// Before anything is sent: what is acknowledged takes no memory, and where a call waits and the window is not full,
-    /// there is more of it (`tcp_new_space`). Also notes the receiver's window.
+    /// Before anything is sent: what is acknowledged takes no memory, and where a call waits and the window
+    /// is not full, there is more of it (`tcp_new_space`). Also notes the receiver's window.
     pub(super) fn free(&mut self, connection: &Connection, degree: u32, now: Instant) {
         let v = connection.view(now);
         if !matches!(connection.state(), State::SynSent | State::SynReceived) {
@@ -114,8 +116,8 @@ impl Flow {
 }
 
 impl EngineHost {
-    /// Writes bytes of a call with these `flags`, of which `done` of `len` were taken before. Returns how many are
-    /// taken now; fewer than `len` where the call has to wait.
+    /// Writes bytes of a call with these `flags`, of which `done` of `len` were taken before. Returns how
+    /// many are taken now; fewer than `len` where the call has to wait.
     pub(super) fn write_packets(
         &mut self,
         i: usize,

@@ -1,5 +1,5 @@
-//! Linux's queue of what was written: packets of many segments, of which each says whether it pushes, whether a
-//! record ends with it, and how much memory it takes.
+//! Linux's queue of what was written: packets of many segments, of which each says whether it pushes, whether
+//! a record ends with it, and how much memory it takes.
 
 use std::collections::VecDeque;
 
@@ -8,8 +8,8 @@ use ackclock_trace::SendKind;
 use ackclock_units::Bytes;
 use ackclock_wire::Flags;
 
-/// What a packet takes beside its payload: its head, with room for headers, and what describes it (`SKB_TRUESIZE` of
-/// Linux's small head on a 64-bit machine).
+/// What a packet takes beside its payload: its head, with room for headers, and what describes it
+/// (`SKB_TRUESIZE` of Linux's small head on a 64-bit machine).
 const OVERHEAD: Bytes = 960;
 
 /// The largest packet for the device, less the longest headers (`sk_gso_max_size`, `MAX_TCP_HEADER`).
@@ -61,8 +61,8 @@ impl WriteQueue {
         (most - most % smss).max(smss)
     }
 
-    /// Half of the receiver's window (`tcp_bound_to_half_wnd`). Into windows of a few segments Linux's packets are seen
-    /// to be larger.
+    /// Half of the receiver's window (`tcp_bound_to_half_wnd`). Into windows of a few segments Linux's
+    /// packets are seen to be larger.
     fn half_window(&self, smss: Bytes) -> Bytes {
         let half = self.max_window / 2;
         if half < FEW_SEGMENTS * smss { MOST } else { half }
@@ -84,8 +84,8 @@ impl WriteQueue {
         }
     }
 
-    /// Appends bytes that have [room](Self::room). `first`: of a call, which takes back that what was written before
-    /// is pushed.
+    /// Appends bytes that have [room](Self::room). `first`: of a call, which takes back that what was written
+    /// before is pushed.
     pub(super) fn append(&mut self, bytes: Bytes, goal: Bytes, first: bool) {
         let end = self.end() + bytes;
         match self.tail() {
@@ -147,8 +147,9 @@ impl WriteQueue {
         self.sent = self.sent.max(position);
     }
 
-    /// Segments leave at once, in packets of at most `most`. A packet of more than one pushes (`__tcp_transmit_skb`);
-    /// one that ends within a queued packet splits it, and the push stays with the rest (`tcp_fragment`).
+    /// Segments leave at once, in packets of at most `most`. A packet of more than one pushes
+    /// (`__tcp_transmit_skb`); one that ends within a queued packet splits it, and the push stays with the
+    /// rest (`tcp_fragment`).
     pub(super) fn depart(&mut self, burst: &mut [Transmit], smss: u32, most: u64) {
         let mut i = 0;
         while i < burst.len() {

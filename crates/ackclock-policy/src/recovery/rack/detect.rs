@@ -337,8 +337,8 @@ pub(super) const PERSIST: Param = Param::count(
 pub(super) const RTT_OF_HIGHEST: Param = Param::flag(
     "rtt_of_highest",
     false,
-    "take RACK.rtt of the highest segment that an ack acknowledges if that was sent once, as Linux does; otherwise of \
-     the one sent last (RFC 8985 6.2 step 2)",
+    "take RACK.rtt of the highest segment that an ack acknowledges if that was sent once, as Linux does; \
+     otherwise of the one sent last (RFC 8985 6.2 step 2)",
 );
 /// Span of the windowed minimum RACK.min_RTT.
 pub(super) const MIN_RTT_SPAN: Param = Param::duration(

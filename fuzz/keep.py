@@ -1,5 +1,5 @@
-"""Chooses the inputs that the tree keeps in `seeds/`, for the targets given: libFuzzer's smallest set of inputs
-that reaches what all known ones reach, and of a large set as many as are replayed in a second.
+"""Chooses the inputs that the tree keeps in `seeds/`, for the targets given: libFuzzer's smallest set of
+inputs that reaches what all known ones reach, and of a large set as many as are replayed in a second.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ def keep(target: str) -> int:
         folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as chosen:
         subprocess.run(
-            ["cargo", "fuzz", "run", "-s", "none", target, chosen, str(seeds), str(corpus), "--"]
-            + ["-set_cover_merge=1", f"-max_len={LONGEST}"],
+            [
+                *("cargo", "fuzz", "run", "-s", "none", target, chosen, str(seeds), str(corpus)),
+                *("--", "-set_cover_merge=1", f"-max_len={LONGEST}"),
+            ],
             cwd=FUZZ,
             env={**os.environ, "RUSTC_BOOTSTRAP": "1"},
             check=True,

@@ -250,8 +250,8 @@ pub trait CongestionControl: Policy {
 /// Called in the Recovery phase only. The congestion window has already reduced (`v.window`); that window
 /// applies again when the recovery is over.
 pub trait Reduction: Policy {
-    /// Called when a recovery begins, after the window was reduced and before the first retransmission. `before`: the
-    /// window before it was reduced.
+    /// Called when a recovery begins, after the window was reduced and before the first retransmission.
+    /// `before`: the window before it was reduced.
     fn begin(&mut self, before: Window, v: &SenderView);
 
     /// Called for each ack during the recovery, the one that begins it included, with what it delivered
@@ -259,14 +259,15 @@ pub trait Reduction: Policy {
     /// now.
     fn on_ack(&mut self, a: &AckInfo, v: &SenderView) -> Bytes;
 
-    /// Called when a timer of the loss recovery, rather than an ack, has begun the recovery (RFC 8985 §6.2) and found
-    /// `newly_lost` bytes lost. Returns the bytes that may be sent now; by default what the window has room for.
+    /// Called when a timer of the loss recovery, rather than an ack, has begun the recovery (RFC 8985 §6.2)
+    /// and found `newly_lost` bytes lost. Returns the bytes that may be sent now; by default what the window
+    /// has room for.
     fn on_timer(&mut self, _newly_lost: Bytes, v: &SenderView) -> Bytes {
         v.room()
     }
 
-    /// Called when a segment of `bytes` bytes of payload was sent, new data or a retransmission. `smss`: the largest
-    /// segment.
+    /// Called when a segment of `bytes` bytes of payload was sent, new data or a retransmission. `smss`: the
+    /// largest segment.
     fn on_sent(&mut self, bytes: u32, smss: u32);
 
     /// True when it leaves the quota to the loss recovery. The engine then calls none of its methods.

@@ -41,9 +41,9 @@ impl Dialect {
         }
     }
 
-    /// What goes with a congestion control that was chosen by name: in Linux every one of them grows only where it is in
-    /// use and reduces all of it, and CUBIC has HyStart.
-    pub(crate) fn with_window(self, name: &str) -> &'static [(&'static str, &'static str)] {
+    /// What goes with a policy that was chosen by name: in Linux every congestion control grows only where it
+    /// is in use and reduces all of it, CUBIC has HyStart, and RACK has a reading of its own.
+    pub(crate) fn goes_with(self, kind: &str, name: &str) -> &'static [(&'static str, &'static str)] {
         const CUBIC: &[(&str, &str)] = &[
             ("window.in_use", "flight"),
             ("window.reduce_from", "window"),
@@ -53,10 +53,11 @@ impl Dialect {
         ];
         const OTHER: &[(&str, &str)] =
             &[("window.in_use", "flight"), ("window.reduce_from", "window"), ("slow_start", "delivered")];
-        match self {
-            Self::Linux if name == "cubic" => CUBIC,
-            Self::Linux => OTHER,
-            Self::FreeBsd | Self::Plain => &[],
+        match (self, kind, name) {
+            (Self::Linux, "window", "cubic") => CUBIC,
+            (Self::Linux, "window", _) => OTHER,
+            (Self::Linux, "recovery", "rack") => &[("recovery.rtt_of_highest", "true")],
+            _ => &[],
         }
     }
 

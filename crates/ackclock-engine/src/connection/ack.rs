@@ -104,8 +104,8 @@ impl Connection {
         if seldom(!self.sack_on) {
             let before = u64::from(self.sender.dup_acks.delivered);
             self.count_duplicates(now, is_dup, acked.segments, flight_before);
-            // DeliveredData of RFC 9937 §5: a duplicate ack delivers a segment, and what it stood for does not count
-            // again when it is acknowledged.
+            // DeliveredData of RFC 9937 §5: a duplicate ack delivers a segment, and what it stood for does
+            // not count again when it is acknowledged.
             delivered = (delivered + u64::from(self.sender.dup_acks.delivered)).saturating_sub(before);
         }
         if advanced == 0 && self.rare.is_some_and(|r| r.skip_test.is_some()) && self.expects_duplicates(now) {

@@ -9,8 +9,9 @@ use super::Connection;
 pub(super) struct Records(VecDeque<u64>);
 
 impl Connection {
-    /// What was written so far ends a record (`MSG_EOR`): no segment holds bytes from before and after it. The standard
-    /// lets a sender cut the stream as it likes (RFC 9293 §3.8). Does nothing while nothing is unsent.
+    /// What was written so far ends a record (`MSG_EOR`): no segment holds bytes from before and after it.
+    /// The standard lets a sender cut the stream as it likes (RFC 9293 §3.8). Does nothing while nothing is
+    /// unsent.
     pub fn end_record(&mut self) {
         if self.unsent() == 0 {
             return;
@@ -22,8 +23,8 @@ impl Connection {
         }
     }
 
-    /// How much of `most` bytes a segment of new data takes that begins at stream position `from`: no more than to the
-    /// end of its record, unless nothing follows it.
+    /// How much of `most` bytes a segment of new data takes that begins at stream position `from`: no more
+    /// than to the end of its record, unless nothing follows it.
     #[cold]
     pub(super) fn within_record(&mut self, from: u64, most: u32) -> u32 {
         let written = self.send.end();

@@ -63,11 +63,6 @@ impl Connection {
         self.rare.is_some_and(|r| r.ecn.is_on())
     }
 
-    /// The largest window that the peer has advertised, bytes.
-    pub fn max_window(&self) -> u32 {
-        self.max_snd_wnd
-    }
-
     /// The next sequence number that is expected of the peer (RFC 9293 §3.3.1).
     pub fn rcv_nxt(&self) -> SeqNumber {
         self.rcv_nxt
@@ -78,8 +73,8 @@ impl Connection {
         self.rcv_adv.bytes_since(self.rcv_nxt)
     }
 
-    /// While a [`Reduction`](ackclock_policy::Reduction) decides how much is sent: what is in the network and what may be
-    /// added to it now, bytes.
+    /// While a [`Reduction`](ackclock_policy::Reduction) decides how much is sent: what is in the network and
+    /// what may be added to it now, bytes.
     pub fn repair_window(&self) -> Option<Bytes> {
         let spread = self.phase == Phase::Recovery && self.sender.has_reduction();
         spread.then(|| u64::from(self.pipe()) + self.sender.quota)

@@ -88,22 +88,24 @@ impl OutstandingSegments {
         }
     }
 
-    /// `bytes` of segment `i`, which is `s`, were delivered. `whole`: that is all of it.
+    /// `bytes` of segment `i`, which is `s`, were delivered. `whole`: that is all of it. `acked`:
+    /// cumulatively.
     #[inline]
-    pub(super) fn delivered(&mut self, i: usize, s: &Sent, bytes: u32, whole: bool) {
+    pub(super) fn delivered(&mut self, i: usize, s: &Sent, bytes: u32, whole: bool, acked: bool) {
         if seldom(self.measured.is_some()) {
-            self.measure_delivery(i, *s, bytes, whole);
+            self.measure_delivery(i, *s, bytes, whole, acked);
         }
     }
 
     /// Out of line, since few policies need it.
     #[cold]
     #[inline(never)]
-    fn measure_delivery(&mut self, i: usize, s: Sent, bytes: u32, whole: bool) {
+    fn measure_delivery(&mut self, i: usize, s: Sent, bytes: u32, whole: bool, acked: bool) {
         let sent_at = s.sent_at(self.epoch);
         let Some(measured) = self.measured.as_deref_mut() else { return };
         if let Some(deliveries) = measured.deliveries.as_mut().filter(|_| whole) {
-            deliveries.add(Transmission { xmit_ts: sent_at, end_seq: s.end() }, s.transmissions() == 1);
+            let last = Transmission { xmit_ts: sent_at, end_seq: s.end() };
+            deliveries.add(last, s.transmissions() == 1, acked);
         }
         if let Some(rates) = measured.rates.as_mut() {
             rates.deliver(i, bytes, whole, sent_at, s.end());

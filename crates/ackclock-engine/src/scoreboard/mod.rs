@@ -213,7 +213,7 @@ impl OutstandingSegments {
             acked.segments += 1;
             acked.retransmitted |= retransmitted;
             if mostly(!s.has(SACKED)) {
-                self.delivered(0, &s, bytes, whole);
+                self.delivered(0, &s, bytes, whole, true);
                 acked.newly_delivered += bytes;
                 if !retransmitted && acked.oldest_sent_once.is_none() {
                     acked.oldest_sent_once = Some(s.sent_at(self.epoch));

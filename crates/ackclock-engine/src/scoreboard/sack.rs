@@ -61,7 +61,7 @@ impl OutstandingSegments {
             self.uncount(&s, s.len());
             self.sacked_bytes += s.len();
             self.sent[i].marks = (s.marks & (FIN | AGAIN_BITS)) | SACKED;
-            self.delivered(i, &s, s.len(), true);
+            self.delivered(i, &s, s.len(), true, false);
         }
     }
 

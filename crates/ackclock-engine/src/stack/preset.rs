@@ -107,8 +107,8 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "linux",
-        about: "What Linux runs by default, as far as it is here: CUBIC with HyStart, RACK-TLP with proportional rate \
-                reduction, F-RTO, timestamps, Linux's timer.",
+        about: "What Linux runs by default, as far as it is here: CUBIC with HyStart, RACK-TLP with \
+                proportional rate reduction, F-RTO, timestamps, Linux's timer.",
         source: "RFC 9438, RFC 8985, RFC 9937, RFC 5682, and Linux where they leave a choice",
         sets: &[
             ("window", "cubic"),
@@ -118,6 +118,7 @@ pub const PRESETS: &[Preset] = &[
             ("window.refresh", "31250us"),
             ("slow_start", "hystart"),
             ("recovery", "rack"),
+            ("recovery.rtt_of_highest", "true"),
             ("reduction", "prr"),
             ("reduction.whole_segs", "true"),
             ("reduction.from_window", "true"),

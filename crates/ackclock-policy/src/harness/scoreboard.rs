@@ -33,8 +33,11 @@ impl ReferenceScoreboard {
         let before = self.segments.len();
         let news = self.segments.iter().filter(|s| s.range.end <= ack && !s.sacked);
         news.for_each(|s| {
-            self.deliveries
-                .add(Transmission { xmit_ts: s.xmit_ts, end_seq: s.range.end }, s.transmissions == 1)
+            self.deliveries.add(
+                Transmission { xmit_ts: s.xmit_ts, end_seq: s.range.end },
+                s.transmissions == 1,
+                true,
+            )
         });
         self.segments.retain(|s| s.range.end > ack);
         self.merge();
@@ -47,8 +50,11 @@ impl ReferenceScoreboard {
         for s in self.segments.iter_mut().filter(|s| range.covers(s.range) && !s.sacked) {
             (s.sacked, s.lost) = (true, false);
             news += u64::from(s.range.len());
-            self.deliveries
-                .add(Transmission { xmit_ts: s.xmit_ts, end_seq: s.range.end }, s.transmissions == 1);
+            self.deliveries.add(
+                Transmission { xmit_ts: s.xmit_ts, end_seq: s.range.end },
+                s.transmissions == 1,
+                false,
+            );
         }
         self.merge();
         news

@@ -2,8 +2,8 @@ use ackclock_units::Bytes;
 
 use crate::{AckInfo, Entry, Param, Policy, PrivateState, Reduction, SenderView, Window};
 
-/// Proportional rate reduction (RFC 9937): the flight falls to the threshold in proportion to what is delivered, and
-/// grows to it where the losses have made it smaller.
+/// Proportional rate reduction (RFC 9937): the flight falls to the threshold in proportion to what is
+/// delivered, and grows to it where the losses have made it smaller.
 #[derive(Debug)]
 struct Prr {
     /// What is delivered in the whole recovery (RecoverFS); 0 until the ack that begins it was seen.
@@ -37,7 +37,8 @@ impl Prr {
             let allowed = allowed.div_ceil(u128::from(recover_fs));
             u64::try_from(allowed).unwrap_or(u64::MAX).saturating_sub(self.prr_out)
         } else {
-            // §6.2: no more than was delivered (PRR-CRB), or while the repair goes well a segment more (PRR-SSRB).
+            // §6.2: no more than was delivered (PRR-CRB), or while the repair goes well a segment more
+            // (PRR-SSRB).
             let conservative = self.prr_delivered.saturating_sub(self.prr_out).max(delivered);
             let bound = conservative + if safe { smss / unit } else { 0 };
             bound.min(ssthresh - in_flight)
@@ -68,8 +69,8 @@ impl Reduction for Prr {
 
     fn on_ack(&mut self, a: &AckInfo, v: &SenderView) -> Bytes {
         if self.recover_fs == 0 {
-            // §6.1: what was outstanding without what had been SACKed before, and with what this ack reports. That is
-            // what is still in the network, what is lost, and what this ack has delivered.
+            // §6.1: what was outstanding without what had been SACKed before, and with what this ack reports.
+            // That is what is still in the network, what is lost, and what this ack has delivered.
             self.recover_fs = v.pipe + a.newly_lost + a.delivered;
         }
         // safeACK of §6.2.
@@ -93,8 +94,8 @@ impl Reduction for Prr {
 /// Proportional rate reduction.
 pub(crate) const ENTRY: Entry<dyn Reduction> = Entry {
     name: "prr",
-    about: "Proportional rate reduction: while a loss is repaired, sends in proportion to what is delivered, so that \
-            the flight ends at the threshold.",
+    about: "Proportional rate reduction: while a loss is repaired, sends in proportion to what is delivered, \
+            so that the flight ends at the threshold.",
     source: "RFC 9937",
     params: &[
         Param::flag(
@@ -105,8 +106,8 @@ pub(crate) const ENTRY: Entry<dyn Reduction> = Entry {
         Param::flag(
             "from_window",
             false,
-            "begin with the congestion window, as Linux does (`prior_cwnd`), instead of with the flight (RecoverFS, \
-             RFC 9937 6.1)",
+            "begin with the congestion window, as Linux does (`prior_cwnd`), instead of with the flight \
+             (RecoverFS, RFC 9937 6.1)",
         ),
     ],
     build: |p| {
@@ -126,8 +127,9 @@ mod tests {
     use crate::harness::{ack, view};
     use crate::{Params, Phase, Registry};
 
-    /// A recovery from `flight` segments with a threshold of half of it. Each of `lost` segments is marked lost with the
-    /// first ack, and every ack delivers one segment. Returns how many segments are sent on each ack.
+    /// A recovery from `flight` segments with a threshold of half of it. Each of `lost` segments is marked
+    /// lost with the first ack, and every ack delivers one segment. Returns how many segments are sent on
+    /// each ack.
     fn sent_per_ack(settings: &[(&str, &str)], flight: u64, lost: u64, acks: u64) -> Vec<u64> {
         let mut chosen = Registry::builtin().choose::<dyn Reduction>("prr").expect("built in");
         for (name, value) in settings {

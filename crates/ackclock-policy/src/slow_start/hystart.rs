@@ -2,8 +2,8 @@ use ackclock_units::{Bytes, Duration, Instant, SeqNumber};
 
 use crate::{AckInfo, Entry, Growth, Param, Policy, PrivateState, SenderView, SlowStart};
 
-/// HyStart as Linux's CUBIC has it: slow start ends when the acks of a round trip come in a train that is as long as half
-/// of the path, or when its round-trip times have grown.
+/// HyStart as Linux's CUBIC has it: slow start ends when the acks of a round trip come in a train that is as
+/// long as half of the path, or when its round-trip times have grown.
 #[derive(Debug)]
 struct HyStart {
     /// Beginning of this round trip.
@@ -37,7 +37,8 @@ const TRAIN_GAP: Duration = Duration::from_millis(2);
 /// Round-trip times of a round trip that are only counted (`HYSTART_MIN_SAMPLES`).
 const MIN_SAMPLES: u8 = 8;
 
-/// Bounds of the growth of the round-trip time that ends slow start, µs (`HYSTART_DELAY_MIN`, `HYSTART_DELAY_MAX`).
+/// Bounds of the growth of the round-trip time that ends slow start, µs (`HYSTART_DELAY_MIN`,
+/// `HYSTART_DELAY_MAX`).
 const DELAY_MIN: u32 = 4000;
 const DELAY_MAX: u32 = 16_000;
 
@@ -114,8 +115,8 @@ impl SlowStart for HyStart {
 /// Linux's HyStart.
 pub(crate) const ENTRY: Entry<dyn SlowStart> = Entry {
     name: "hystart",
-    about: "HyStart as in Linux's CUBIC: grows by what is delivered, until the acks of a round trip are spread over half \
-            of it, or its round-trip times have grown by an eighth.",
+    about: "HyStart as in Linux's CUBIC: grows by what is delivered, until the acks of a round trip are \
+            spread over half of it, or its round-trip times have grown by an eighth.",
     source: "Ha and Rhee 2011, with the constants of Linux's tcp_cubic; RFC 9406 has a variant",
     params: &[
         Param::count("low_window", 16, 2..=1000, "segments of the window from which on it looks"),
@@ -154,8 +155,9 @@ mod tests {
         Duration::from_millis(n)
     }
 
-    /// Acks of a segment each, `(after, rtt)`; the first begins the connection, the others belong to one round trip with
-    /// a window of 20 segments. Returns the number of the ack that ends slow start, counted from 0.
+    /// Acks of a segment each, `(after, rtt)`; the first begins the connection, the others belong to one
+    /// round trip with a window of 20 segments. Returns the number of the ack that ends slow start, counted
+    /// from 0.
     fn ended(acks: impl IntoIterator<Item = (Duration, Duration)>) -> Option<usize> {
         let mut hystart = (ENTRY.build)(&Params::defaults(ENTRY.params));
         let mut v = SenderView { window: Window { cwnd: 20_000, ssthresh: u64::MAX }, ..view() };

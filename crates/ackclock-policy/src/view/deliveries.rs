@@ -29,6 +29,8 @@ pub struct Deliveries {
     pub retransmitted: Option<Transmission>,
     /// End of the lowest of those sent once.
     pub lowest_sent_once: Option<SeqNumber>,
+    /// The highest of those acknowledged cumulatively and not SACKed before, and whether it was sent once.
+    pub highest_acked: Option<(Transmission, bool)>,
     /// By its timestamp echo, the ack was elicited by nothing sent after this moment.
     pub echoed: Option<Instant>,
     /// The ack had no payload and repeated number and window of the one before (RFC 5681 §2), whether or not
@@ -37,8 +39,11 @@ pub struct Deliveries {
 }
 
 impl Deliveries {
-    /// Adds a delivered segment by its last transmission.
-    pub fn add(&mut self, last: Transmission, sent_once: bool) {
+    /// Adds a delivered segment by its last transmission. `acked`: cumulatively, in order.
+    pub fn add(&mut self, last: Transmission, sent_once: bool, acked: bool) {
+        if acked {
+            self.highest_acked = Some((last, sent_once));
+        }
         let latest = if sent_once { &mut self.sent_once } else { &mut self.retransmitted };
         if latest.is_none_or(|t| last.is_after(t)) {
             *latest = Some(last);

@@ -241,15 +241,15 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
             "explore_segs",
             0,
             0..=1000,
-            "while W_max is not known, grow by a segment for so many acknowledged at least; 0 for as the curve has it; \
-             Linux has 20",
+            "while W_max is not known, grow by a segment for so many acknowledged at least; 0 for as the \
+             curve has it; Linux has 20",
         ),
         Param::duration(
             "refresh",
             Duration::ZERO,
             Duration::ZERO..=Duration::from_secs(1),
-            "shortest time between two readings of the curve, on which the window grows; 0s for on every ack; Linux has \
-             the 32nd of a second",
+            "shortest time between two readings of the curve, on which the window grows; 0s for on every \
+             ack; Linux has the 32nd of a second",
         ),
         VALIDATE,
         IN_USE,

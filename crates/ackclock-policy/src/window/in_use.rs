@@ -66,8 +66,8 @@ pub(super) const IN_USE: Param = Param::choice(
     "in_use",
     "half",
     &["half", "flight"],
-    "with `validate`: when the window is in use. `half` of it within the last round trips (RFC 7661 4.3), or the last \
-     `flight` filled it, in slow start more than half of it, as Linux has it",
+    "with `validate`: when the window is in use. `half` of it within the last round trips (RFC 7661 4.3), or \
+     the last `flight` filled it, in slow start more than half of it, as Linux has it",
 );
 
 /// What a reduction reduces.
@@ -75,12 +75,12 @@ pub(super) const REDUCE_FROM: Param = Param::choice(
     "reduce_from",
     "flight",
     &["flight", "window"],
-    "what a loss reduces: the part of the window in `flight` (RFC 5681 3.1 eq. 4), or the `window`, used or not, as \
-     Linux does",
+    "what a loss reduces: the part of the window in `flight` (RFC 5681 3.1 eq. 4), or the `window`, used or \
+     not, as Linux does",
 );
 
-/// The bytes that a reduction begins with, by [`REDUCE_FROM`]. Neither data that Limited Transmit sent beyond the window
-/// counts (RFC 5681 §3.2), nor an unused part of the window.
+/// The bytes that a reduction begins with, by [`REDUCE_FROM`]. Neither data that Limited Transmit sent beyond
+/// the window counts (RFC 5681 §3.2), nor an unused part of the window.
 pub(super) fn reduced_from(whole_window: bool, v: &SenderView) -> f64 {
     (if whole_window { v.window.cwnd } else { v.flight_size.min(v.window.cwnd) }) as f64
 }

@@ -10,8 +10,8 @@ const MOST: u64 = 65_536;
 /// (`tcp_min_tso_segs`).
 pub(super) const LEAST_SEGMENTS: u64 = 2;
 
-/// The segments of a packet: a millisecond's worth at the rate of the window, more on short paths, `least` in any
-/// case, at most half a window (`tcp_tso_autosize`, `tcp_update_pacing_rate`, `tcp_cwnd_test`).
+/// The segments of a packet: a millisecond's worth at the rate of the window, more on short paths, `least` in
+/// any case, at most half a window (`tcp_tso_autosize`, `tcp_update_pacing_rate`, `tcp_cwnd_test`).
 pub(super) fn segments(connection: &Connection, least: u64, now: Instant) -> u64 {
     let view = connection.view(now);
     let smss = u64::from(view.smss.max(1));

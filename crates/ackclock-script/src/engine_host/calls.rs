@@ -265,7 +265,10 @@ impl EngineHost {
             flow.options.set(level, name, to)?;
             let options = flow.options.clone();
             let memory = options.send_memory();
-            let as_linux = flow.sending.as_mut().map(|s| s.memory = memory.unwrap_or(s.memory)).is_some();
+            let as_linux = flow.sending.is_some();
+            if let (Some(sending), Some(memory)) = (&mut flow.sending, memory) {
+                sending.set_memory(memory);
+            }
             flow.connection.reconfigure(now, |config| {
                 options.apply(config);
                 if as_linux {
@@ -302,6 +305,9 @@ impl EngineHost {
                 Some(OptionValue::Int(n)) => int(*n),
                 _ => int(536),
             },
+            (c::SOL_SOCKET, c::SO_SNDBUF, Some(Flow { sending: Some(sending), .. })) => {
+                int(i64::try_from(sending.memory()).unwrap_or(i64::MAX))
+            }
             (_, _, Some(flow)) => Self::set_value(&flow.options, level, name),
             (_, _, None) => Self::set_value(&socket.options, level, name),
         }

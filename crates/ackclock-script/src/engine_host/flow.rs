@@ -145,6 +145,10 @@ impl Flow {
                 self.established = true;
                 // The clock of what is received begins here (`tcp_init_transfer`).
                 self.counts.last_data_received.get_or_insert(now);
+                self.connection.room(now);
+                if let Some(sending) = &mut self.sending {
+                    sending.grow(&self.connection, self.reordering.degree, now);
+                }
             }
             ConnectionEvent::Aborted(reason) => {
                 self.aborted = true;

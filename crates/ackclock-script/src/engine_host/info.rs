@@ -36,7 +36,8 @@ pub(super) fn of(flow: &mut Flow, now: Instant) -> TcpInfo {
         u64::try_from(rate).unwrap_or(u64::MAX)
     });
     let [busy_time, rwnd_limited, sndbuf_limited] = flow.stalls.micros(now);
-    // A window that a repair spreads over its acks is what is in the network and what may be added (RFC 9937 §6.2).
+    // A window that a repair spreads over its acks is what is in the network and what may be added (RFC 9937
+    // §6.2).
     let cwnd = connection.repair_window().unwrap_or(v.window.cwnd);
     let (snd_wscale, rcv_wscale) = connection.window_shifts();
     TcpInfo {

@@ -23,7 +23,7 @@ use ackclock_units::{Duration, Ecn, Instant, Rng, SeqNumber};
 use ackclock_wire::{Flags, IcmpError, Segment};
 
 use flow::Flow;
-use sending::Sending;
+use sending::{SendMemory, Sending};
 use socket::{Socket, SocketKind};
 
 use crate::ast::{Icmp, Tcp, TcpFlags, TcpOptions};
@@ -59,6 +59,7 @@ pub struct EngineHost {
     keepalive_time: Duration,
     /// Segments that Linux puts at least into a packet for the device, where there are as many.
     least_segments: u64,
+    send_memory: SendMemory,
     /// Seed of initial sequence numbers and of connections' random streams.
     seed: u64,
 }
@@ -89,6 +90,7 @@ impl EngineHost {
             sent: VecDeque::new(),
             keepalive_time: options::KEEPALIVE_TIME,
             least_segments: bursts::LEAST_SEGMENTS,
+            send_memory: SendMemory::DEFAULT,
             seed,
         })
     }
@@ -172,9 +174,8 @@ impl EngineHost {
         let rng = Rng::stream(self.seed, "script connection", index);
         let mut config = options.config(&self.stack);
         let sending = (self.dialect == Dialect::Linux).then(|| {
-            let memory = options.send_memory().unwrap_or(config.snd_buf);
             config.snd_buf = options::MAX_BUFFER;
-            Sending::new(memory)
+            Sending::new(options.send_memory(), self.send_memory)
         });
         let policies = options.policies(&self.stack, self.dialect);
         // What is written is all zeros, so that only its length counts.
@@ -186,14 +187,16 @@ impl EngineHost {
     fn run(&mut self, i: usize) {
         let mut burst = Vec::new();
         let flow = &mut self.flows[i];
+        if let Some(sending) = &mut flow.sending {
+            sending.free(&flow.connection, flow.reordering.degree, self.now);
+        }
         while let Some(t) = flow.connection.poll_transmit(self.now) {
             flow.departed(&t);
             burst.push(t);
         }
         if let Some(sending) = &mut flow.sending {
-            sending.free(&flow.connection);
             let most = bursts::segments(&flow.connection, self.least_segments, self.now);
-            sending.queue.depart(&mut burst, flow.connection.smss(), most);
+            sending.sent(&mut burst, flow.connection.smss(), most);
         }
         let no_memory = flow.sending.as_ref().is_some_and(|s| s.waits);
         flow.stalls.note(&flow.connection, no_memory, self.now);
@@ -325,6 +328,10 @@ impl Host for EngineHost {
             let Ok(seconds) = value.trim().parse::<u32>() else { return Setting::Refused };
             self.keepalive_time = Duration::from_secs(seconds.into());
             return Setting::Done;
+        }
+        if name == "tcp_wmem" {
+            let Some(memory) = SendMemory::read(value) else { return Setting::Refused };
+            self.send_memory = memory;
         }
         if name == "tcp_min_tso_segs" {
             let Ok(segments) = value.trim().parse() else { return Setting::Refused };

@@ -54,8 +54,8 @@ impl SocketOptions {
         self.int(c::SOL_TCP, c::TCP_CORK).is_some_and(|v| v != 0)
     }
 
-    /// The memory that Linux gives to what is written, where `SO_SNDBUF` says so: twice as much, since it counts what
-    /// describes packets too, and no less than two packets take (`SOCK_MIN_SNDBUF`).
+    /// The memory that Linux gives to what is written, where `SO_SNDBUF` says so: twice as much, since it
+    /// counts what describes packets too, and no less than two packets take (`SOCK_MIN_SNDBUF`).
     pub(super) fn send_memory(&self) -> Option<u64> {
         let asked = self.int(c::SOL_SOCKET, c::SO_SNDBUF)?;
         Some(u64::try_from(asked).unwrap_or(0).saturating_mul(2).clamp(4608, MAX_BUFFER))
@@ -138,7 +138,7 @@ impl SocketOptions {
         let mut sets = Vec::new();
         if let Some(OptionValue::Text(name)) = self.get(Level(c::SOL_TCP), c::TCP_CONGESTION) {
             sets.push(("window", name.as_str()));
-            sets.extend(dialect.with_window(name).iter().copied());
+            sets.extend(dialect.goes_with("window", name).iter().copied());
         }
         if self.int(c::SOL_TCP, c::TCP_QUICKACK) == Some(0) {
             // Linux's TCP_DELACK_MIN.

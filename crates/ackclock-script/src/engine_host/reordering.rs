@@ -4,7 +4,8 @@ use ackclock_policy::SenderView;
 use ackclock_units::{SeqNumber, SeqRange, SeqRanges};
 use ackclock_wire::Segment;
 
-/// Segments that arrive in another order than they left are taken for lost after so many others (`tcp_reordering`).
+/// Segments that arrive in another order than they left are taken for lost after so many others
+/// (`tcp_reordering`).
 const LEAST: u32 = 3;
 
 /// The largest degree (`tcp_max_reordering`).

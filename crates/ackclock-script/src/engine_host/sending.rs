@@ -1,18 +1,49 @@
-//! Writing to a connection as Linux does it: into packets, as far as there is memory for them (`tcp_sendmsg_locked`).
+//! Writing to a connection as Linux does it: into packets, as far as there is memory for them
+//! (`tcp_sendmsg_locked`).
 
-use ackclock_engine::Connection;
+use ackclock_engine::{Connection, State, Transmit};
 use ackclock_units::{Bytes, Instant};
 
+use super::options::MAX_BUFFER;
 use super::write_queue::WriteQueue;
 use super::{EngineHost, Flow};
 use crate::constants as c;
+
+/// The memory of what is written, unless a call sets it (`tcp_wmem`).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SendMemory {
+    first: Bytes,
+    most: Bytes,
+}
+
+impl SendMemory {
+    /// Linux's default.
+    pub(super) const DEFAULT: Self = Self { first: 16_384, most: 4 << 20 };
+
+    /// Reads the three numbers of the setting; `None` where they are none.
+    pub(super) fn read(text: &str) -> Option<Self> {
+        let mut numbers = text.split_whitespace().skip(1).map(|n| n.parse::<u64>().ok());
+        let (first, most) = (numbers.next()??, numbers.next()??);
+        Some(Self { first: first.min(MAX_BUFFER), most: most.min(MAX_BUFFER) })
+    }
+}
+
+/// What a segment takes beside its payload before it is rounded up to a power of two, and what describes it
+/// (`MAX_TCP_HEADER`, `skb_shared_info`, `sk_buff`).
+const HEADERS: Bytes = 640;
+const DESCRIPTION: Bytes = 256;
+
+/// The window of which there is always memory for two (`TCP_INIT_CWND`).
+const INITIAL_SEGS: u64 = 10;
 
 /// What Linux keeps of a connection that sends.
 #[derive(Debug)]
 pub(super) struct Sending {
     pub(super) queue: WriteQueue,
     /// The memory that packets may take before a call has to wait, bytes (`sk_sndbuf`).
-    pub(super) memory: Bytes,
+    memory: Bytes,
+    /// How far that grows by itself; `None` where a call has set it.
+    most: Option<Bytes>,
     /// A call found no memory, and none has become free since (`SOCK_NOSPACE`).
     pub(super) waits: bool,
     /// The last call said that more follows (`MSG_MORE`), and nothing has arrived since.
@@ -20,8 +51,30 @@ pub(super) struct Sending {
 }
 
 impl Sending {
-    pub(super) fn new(memory: Bytes) -> Self {
-        Self { queue: WriteQueue::default(), memory, waits: false, more: false }
+    pub(super) fn new(asked: Option<Bytes>, setting: SendMemory) -> Self {
+        let (memory, most) = asked.map_or((setting.first, Some(setting.most)), |asked| (asked, None));
+        Self { queue: WriteQueue::default(), memory, most, waits: false, more: false }
+    }
+
+    /// The memory that packets may take now, bytes.
+    pub(super) fn memory(&self) -> Bytes {
+        self.memory
+    }
+
+    /// A call has set the memory (`SO_SNDBUF`).
+    pub(super) fn set_memory(&mut self, asked: Bytes) {
+        (self.memory, self.most) = (asked, None);
+    }
+
+    /// Lets the memory grow to what two windows take (`tcp_sndbuf_expand`). `degree`: how far segments are
+    /// reordered.
+    pub(super) fn grow(&mut self, connection: &Connection, degree: u32, now: Instant) {
+        let Some(most) = self.most else { return };
+        let v = connection.view(now);
+        let smss = u64::from(v.smss.max(1));
+        let of_a_segment = (smss + HEADERS).next_power_of_two() + DESCRIPTION;
+        let segments = (v.window.cwnd / smss).max(INITIAL_SEGS).max(u64::from(degree) + 1);
+        self.memory = self.memory.max((2 * segments * of_a_segment).min(most));
     }
 
     /// True when a third of the memory is free (`sk_stream_is_writeable`).
@@ -30,9 +83,22 @@ impl Sending {
         used < self.memory && self.memory - used >= used / 2
     }
 
-    /// What is acknowledged takes no memory.
-    pub(super) fn free(&mut self, connection: &Connection) {
+    /// Before anything is sent: what is acknowledged takes no memory, and where a call waits and the window
+    /// is not full, there is more of it (`tcp_new_space`). Also notes the receiver's window.
+    pub(super) fn free(&mut self, connection: &Connection, degree: u32, now: Instant) {
+        let v = connection.view(now);
+        if !matches!(connection.state(), State::SynSent | State::SynReceived) {
+            self.queue.note_window(v.rwnd);
+        }
         self.queue.acknowledged(self.queue.end().saturating_sub(connection.unacked()));
+        if self.waits && v.pipe < v.window.cwnd {
+            self.grow(connection, degree, now);
+        }
+    }
+
+    /// A burst has left: notes it, and whether a call that waits may go on.
+    pub(super) fn sent(&mut self, burst: &mut [Transmit], smss: u32, most: u64) {
+        self.queue.depart(burst, smss, most);
         self.waits &= !self.is_writable();
     }
 }
@@ -50,8 +116,8 @@ impl Flow {
 }
 
 impl EngineHost {
-    /// Writes bytes of a call with these `flags`, of which `done` of `len` were taken before. Returns how many are
-    /// taken now; fewer than `len` where the call has to wait.
+    /// Writes bytes of a call with these `flags`, of which `done` of `len` were taken before. Returns how
+    /// many are taken now; fewer than `len` where the call has to wait.
     pub(super) fn write_packets(
         &mut self,
         i: usize,
@@ -73,7 +139,7 @@ impl EngineHost {
         let mut taken = done;
         while taken < len {
             let Flow { connection, sending: Some(sending), .. } = &mut self.flows[i] else { break };
-            let goal = WriteQueue::goal(connection);
+            let goal = sending.queue.goal(connection.smss());
             let room = sending.queue.room(goal, sending.memory).min(len - taken);
             let written = connection.write_counted(now, room);
             if written == 0 {
@@ -86,7 +152,7 @@ impl EngineHost {
                 break;
             }
             if sending.queue.tail_is_full(goal) {
-                if sending.queue.must_push(connection) {
+                if sending.queue.must_push(connection.smss()) {
                     sending.queue.push();
                     self.run(i);
                 } else if sending.queue.tail_is_next() {
@@ -99,7 +165,7 @@ impl EngineHost {
             sending.queue.end_record();
             connection.end_record();
         }
-        if taken > done && (taken < len || !more || sending.queue.must_push(connection)) {
+        if taken > done && (taken < len || !more || sending.queue.must_push(connection.smss())) {
             sending.queue.push();
         }
         self.run(i);

@@ -100,11 +100,9 @@ pub(super) fn set(stack: &mut Stack, dialect: Dialect, name: &str, value: &str) 
         Meaning::Fixed => return Setting::Done,
     };
     if stack.set(key, &value_of).is_ok() {
-        if key == "window" {
-            for (key, value) in dialect.with_window(&value_of) {
-                // A window may lack a parameter.
-                let _ = stack.set(key, value);
-            }
+        for (key, value) in dialect.goes_with(key, &value_of) {
+            // A window may lack a parameter.
+            let _ = stack.set(key, value);
         }
         Setting::Done
     } else if key.contains('.') && !stack.entries().iter().any(|(known, _)| known == key) {

@@ -1,22 +1,22 @@
-//! Linux's queue of what was written: packets of many segments, of which each says whether it pushes, whether a
-//! record ends with it, and how much memory it takes.
+//! Linux's queue of what was written: packets of many segments, of which each says whether it pushes, whether
+//! a record ends with it, and how much memory it takes.
 
 use std::collections::VecDeque;
 
-use ackclock_engine::{Connection, Transmit};
+use ackclock_engine::Transmit;
 use ackclock_trace::SendKind;
 use ackclock_units::Bytes;
 use ackclock_wire::Flags;
 
-/// What a packet takes beside its payload: its head, with room for headers, and what describes it (`SKB_TRUESIZE` of
-/// Linux's small head on a 64-bit machine).
+/// What a packet takes beside its payload: its head, with room for headers, and what describes it
+/// (`SKB_TRUESIZE` of Linux's small head on a 64-bit machine).
 const OVERHEAD: Bytes = 960;
 
 /// The largest packet for the device, less the longest headers (`sk_gso_max_size`, `MAX_TCP_HEADER`).
 const MOST: Bytes = 65_536 - 320 - 1;
 
-/// A receiver's window up to this is not halved (`tcp_bound_to_half_wnd`, `TCP_MSS_DEFAULT`).
-const SMALL_WINDOW: Bytes = 536;
+/// Half a window of fewer segments does not bound packets.
+const FEW_SEGMENTS: u64 = 3;
 
 /// What was written and is not acknowledged, in packets, by position in the stream.
 #[derive(Debug, Default)]
@@ -28,6 +28,8 @@ pub(super) struct WriteQueue {
     sent: u64,
     /// Position past the last byte that was pushed.
     pushed: u64,
+    /// The largest window that the receiver has advertised.
+    max_window: Bytes,
 }
 
 /// A packet, which begins where the one before ends.
@@ -53,11 +55,17 @@ impl WriteQueue {
 
     /// The size to which packets are filled: whole segments, and half of the receiver's window at most
     /// (`tcp_xmit_size_goal`).
-    pub(super) fn goal(connection: &Connection) -> Bytes {
-        let (smss, window) = (u64::from(connection.smss().max(1)), u64::from(connection.max_window()));
-        let half = if window > SMALL_WINDOW { window / 2 } else { window };
-        let most = if half > 0 { half.min(MOST) } else { MOST };
+    pub(super) fn goal(&self, smss: u32) -> Bytes {
+        let smss = u64::from(smss.max(1));
+        let most = self.half_window(smss).min(MOST);
         (most - most % smss).max(smss)
+    }
+
+    /// Half of the receiver's window (`tcp_bound_to_half_wnd`). Into windows of a few segments Linux's
+    /// packets are seen to be larger.
+    fn half_window(&self, smss: Bytes) -> Bytes {
+        let half = self.max_window / 2;
+        if half < FEW_SEGMENTS * smss { MOST } else { half }
     }
 
     /// Payload of the last packet, where none of it was sent.
@@ -76,8 +84,8 @@ impl WriteQueue {
         }
     }
 
-    /// Appends bytes that have [room](Self::room). `first`: of a call, which takes back that what was written before
-    /// is pushed.
+    /// Appends bytes that have [room](Self::room). `first`: of a call, which takes back that what was written
+    /// before is pushed.
     pub(super) fn append(&mut self, bytes: Bytes, goal: Bytes, first: bool) {
         let end = self.end() + bytes;
         match self.tail() {
@@ -97,8 +105,13 @@ impl WriteQueue {
     }
 
     /// True when more than half of the receiver's window was written since the last push (`forced_push`).
-    pub(super) fn must_push(&self, connection: &Connection) -> bool {
-        self.end() > self.pushed + u64::from(connection.max_window() / 2)
+    pub(super) fn must_push(&self, smss: u32) -> bool {
+        self.end() > self.pushed + self.half_window(smss.into())
+    }
+
+    /// The receiver advertises a window. That of a SYN does not count (`tcp_create_openreq_child`).
+    pub(super) fn note_window(&mut self, window: Bytes) {
+        self.max_window = self.max_window.max(window);
     }
 
     /// True when the last packet is the only one that was not sent.
@@ -134,8 +147,9 @@ impl WriteQueue {
         self.sent = self.sent.max(position);
     }
 
-    /// Segments leave at once, in packets of at most `most`. A packet of more than one pushes (`__tcp_transmit_skb`);
-    /// one that ends within a queued packet splits it, and the push stays with the rest (`tcp_fragment`).
+    /// Segments leave at once, in packets of at most `most`. A packet of more than one pushes
+    /// (`__tcp_transmit_skb`); one that ends within a queued packet splits it, and the push stays with the
+    /// rest (`tcp_fragment`).
     pub(super) fn depart(&mut self, burst: &mut [Transmit], smss: u32, most: u64) {
         let mut i = 0;
         while i < burst.len() {

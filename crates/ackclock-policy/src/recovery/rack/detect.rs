@@ -13,6 +13,8 @@ pub(super) struct Detection {
     dup_thresh: u32,
     /// Recoveries without a DSACK after which the reordering window is reset.
     persist: u32,
+    /// RACK.rtt is that of the highest segment acknowledged.
+    rtt_of_highest: bool,
     min_rtt: MinRtt,
     /// False until the first event initialized the sequence numbers.
     initialized: bool,
@@ -37,11 +39,12 @@ pub(super) struct Detection {
 }
 
 impl Detection {
-    /// Reads [`PERSIST`], [`MIN_RTT_SPAN`] and the duplicate-ack threshold.
+    /// Reads [`PERSIST`], [`RTT_OF_HIGHEST`], [`MIN_RTT_SPAN`] and the duplicate-ack threshold.
     pub fn new(p: &Params) -> Self {
         Self {
             dup_thresh: p.count("dup_thresh") as u32,
             persist: p.count("reo_wnd_persist") as u32,
+            rtt_of_highest: p.flag("rtt_of_highest"),
             min_rtt: MinRtt::over(p.duration("min_rtt_span")),
             initialized: false,
             latest: None,
@@ -105,6 +108,11 @@ impl Detection {
             if self.latest.is_none_or(|latest| t.is_after(latest)) {
                 (self.latest, self.rtt) = (Some(t), now.since(t.xmit_ts));
             }
+        }
+        if let Some((highest, true)) = d.highest_acked
+            && self.rtt_of_highest
+        {
+            self.rtt = now.since(highest.xmit_ts);
         }
     }
 
@@ -324,6 +332,13 @@ pub(super) const PERSIST: Param = Param::count(
     1..=1000,
     "recoveries without a DSACK after which the reordering window is reset to a quarter of the smallest RTT \
      (RFC 8985 6.2)",
+);
+/// Which round-trip time an ack of several segments gives.
+pub(super) const RTT_OF_HIGHEST: Param = Param::flag(
+    "rtt_of_highest",
+    false,
+    "take RACK.rtt of the highest segment that an ack acknowledges if that was sent once, as Linux does; \
+     otherwise of the one sent last (RFC 8985 6.2 step 2)",
 );
 /// Span of the windowed minimum RACK.min_RTT.
 pub(super) const MIN_RTT_SPAN: Param = Param::duration(

@@ -9,6 +9,7 @@ use ackclock_wire::Segment;
 
 use super::copies::Copies;
 use super::ecn::EcnState;
+use super::fast_open::FastOpenState;
 use super::forge::Forged;
 use super::icmp::ClaimedSize;
 use super::skip_test::SkipTest;
@@ -128,6 +129,8 @@ pub(super) struct RareState {
     pub(super) fin_at: Option<SeqNumber>,
     pub(super) timestamps: TimestampState,
     pub(super) ecn: EcnState,
+    /// What Fast Open needs.
+    pub(super) fast_open: Option<Box<FastOpenState>>,
     /// Our SYN or SYN-ACK was repeated, though its timer has not expired.
     pub(super) syn_repeated: bool,
     /// When an ICMP error last reported that the peer cannot be reached.
@@ -166,6 +169,7 @@ impl RareState {
             timeout_tsval: None,
         },
         ecn: EcnState::INITIAL,
+        fast_open: None,
         syn_repeated: false,
         unreachable_at: None,
         claimed_size: None,

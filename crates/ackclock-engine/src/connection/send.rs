@@ -50,6 +50,11 @@ impl Connection {
             return None;
         } else if std::mem::take(&mut self.pending.syn) {
             return Some(self.transmit_syn(now));
+        } else if self.state == State::SynReceived
+            && self.opens_early()
+            && let Some(transmit) = self.transmit_data(now)
+        {
+            return Some(transmit);
         }
         if seldom(self.pending.window_probe | self.pending.keepalive)
             && let Some(transmit) = self.transmit_probe_or_keepalive(now)

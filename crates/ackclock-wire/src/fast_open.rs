@@ -115,9 +115,13 @@ mod tests {
 
     #[test]
     fn what_is_appended_is_found() {
-        for (cookie, experimental, len) in
-            [(&[][..], false, 4), (&[1; 4], false, 8), (&[2; 6], false, 8), (&[3; 16], true, 20), (&[], true, 4)]
-        {
+        for (cookie, experimental, len) in [
+            (&[][..], false, 4),
+            (&[1; 4], false, 8),
+            (&[2; 6], false, 8),
+            (&[3; 16], true, 20),
+            (&[], true, 4),
+        ] {
             let option = FastOpen::new(cookie, experimental).unwrap();
             let mut bytes = vec![2, 4, 5, 180];
             assert!(option.append(&mut bytes));

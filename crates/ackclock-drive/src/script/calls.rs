@@ -17,14 +17,14 @@ use super::{KernelHost, errno, local, remote};
 use crate::linux::sys::{self, Queued};
 
 /// What became of a call; `None` where it blocks.
-type CallResult = Result<Option<Returned>, Errno>;
+pub(super) type CallResult = Result<Option<Returned>, Errno>;
 
 /// Most bytes that one call moves: more than a buffer of the kernel takes.
-const MOST_AT_ONCE: u64 = 16 << 20;
+pub(super) const MOST_AT_ONCE: u64 = 16 << 20;
 
 const ZERO: CallResult = Ok(Some(Returned::Value(0)));
 
-fn value(n: impl TryInto<i64>) -> CallResult {
+pub(super) fn value(n: impl TryInto<i64>) -> CallResult {
     Ok(Some(Returned::Value(n.try_into().unwrap_or(i64::MAX))))
 }
 
@@ -33,11 +33,11 @@ fn int(n: i64) -> i32 {
     n as i32
 }
 
-fn number(word: &str) -> i64 {
+pub(super) fn number(word: &str) -> i64 {
     constant(word).unwrap_or(0)
 }
 
-fn system(e: &std::io::Error) -> Errno {
+pub(super) fn system(e: &std::io::Error) -> Errno {
     Errno::from_io_error(e).unwrap_or(Errno::IO)
 }
 
@@ -64,6 +64,7 @@ impl KernelHost {
             Call::Accept { fd, nonblocking } => self.accept(*fd, *nonblocking),
             Call::Connect { fd, port } => self.connect(*fd, *port),
             Call::Write { fd, len, flags, done } => self.write(*fd, *len, *flags, done),
+            Call::FastOpen(call) => self.send_fast_open(call),
             Call::Read { fd, len, flags } => self.read(*fd, *len, *flags),
             Call::Shutdown { fd, how } => {
                 let how = match *how {
@@ -113,7 +114,7 @@ impl KernelHost {
     }
 
     /// A socket of the script. Other descriptors of this process are none of its business.
-    fn socket(&mut self, fd: i32) -> Result<&mut Socket, Errno> {
+    pub(super) fn socket(&mut self, fd: i32) -> Result<&mut Socket, Errno> {
         self.sockets.get_mut(&fd).ok_or(Errno::BADF)
     }
 
@@ -141,13 +142,7 @@ impl KernelHost {
         let port = port.unwrap_or(SERVER_PORT);
         let result = connect(&socket.fd, &remote(port));
         let blocks = !socket.nonblocking;
-        if socket.ports.is_none() {
-            let from = getsockname(&socket.fd).ok().and_then(|a| SocketAddr::try_from(a).ok());
-            socket.ports = from.map(|from| Ports { local: from.port(), remote: port });
-            if let (Some(ports), Ok(()) | Err(Errno::INPROGRESS)) = (socket.ports, result) {
-                self.flow_mut(ports);
-            }
-        }
+        self.note_client(fd, port, matches!(result, Ok(()) | Err(Errno::INPROGRESS)));
         match result {
             Ok(()) => ZERO,
             Err(Errno::INPROGRESS | Errno::ALREADY) if blocks => Ok(None),
@@ -155,9 +150,21 @@ impl KernelHost {
         }
     }
 
-    fn write(&mut self, fd: i32, len: u64, flags: i64, done: &mut u64) -> CallResult {
+    pub(super) fn write(&mut self, fd: i32, len: u64, flags: i64, done: &mut u64) -> CallResult {
+        let opening = self.is_opening(fd);
         let socket = self.socket(fd)?;
         let blocks = !socket.nonblocking && flags & number("MSG_DONTWAIT") == 0;
+        // What went with a SYN is taken when that is acknowledged.
+        if socket.waits_for_handshake {
+            if opening {
+                return Ok(None);
+            }
+            socket.waits_for_handshake = false;
+            take_error(socket.fd.as_fd())?;
+            if *done == len {
+                return value(*done);
+            }
+        }
         // One that has waited goes on when a third of the buffer is free (`sk_stream_write_space`).
         if socket.waits_for_room && events(socket.fd.as_fd(), PollFlags::OUT)?.is_empty() {
             return Ok(None);
@@ -169,8 +176,13 @@ impl KernelHost {
             Ok(n) => *done += n as u64,
             Err(Errno::AGAIN) if *done > 0 && !blocks => return value(*done),
             Err(Errno::AGAIN) if blocks => {}
+            Err(Errno::INPROGRESS) if blocks => {}
             Err(_) if *done > 0 => return value(*done),
             Err(e) => return Err(e),
+        }
+        socket.waits_for_handshake = opening && blocks;
+        if socket.waits_for_handshake {
+            return Ok(None);
         }
         if *done == len || !blocks {
             return value(*done);
@@ -256,6 +268,16 @@ impl KernelHost {
         let over = until.is_some_and(|at| self.now >= at) || (until.is_none() && !forever);
         let any = found.iter().any(|e| *e != 0);
         if any || over { Ok(Some(Returned::Events(found))) } else { Ok(None) }
+    }
+}
+
+/// The error that is pending on a socket, which takes it off.
+fn take_error(socket: BorrowedFd<'_>) -> Result<(), Errno> {
+    let mut bytes = [0; size_of::<i32>()];
+    sys::option(socket, libc::SOL_SOCKET, libc::SO_ERROR, &mut bytes).map_err(|e| system(&e))?;
+    match i32::from_ne_bytes(bytes) {
+        0 => Ok(()),
+        errno => Err(Errno::from_raw_os_error(errno)),
     }
 }
 

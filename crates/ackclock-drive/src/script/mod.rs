@@ -1,6 +1,7 @@
 //! Scripts against the kernel's own TCP, in real time.
 
 mod calls;
+mod early_calls;
 mod errno;
 mod icmp;
 mod info;
@@ -28,11 +29,14 @@ use socket::Socket;
 use crate::linux::wait;
 use crate::{Clock, DriveError, Namespace, Tun, TunOptions};
 
-/// The kernel's address.
-const LOCAL: Ipv4Addr = Ipv4Addr::new(10, 76, 0, 1);
+/// The kernel's address, which is packetdrill's, and as the engine's host has it: Fast Open cookies depend on it.
+const LOCAL: Ipv4Addr = Ipv4Addr::new(192, 168, 0, 1);
 
 /// The address of the script.
-const REMOTE: Ipv4Addr = Ipv4Addr::new(10, 76, 0, 2);
+const REMOTE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+
+/// Bits that both addresses have in common, so that the device leads to the script.
+const PREFIX: u8 = 8;
 
 /// How often what blocks is tried again.
 const SLICE: Duration = Duration::from_millis(1);
@@ -75,7 +79,7 @@ impl KernelHost {
     /// A right that is missing (see [`crate::check`]), or a system call that failed.
     pub fn start() -> Result<Self, DriveError> {
         let namespace = Namespace::new(false)?;
-        let tun = Tun::new(&namespace, &TunOptions { ipv4: (LOCAL, 24), ..TunOptions::default() })?;
+        let tun = Tun::new(&namespace, &TunOptions { ipv4: (LOCAL, PREFIX), ..TunOptions::default() })?;
         Ok(Self {
             namespace,
             tun,

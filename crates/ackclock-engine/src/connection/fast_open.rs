@@ -54,8 +54,7 @@ impl Connection {
     }
 
     fn keep_fast_open(&mut self, next: Option<FastOpen>, room: u32, accepted: bool) {
-        let report =
-            FastOpenReport { option: None, sent: 0, repeated: false, text_taken: false, accepted };
+        let report = FastOpenReport { option: None, sent: 0, repeated: false, text_taken: false, accepted };
         let kept = FastOpenState { report, next, departed: None, room, first_sent_at: None };
         self.rare.make_mut().fast_open = Some(Box::new(kept));
     }
@@ -167,7 +166,9 @@ impl Connection {
     /// announces that size.
     #[cold]
     pub(super) fn shrink_syn(&mut self, now: Instant, most: u32) {
-        let Some(o) = self.fast_open_mut().filter(|o| o.report.sent > 0 && !o.report.repeated) else { return };
+        let Some(o) = self.fast_open_mut().filter(|o| o.report.sent > 0 && !o.report.repeated) else {
+            return;
+        };
         o.report.repeated = true;
         if most < self.config.mss {
             self.reconfigure(now, |config| config.mss = most);

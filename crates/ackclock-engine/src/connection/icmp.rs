@@ -172,9 +172,9 @@ impl Connection {
             self.follow_recovery_deadline();
         }
         let BuiltSender { state, .. } = self.sender.split_mut();
-        state.lost.extend(
-            state.sent.segments_from(from).filter(|s| !s.sacked && lost(s.range)).map(|s| s.range),
-        );
+        state
+            .lost
+            .extend(state.sent.segments_from(from).filter(|s| !s.sacked && lost(s.range)).map(|s| s.range));
         self.mark_lost(now);
         let v = self.view(now);
         self.sender.make_mut().quota = self.sender.policies().recovery.quota(&v);

@@ -35,9 +35,7 @@ impl Connection {
     /// True when a FIN is to follow the last byte and was not sent.
     #[inline]
     pub(super) fn fin_is_due(&self) -> bool {
-        seldom(self.closing)
-            && !self.fin_sent
-            && (self.state != State::SynReceived || self.opens_early())
+        seldom(self.closing) && !self.fin_sent && (self.state != State::SynReceived || self.opens_early())
     }
 
     /// The general case of `transmit_new`: `unsent` bytes are waiting, or a FIN is due.

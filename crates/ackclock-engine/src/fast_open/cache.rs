@@ -58,13 +58,7 @@ impl FastOpenCache {
 
     /// A server has acknowledged our SYN, announcing `mss` bytes and with `answer` among its options (RFC 7413
     /// §4.1.3). What it answers to a SYN without the option was not asked for, and is ignored.
-    pub fn learn(
-        &mut self,
-        address: IpAddr,
-        mss: u32,
-        answer: Option<FastOpen>,
-        attempt: &FastOpenReport,
-    ) {
+    pub fn learn(&mut self, address: IpAddr, mss: u32, answer: Option<FastOpen>, attempt: &FastOpenReport) {
         if !self.servers.contains_key(&address) && self.servers.len() >= MOST {
             let oldest = self.servers.iter().min_by_key(|(_, server)| server.learnt).map(|(at, _)| *at);
             oldest.and_then(|oldest| self.servers.remove(&oldest));
@@ -119,7 +113,10 @@ mod tests {
         let mut cache = FastOpenCache::default();
         let cookie = FastOpen::new(&[1; 8], false);
         cache.learn(server(1), 1000, cookie, &attempt(None));
-        assert_eq!((cache.option(server(1)), cache.server(server(1)).unwrap().mss), (FastOpen::REQUEST, 1000));
+        assert_eq!(
+            (cache.option(server(1)), cache.server(server(1)).unwrap().mss),
+            (FastOpen::REQUEST, 1000)
+        );
         cache.learn(server(1), 900, cookie, &attempt(Some(FastOpen::REQUEST)));
         assert_eq!(Some(cache.option(server(1))), cookie);
         // One that says nothing leaves it.

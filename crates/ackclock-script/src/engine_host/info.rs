@@ -1,6 +1,6 @@
 //! What `TCP_INFO` says of a connection.
 
-use ackclock_engine::State;
+use ackclock_engine::{FastOpenReport, State};
 use ackclock_policy::Phase;
 use ackclock_units::{Duration, Instant};
 
@@ -28,9 +28,10 @@ pub(super) fn of(flow: &mut Flow, now: Instant) -> TcpInfo {
         (v.window.ssthresh / smss) as u32
     };
     let counts = connection.outstanding();
+    let fast_open = connection.fast_open();
     let (snd_wscale, rcv_wscale) = connection.window_shifts();
     TcpInfo {
-        state: state(connection.state()),
+        state: if flow.deferred { state(State::SynSent) } else { state(connection.state()) },
         ca_state: match v.phase {
             Phase::Open => 0,
             Phase::Disorder => 1,
@@ -44,7 +45,10 @@ pub(super) fn of(flow: &mut Flow, now: Instant) -> TcpInfo {
         options: u8::from(v.timestamps)
             | u8::from(v.sack) << 1
             | u8::from(connection.scales_windows()) << 2
-            | u8::from(connection.uses_ecn()) << 3,
+            | u8::from(connection.uses_ecn()) << 3
+            | u8::from(fast_open.is_some_and(|r| r.text_taken)) << 5
+            | u8::from(fast_open.is_some_and(|r| r.accepted)) << 7,
+        fastopen_client_fail: fast_open.map_or(0, |report| failure(connection.state(), &report)),
         snd_wscale,
         rcv_wscale,
         rto: micros(connection.timeout()),
@@ -74,6 +78,16 @@ pub(super) fn of(flow: &mut Flow, now: Instant) -> TcpInfo {
         data_segs_out: u32::try_from(stats.data_segments_sent).unwrap_or(u32::MAX),
         notsent_bytes: u32::try_from(v.unsent).unwrap_or(u32::MAX),
         ..TcpInfo::default()
+    }
+}
+
+/// Why a client's Fast Open failed, as Linux numbers it (`enum tcp_fastopen_client_fail`).
+fn failure(state: State, report: &FastOpenReport) -> u8 {
+    let settled = state != State::SynSent && state != State::Closed;
+    match report.option {
+        Some(option) if option.is_request() => 1,
+        _ if settled && report.has_failed() => 2 + u8::from(report.repeated),
+        _ => 0,
     }
 }
 

@@ -129,6 +129,14 @@ impl Connection {
         (sent > 0).then(|| self.iss + 1 + sent)
     }
 
+    /// What is not acknowledged of the text on our SYN.
+    pub(super) fn unacked_syn_text(&self) -> SeqRange {
+        let left = self.end_of_syn_text().map_or(0, |end| end.bytes_since(self.iss + 1));
+        let left = u64::from(left).saturating_sub(self.send.start()) as u32;
+        let first = self.first_unacked();
+        SeqRange::new(first, first + left)
+    }
+
     /// The connection is established, and the peer has acknowledged the text on our SYN up to `ack`. What it did not
     /// take is sent again at once (RFC 7413 §4.2.2), which is no sign of congestion.
     #[cold]
@@ -140,11 +148,14 @@ impl Connection {
         self.queue_progress_events();
         let Some(o) = self.fast_open_mut() else { return };
         o.report.text_taken = ack == end;
+        let sent_at = o.first_sent_at.unwrap_or(now);
+        self.ensure_sender(now);
+        if self.sender.policies().recovery.is_time_based() {
+            self.sender.make_mut().sent.record_deliveries();
+        }
         if ack == end {
             return;
         }
-        let sent_at = o.first_sent_at.unwrap_or(now);
-        self.ensure_sender(now);
         self.sender.make_mut().sent.push(ack, end.bytes_since(ack), false, sent_at);
         let rest = SeqRange::new(ack, end);
         self.retransmit_unreduced(now, |range| rest.covers(range));

@@ -70,6 +70,11 @@ impl Connection {
             (State::SynSent | State::SynReceived, Severity::Hard) | (State::SynSent, Severity::Soft) => {
                 self.abandon(AbortReason::Unreachable, now)
             }
+            // The application has the connection already, and the client may be none that sent the SYN (RFC 7413
+            // §5.1; see docs/departures.md).
+            (State::SynReceived, Severity::Soft) if self.opens_early() => {
+                self.abandon(AbortReason::Unreachable, now)
+            }
             // RFC 9293 §3.9.2.2, MUST-56. In synchronized states hard errors are treated as soft ones (RFC
             // 5927 §5.2).
             _ => self.rare.make_mut().unreachable_at = Some(now),

@@ -175,7 +175,10 @@ impl Connection {
     /// True when all that is outstanding is in full segments.
     #[cold]
     fn has_no_small_outstanding(&self) -> bool {
-        self.sender.sent.segments_from(self.snd_una).all(|s| s.range.len() >= self.smss)
+        // Text of a SYN that is sent again was cut by the SYN's size, not by what was written.
+        let text = self.unacked_syn_text();
+        let is_small = |range: SeqRange| range.len() < self.smss && !range.is_inside(text);
+        !self.sender.sent.segments_from(self.snd_una).any(|s| is_small(s.range))
     }
 
     /// How long the connection has been idle, if that is long enough to restart the congestion window.

@@ -2,7 +2,7 @@
 
 use ackclock_policy::Ecn;
 use ackclock_trace::{EventKind, Mask};
-use ackclock_units::{Duration, Instant, SeqNumber, mostly, seldom};
+use ackclock_units::{Duration, Instant, SeqNumber, SeqRange, mostly, seldom};
 use ackclock_wire::{Flags, Segment};
 
 use super::{Connection, PendingEvents, State};
@@ -164,6 +164,12 @@ impl Connection {
         self.establish(now, &Segment { ack: self.iss + 1, ..*segment });
         if let Some(end) = self.end_of_syn_text() {
             self.settle_syn_text(now, segment.ack.min(end), end);
+        }
+        if was_syn {
+            // The peer's SYN-ACK in a simultaneous open repeats its SYN. It may not have received ours, of which an
+            // ack tells it as well.
+            self.pending.ack = true;
+            self.dsack = self.sack_on.then(|| SeqRange::new(self.irs, self.irs + 1));
         }
         true
     }

@@ -364,7 +364,7 @@ fn stream_events(flow: &Flow) -> i64 {
     if flow.is_opening() {
         return 0;
     }
-    let read_shut = flow.connection.at_end() || flow.shut_read || flow.aborted;
+    let read_shut = flow.is_complete();
     if flow.is_readable() || read_shut {
         events |= c::POLLIN;
     }

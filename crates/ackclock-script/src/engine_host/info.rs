@@ -1,6 +1,6 @@
 //! What `TCP_INFO` says of a connection.
 
-use ackclock_engine::{FastOpenReport, State};
+use ackclock_engine::{Connection, FastOpenReport, State};
 use ackclock_policy::Phase;
 use ackclock_units::{Duration, Instant};
 
@@ -68,6 +68,7 @@ pub(super) fn of(flow: &mut Flow, now: Instant) -> TcpInfo {
         last_data_recv: ago(flow.counts.last_data_received),
         last_ack_recv: ago(flow.counts.last_ack_received),
         total_retrans: flow.retransmitted,
+        delivered: delivered(connection, counts.sacked),
         bytes_acked: stats.bytes_acked,
         bytes_received: stats.bytes_received,
         bytes_sent: stats.bytes_sent,
@@ -79,6 +80,14 @@ pub(super) fn of(flow: &mut Flow, now: Instant) -> TcpInfo {
         notsent_bytes: u32::try_from(v.unsent).unwrap_or(u32::MAX),
         ..TcpInfo::default()
     }
+}
+
+/// Segments that were delivered: the SYN, what is acknowledged, and what is SACKed. Text that was acknowledged with its
+/// SYN counts with that (`tcp_rcv_fastopen_synack`).
+fn delivered(connection: &Connection, sacked: u32) -> u32 {
+    let stats = connection.stats();
+    let syn = u64::from(stats.established_at.get().is_some());
+    u32::try_from(syn + stats.segments_acked + u64::from(sacked)).unwrap_or(u32::MAX)
 }
 
 /// Why a client's Fast Open failed, as Linux numbers it (`enum tcp_fastopen_client_fail`).

@@ -118,7 +118,7 @@ impl EngineHost {
                 let opened = self.open_passively(ports, segment, option);
                 (found, accepted) = (opened.map(|(i, _)| i), opened.is_some_and(|(_, accepts)| accepts));
             }
-            if !accepted && self.dialect.drops_text_of_syns() {
+            if found.is_some() && !accepted && self.dialect.drops_text_of_syns() {
                 changed.len = 0;
                 segment = &changed;
             }

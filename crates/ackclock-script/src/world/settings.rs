@@ -46,6 +46,8 @@ impl World<'_> {
         file: &dyn Fn(&str) -> Option<String>,
         depth: u32,
     ) -> Result<(), SettingsError> {
+        // A line that ends with a backslash goes on.
+        let text = text.replace("\\\n", " ");
         for command in text.lines().flat_map(|l| l.split([';', '&', '|'])).map(str::trim) {
             if command.is_empty() || command.starts_with('#') {
                 continue;

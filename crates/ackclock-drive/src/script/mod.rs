@@ -10,7 +10,7 @@ mod socket;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::ControlFlow;
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
@@ -190,6 +190,10 @@ impl Host for KernelHost {
         let ports = self.flows.last()?.ports;
         let socket = self.sockets.values().find(|s| s.ports == Some(ports))?;
         info::of(socket.fd.as_fd())
+    }
+
+    fn set_addresses(&mut self, local: Option<IpAddr>, remote: Option<IpAddr>) -> bool {
+        local.is_none_or(|ip| ip == LOCAL) && remote.is_none_or(|ip| ip == REMOTE)
     }
 
     fn set(&mut self, name: &str, value: &str) -> Setting {

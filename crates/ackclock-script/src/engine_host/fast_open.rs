@@ -77,7 +77,8 @@ pub(crate) struct PendingFastOpens {
     pub most: i64,
     /// Those that are in their handshake, accepted or not.
     pub opening: Vec<usize>,
-    /// Those that were reset in it count until then, lest forged SYNs and their resets go unnoticed (RFC 7413 §5.1).
+    /// Those that were accepted and reset in it count until then, lest forged SYNs and their resets go unnoticed (RFC
+    /// 7413 §5.1).
     pub resets: Vec<Instant>,
 }
 

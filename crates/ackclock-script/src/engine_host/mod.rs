@@ -244,7 +244,8 @@ impl EngineHost {
                 }
                 if let Some(at) = listener.fast_opens.opening.iter().position(|o| *o == i) {
                     listener.fast_opens.opening.remove(at);
-                    if event == ConnectionEvent::Aborted(AbortReason::Reset) {
+                    let accepted = !listener.ready.contains(&i);
+                    if event == ConnectionEvent::Aborted(AbortReason::Reset) && accepted {
                         listener.fast_opens.reset(self.now);
                     }
                 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 use ackclock_engine::{Config, Connection, ConnectionEvent, EcnFeedback, State, Transmit};
 use ackclock_units::{Duration, Ecn, Instant, Rng, SeqNumber, SeqRange};
 use ackclock_wire::{
-    AccEcn, Flags, IcmpError, IcmpKind, MAX_OPTIONS_LEN, Options, SackBlocks, Segment, Strictness,
+    AccEcn, FastOpen, Flags, IcmpError, IcmpKind, MAX_OPTIONS_LEN, Options, SackBlocks, Segment, Strictness,
     Timestamps, Transport, emit_options, emit_tcp, parse_icmp_error, parse_ip, parse_ip_as, parse_options,
 };
 use arbitrary::Unstructured;
@@ -19,6 +19,7 @@ use input::{Error, Inject, Near, Operation, Start, far};
 /// Parses `data` as a packet in every way; a valid TCP packet must be the same after it is written and parsed
 /// again.
 pub fn packet(data: &[u8]) {
+    let _ = FastOpen::find_in_packet(data);
     for strict in [Strictness::FULL, Strictness::OFFLOAD, Strictness::CAPTURE] {
         let Ok(packet) = parse_ip_as(data, strict) else { continue };
         let _ = parse_icmp_error(&packet, strict);
@@ -40,6 +41,11 @@ pub fn packet(data: &[u8]) {
 
 /// Parses `data` as TCP options; valid ones must be the same after they are written and parsed again.
 pub fn options(data: &[u8]) {
+    if let Some(option) = FastOpen::find(data) {
+        let mut out = Vec::new();
+        assert!(option.append(&mut out), "it fits into an empty header");
+        assert_eq!(FastOpen::find(&out), Some(option));
+    }
     let Ok(options) = parse_options(data) else { return };
     let mut out = [0; MAX_OPTIONS_LEN];
     if let Ok(n) = emit_options(&options, &mut out) {
@@ -118,8 +124,24 @@ impl Pair {
             read: 0,
             ended: None,
         };
+        let cookie = FastOpen::new(&[7; 8], false);
+        let room = u32::from(start.syn_text.0) % start.mss.clamp(64, 9000) as u32;
         for c in [&mut pair.real, &mut pair.counted] {
-            if start.passive { c.listen() } else { c.connect(Instant::ZERO) }
+            match (start.passive, start.fast_open) {
+                (true, _) => c.listen(),
+                (false, 0..64) => c.connect_fast_open(Instant::ZERO, cookie, room),
+                (false, 64..96) => c.connect_fast_open(Instant::ZERO, Some(FastOpen::REQUEST), room),
+                (false, _) => c.connect(Instant::ZERO),
+            }
+            match (start.passive, start.fast_open, cookie) {
+                (true, 0..64, cookie) => c.accept_fast_open(cookie.filter(|_| start.fast_open < 8)),
+                (true, 64..96, Some(cookie)) => c.offer_cookie(cookie),
+                _ => {}
+            }
+        }
+        if !start.passive && start.fast_open < 96 {
+            let text = u64::from(start.syn_text.1).min(pair.real.syn_room());
+            pair.perform(Operation::Write(text as u16));
         }
         pair.drain();
         if start.opened >= 32 {

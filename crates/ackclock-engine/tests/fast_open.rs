@@ -1,5 +1,5 @@
-//! Fast Open (RFC 7413) between two endpoints: text on the SYN, what its acknowledgment settles, and data before the
-//! handshake is complete.
+//! Fast Open (RFC 7413) between two endpoints: text on the SYN, what its acknowledgment settles, and data
+//! before the handshake is complete.
 
 mod support;
 
@@ -84,7 +84,8 @@ fn a_request_carries_no_text() {
     assert_eq!((syn.len, client.take_syn_option()), (0, Some(FastOpen::REQUEST)));
 }
 
-/// Both ends write at once over a pipe that loses and delays packets at random, with Fast Open in one of its ways.
+/// Both ends write at once over a pipe that loses and delays packets at random, with Fast Open in one of its
+/// ways.
 fn disturbed(stack: &str, seed: u64) {
     let mut rng = Rng::stream(seed, "disturbed", 0);
     let (loss, way) = (rng.below(30), rng.below(4));

@@ -41,13 +41,14 @@ impl Dialect {
         }
     }
 
-    /// True where a listener drops the text of a SYN that Fast Open does not accept (`tcp_conn_request` of Linux,
-    /// `syncache_add` of FreeBSD). RFC 9293 §3.10.7.2 would keep it.
+    /// True where a listener drops the text of a SYN that Fast Open does not accept (`tcp_conn_request` of
+    /// Linux, `syncache_add` of FreeBSD). RFC 9293 §3.10.7.2 would keep it.
     pub(crate) fn drops_text_of_syns(self) -> bool {
         self != Self::Plain
     }
 
-    /// The options of a segment in the order in which the host writes them, with that of Fast Open at the end.
+    /// The options of a segment in the order in which the host writes them, with that of Fast Open at the
+    /// end.
     pub(crate) fn options(self, segment: &Segment, fast_open: Option<FastOpen>) -> Vec<TcpOption> {
         let mut bytes = [0; MAX_OPTIONS_LEN];
         // What the engine makes fits: it counts the length of options when it cuts payload.

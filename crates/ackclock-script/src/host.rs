@@ -60,7 +60,8 @@ pub trait Host {
     /// What `TCP_INFO` says of the latest connection; `None` where there is none.
     fn info(&mut self) -> Option<TcpInfo>;
 
-    /// The addresses of the tested host and of the script, where the script says so. False where the host has its own.
+    /// The addresses of the tested host and of the script, where the script says so. False where the host has
+    /// its own.
     fn set_addresses(&mut self, _local: Option<IpAddr>, _remote: Option<IpAddr>) -> bool {
         false
     }

@@ -149,7 +149,8 @@ pub(crate) fn fast_open(list: &[TcpOption]) -> Option<FastOpen> {
     FastOpen::find(&write(list))
 }
 
-/// What the engine makes of a list of options. It does not know signatures; that of Fast Open is passed to it apart.
+/// What the engine makes of a list of options. It does not know signatures; that of Fast Open is passed to it
+/// apart.
 pub(crate) fn engine(list: &[TcpOption]) -> Options {
     let mut options = Options::default();
     for option in list {

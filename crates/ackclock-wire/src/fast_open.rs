@@ -1,5 +1,5 @@
-//! The Fast Open option (RFC 7413 §4.1.1). It is not among [`crate::Options`], which are copied with every segment:
-//! only SYNs carry it, and few of them do.
+//! The Fast Open option (RFC 7413 §4.1.1). It is not among [`crate::Options`], which are copied with every
+//! segment: only SYNs carry it, and few of them do.
 
 use crate::options::MAX_OPTIONS_LEN;
 
@@ -28,10 +28,11 @@ impl FastOpen {
     /// The request for a cookie.
     pub const REQUEST: Self = Self { cookie: [0; MOST], len: 0, experimental: false };
 
-    /// An option with this cookie, or a request where that is empty. `None` for a length that no cookie has: 0, or
-    /// an even number from 4 to 16 (RFC 7413 §4.1.1).
+    /// An option with this cookie, or a request where that is empty. `None` for a length that no cookie has:
+    /// 0, or an even number from 4 to 16 (RFC 7413 §4.1.1).
     pub fn new(cookie: &[u8], experimental: bool) -> Option<Self> {
-        let valid = cookie.is_empty() || (LEAST..=MOST).contains(&cookie.len()) && cookie.len() % 2 == 0;
+        let valid =
+            cookie.is_empty() || (LEAST..=MOST).contains(&cookie.len()) && cookie.len().is_multiple_of(2);
         let mut option = Self { len: cookie.len() as u8, experimental, ..Self::REQUEST };
         option.cookie.get_mut(..cookie.len())?.copy_from_slice(cookie);
         valid.then_some(option)
@@ -47,8 +48,8 @@ impl FastOpen {
         self.len == 0
     }
 
-    /// The last such option among the options of a SYN, of which a peer may send several. One of an odd length
-    /// counts as none at all, and so does one that is cut short.
+    /// The last such option among the options of a SYN, of which a peer may send several. One of an odd
+    /// length counts as none at all, and so does one that is cut short.
     pub fn find(mut options: &[u8]) -> Option<Self> {
         let mut found = None;
         while let [kind, rest @ ..] = options {
@@ -63,7 +64,7 @@ impl FastOpen {
                         EXPERIMENT => body.strip_prefix(&EXPERIMENT_ID).map(|cookie| (cookie, true)),
                         _ => None,
                     };
-                    if let Some((cookie, experimental)) = cookie.filter(|(c, _)| c.len() % 2 == 0) {
+                    if let Some((cookie, experimental)) = cookie.filter(|(c, _)| c.len().is_multiple_of(2)) {
                         found = Self::new(cookie, experimental);
                     }
                     options = &options[len..];
@@ -73,7 +74,8 @@ impl FastOpen {
         found
     }
 
-    /// The same in a whole packet, IP header first. `None` where it is no SYN of TCP right behind the IP header.
+    /// The same in a whole packet, IP header first. `None` where it is no SYN of TCP right behind the IP
+    /// header.
     pub fn find_in_packet(packet: &[u8]) -> Option<Self> {
         /// TCP's number (RFC 9293 §3.1), where IPv4 (RFC 791 §3.1) and IPv6 (RFC 8200 §3) have it.
         const TCP: u8 = 6;
@@ -91,8 +93,8 @@ impl FastOpen {
         Self::find(header.get(HEADER..usize::from(header[12] >> 4) * 4)?)
     }
 
-    /// Appends the option to those of a SYN, padded to a multiple of four behind it as Linux does. Returns false, and
-    /// appends nothing, where there is no room for it.
+    /// Appends the option to those of a SYN, padded to a multiple of four behind it as Linux does. Returns
+    /// false, and appends nothing, where there is no room for it.
     pub fn append(&self, options: &mut Vec<u8>) -> bool {
         let base = if self.experimental { 2 + EXPERIMENT_ID.len() } else { 2 };
         let len = base + usize::from(self.len);
@@ -134,7 +136,8 @@ mod tests {
         for len in [1, 2, 3, 5, 17, 18, 40] {
             assert_eq!(FastOpen::new(&vec![0; len], false), None, "{len}");
         }
-        // RFC 7413 §4.1.1: the length is even. An odd one is passed over, an even one of another size is none.
+        // RFC 7413 §4.1.1: the length is even. An odd one is passed over, an even one of another size is
+        // none.
         assert_eq!(FastOpen::find(&[34, 2, 34, 7, 1, 2, 3, 4, 5]), Some(FastOpen::REQUEST));
         assert_eq!(FastOpen::find(&[34, 6, 1, 2, 3, 4, 34, 4, 1, 2]), None);
     }

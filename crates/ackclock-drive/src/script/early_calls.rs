@@ -48,7 +48,8 @@ impl KernelHost {
         if blocks { Ok(None) } else { value(call.done) }
     }
 
-    /// Remembers the ports of a socket that has begun to connect, and makes the connection where one was `begun`.
+    /// Remembers the ports of a socket that has begun to connect, and makes the connection where one was
+    /// `begun`.
     pub(super) fn note_client(&mut self, fd: i32, port: u16, begun: bool) {
         let Ok(socket) = self.socket(fd) else { return };
         if socket.ports.is_some() {

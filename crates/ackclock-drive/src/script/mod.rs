@@ -29,7 +29,8 @@ use socket::Socket;
 use crate::linux::wait;
 use crate::{Clock, DriveError, Namespace, Tun, TunOptions};
 
-/// The kernel's address, which is packetdrill's, and as the engine's host has it: Fast Open cookies depend on it.
+/// The kernel's address, which is packetdrill's, and as the engine's host has it: Fast Open cookies depend on
+/// it.
 const LOCAL: Ipv4Addr = Ipv4Addr::new(192, 168, 0, 1);
 
 /// The address of the script.

@@ -1,5 +1,6 @@
-//! Fast Open within a connection (RFC 7413): text on a SYN, what its acknowledgment settles, and data that a server
-//! sends before the handshake is complete. Options come from the world and go to it, since only SYNs have them.
+//! Fast Open within a connection (RFC 7413): text on a SYN, what its acknowledgment settles, and data that a
+//! server sends before the handshake is complete. Options come from the world and go to it, since only SYNs
+//! have them.
 
 use ackclock_policy::TimerEvent;
 use ackclock_units::{Instant, SeqNumber, SeqRange};
@@ -23,9 +24,9 @@ pub(super) struct FastOpenState {
 }
 
 impl Connection {
-    /// Active open with Fast Open (RFC 7413 §4.2): as [`Connection::connect`], with `option` on the first SYN and up
-    /// to `room` bytes of what is written before it is sent ([`Connection::syn_room`]). A cookie allows text, a
-    /// request does not; a world that knows that the server needs no cookie passes none.
+    /// Active open with Fast Open (RFC 7413 §4.2): as [`Connection::connect`], with `option` on the first SYN
+    /// and up to `room` bytes of what is written before it is sent ([`Connection::syn_room`]). A cookie
+    /// allows text, a request does not; a world that knows that the server needs no cookie passes none.
     pub fn connect_fast_open(&mut self, now: Instant, option: Option<FastOpen>, room: u32) {
         self.connect(now);
         if self.state == State::SynSent && self.pending.syn {
@@ -37,16 +38,17 @@ impl Connection {
         }
     }
 
-    /// Before the SYN is passed to a listening connection: the SYN has a valid cookie, or needs none, so its text is
-    /// delivered and data may be sent at once (RFC 7413 §4.2.2). `answer` is the option of the SYN-ACK.
+    /// Before the SYN is passed to a listening connection: the SYN has a valid cookie, or needs none, so its
+    /// text is delivered and data may be sent at once (RFC 7413 §4.2.2). `answer` is the option of the
+    /// SYN-ACK.
     pub fn accept_fast_open(&mut self, answer: Option<FastOpen>) {
         if self.state == State::Listen {
             self.keep_fast_open(answer, 0, true);
         }
     }
 
-    /// Before the SYN is passed to a listening connection that does not accept its text: the option of the SYN-ACK,
-    /// a cookie for next time (RFC 7413 §4.1.2).
+    /// Before the SYN is passed to a listening connection that does not accept its text: the option of the
+    /// SYN-ACK, a cookie for next time (RFC 7413 §4.1.2).
     pub fn offer_cookie(&mut self, answer: FastOpen) {
         if self.state == State::Listen {
             self.keep_fast_open(Some(answer), 0, false);
@@ -85,8 +87,8 @@ impl Connection {
         self.rare.is_some_and(|r| r.fast_open.as_ref().is_some_and(|o| o.report.accepted))
     }
 
-    /// A SYN or SYN-ACK is about to be sent. Returns the bytes of text on it. One that is sent again carries neither
-    /// text nor option, since the network may drop SYNs with either (RFC 7413 §4.2.1, §4.2.2).
+    /// A SYN or SYN-ACK is about to be sent. Returns the bytes of text on it. One that is sent again carries
+    /// neither text nor option, since the network may drop SYNs with either (RFC 7413 §4.2.1, §4.2.2).
     #[cold]
     pub(super) fn begin_fast_open(&mut self, now: Instant, syn_ack: bool) -> u32 {
         let (queued, early) = (self.send.len(), syn_ack && self.opens_early());
@@ -137,8 +139,8 @@ impl Connection {
         SeqRange::new(first, first + left)
     }
 
-    /// The connection is established, and the peer has acknowledged the text on our SYN up to `ack`. What it did not
-    /// take is sent again at once (RFC 7413 §4.2.2), which is no sign of congestion.
+    /// The connection is established, and the peer has acknowledged the text on our SYN up to `ack`. What it
+    /// did not take is sent again at once (RFC 7413 §4.2.2), which is no sign of congestion.
     #[cold]
     pub(super) fn settle_syn_text(&mut self, now: Instant, ack: SeqNumber, end: SeqNumber) {
         let taken = u64::from(ack.bytes_since(self.iss + 1));
@@ -173,8 +175,8 @@ impl Connection {
         }
     }
 
-    /// A SYN with text was too long for a link that takes segments of `most` bytes: it is sent again without, and
-    /// announces that size.
+    /// A SYN with text was too long for a link that takes segments of `most` bytes: it is sent again without,
+    /// and announces that size.
     #[cold]
     pub(super) fn shrink_syn(&mut self, now: Instant, most: u32) {
         let Some(o) = self.fast_open_mut().filter(|o| o.report.sent > 0 && !o.report.repeated) else {

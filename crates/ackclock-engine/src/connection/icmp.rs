@@ -70,8 +70,8 @@ impl Connection {
             (State::SynSent | State::SynReceived, Severity::Hard) | (State::SynSent, Severity::Soft) => {
                 self.abandon(AbortReason::Unreachable, now)
             }
-            // The application has the connection already, and the client may be none that sent the SYN (RFC 7413
-            // §5.1; see docs/departures.md).
+            // The application has the connection already, and the client may be none that sent the SYN (RFC
+            // 7413 §5.1; see docs/departures.md).
             (State::SynReceived, Severity::Soft) if self.opens_early() => {
                 self.abandon(AbortReason::Unreachable, now)
             }
@@ -117,8 +117,9 @@ impl Connection {
         if most < self.size_acked() {
             // Of several claims for one segment the smallest counts.
             let at = self.position(error.seq);
-            let most = self.rare.claimed_size.filter(|c| c.at == at).map_or(most, |c| c.most.min(most));
-            self.rare.make_mut().claimed_size = Some(ClaimedSize { at, most });
+            let most =
+                self.rare.claimed_size.as_deref().filter(|c| c.at == at).map_or(most, |c| c.most.min(most));
+            self.rare.make_mut().claimed_size = Some(Box::new(ClaimedSize { at, most }));
             return;
         }
         self.smss = most;
@@ -154,8 +155,8 @@ impl Connection {
         self.retransmit_unreduced(now, |range| payload(range) > most);
     }
 
-    /// Marks the outstanding segments that `lost` chooses as lost, and retransmits them without a reduction of the
-    /// window.
+    /// Marks the outstanding segments that `lost` chooses as lost, and retransmits them without a reduction
+    /// of the window.
     pub(super) fn retransmit_unreduced(&mut self, now: Instant, lost: impl Fn(SeqRange) -> bool) {
         let from = self.snd_una;
         if !self.sender.sent.segments_from(from).any(|s| !s.sacked && lost(s.range)) {

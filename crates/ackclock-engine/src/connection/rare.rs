@@ -136,7 +136,7 @@ pub(super) struct RareState {
     /// When an ICMP error last reported that the peer cannot be reached.
     pub(super) unreachable_at: Option<Instant>,
     /// A packet size claimed by an ICMP error, kept until the segment that it quotes times out.
-    pub(super) claimed_size: Option<ClaimedSize>,
+    pub(super) claimed_size: Option<Box<ClaimedSize>>,
     /// Start of the current second, and the challenge ACKs sent in it.
     pub(super) challenge_since: Instant,
     pub(super) challenges: u32,

@@ -166,8 +166,8 @@ impl Connection {
             self.settle_syn_text(now, segment.ack.min(end), end);
         }
         if was_syn {
-            // The peer's SYN-ACK in a simultaneous open repeats its SYN. It may not have received ours, of which an
-            // ack tells it as well.
+            // The peer's SYN-ACK in a simultaneous open repeats its SYN. It may not have received ours, of
+            // which an ack tells it as well.
             self.pending.ack = true;
             self.dsack = self.sack_on.then(|| SeqRange::new(self.irs, self.irs + 1));
         }

@@ -21,8 +21,8 @@ pub struct CachedServer {
     learnt: u64,
 }
 
-/// In which form a cookie is requested. A server that does not know the option's number may know the experiment's,
-/// so that is tried once, as Linux does.
+/// In which form a cookie is requested. A server that does not know the option's number may know the
+/// experiment's, so that is tried once, as Linux does.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 enum Form {
     #[default]
@@ -56,8 +56,8 @@ impl FastOpenCache {
         })
     }
 
-    /// A server has acknowledged our SYN, announcing `mss` bytes and with `answer` among its options (RFC 7413
-    /// §4.1.3). What it answers to a SYN without the option was not asked for, and is ignored.
+    /// A server has acknowledged our SYN, announcing `mss` bytes and with `answer` among its options (RFC
+    /// 7413 §4.1.3). What it answers to a SYN without the option was not asked for, and is ignored.
     pub fn learn(&mut self, address: IpAddr, mss: u32, answer: Option<FastOpen>, attempt: &FastOpenReport) {
         if !self.servers.contains_key(&address) && self.servers.len() >= MOST {
             let oldest = self.servers.iter().min_by_key(|(_, server)| server.learnt).map(|(at, _)| *at);

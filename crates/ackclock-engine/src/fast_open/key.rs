@@ -6,9 +6,9 @@ use std::net::IpAddr;
 use ackclock_wire::FastOpen;
 use siphasher::sip::SipHasher24;
 
-/// A server's secret, from which it makes cookies (RFC 7413 §4.1.2): keyed hashes of the client's address and its
-/// own, so that a client can use a cookie only from the address to which it was given. Changing the key makes old
-/// cookies invalid.
+/// A server's secret, from which it makes cookies (RFC 7413 §4.1.2): keyed hashes of the client's address and
+/// its own, so that a client can use a cookie only from the address to which it was given. Changing the key
+/// makes old cookies invalid.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct CookieKey([u8; 16]);
 
@@ -18,8 +18,8 @@ impl CookieKey {
         Self(bytes)
     }
 
-    /// The cookie for a client, of eight bytes: SipHash-2-4 of both addresses as they are in the IP header, as Linux
-    /// makes it, so that servers which share a key accept each other's cookies.
+    /// The cookie for a client, of eight bytes: SipHash-2-4 of both addresses as they are in the IP header,
+    /// as Linux makes it, so that servers which share a key accept each other's cookies.
     pub fn cookie(&self, client: IpAddr, server: IpAddr, experimental: bool) -> FastOpen {
         let mut hasher = SipHasher24::new_with_key(&self.0);
         for address in [client, server] {

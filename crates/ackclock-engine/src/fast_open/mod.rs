@@ -1,7 +1,7 @@
 //! TCP Fast Open (RFC 7413) as far as it is not part of a connection: what a client remembers of servers
-//! ([`FastOpenCache`]), the key by which a server makes cookies ([`CookieKey`]), and what became of an attempt.
-//! A world owns the cache and the key, and passes options to connections: [`crate::Connection::connect_fast_open`],
-//! [`crate::Connection::accept_fast_open`].
+//! ([`FastOpenCache`]), the key by which a server makes cookies ([`CookieKey`]), and what became of an
+//! attempt. A world owns the cache and the key, and passes options to connections:
+//! [`crate::Connection::connect_fast_open`], [`crate::Connection::accept_fast_open`].
 
 mod cache;
 mod key;

@@ -1,5 +1,5 @@
-//! System calls that open a connection together with its first data: `MSG_FASTOPEN` and `TCP_FASTOPEN_CONNECT`, as
-//! Linux has them (`tcp_sendmsg_fastopen`, `__inet_stream_connect`).
+//! System calls that open a connection together with its first data: `MSG_FASTOPEN` and
+//! `TCP_FASTOPEN_CONNECT`, as Linux has them (`tcp_sendmsg_fastopen`, `__inet_stream_connect`).
 
 use super::calls::{CallResult, value};
 use super::options::Level;

@@ -1,4 +1,5 @@
-//! Fast Open above sockets: what a client sends with its SYN, which SYNs a server accepts, and the settings of both.
+//! Fast Open above sockets: what a client sends with its SYN, which SYNs a server accepts, and the settings
+//! of both.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -23,7 +24,8 @@ const SERVER_WITHOUT_COOKIE: u32 = 0x200;
 /// Every listener accepts, without `TCP_FASTOPEN`.
 const EVERY_LISTENER: u32 = 0x400;
 
-/// What a SYN leaves for options that middleboxes add, bytes: all that a header has room for (`tcp_send_syn_data`).
+/// What a SYN leaves for options that middleboxes add, bytes: all that a header has room for
+/// (`tcp_send_syn_data`).
 const RESERVED: u32 = 40;
 
 /// How long a connection that was reset in its handshake counts as pending (`reqsk_fastopen_remove`).
@@ -45,7 +47,8 @@ pub(super) struct FastOpenSettings {
     pause: Pause,
 }
 
-/// Clients pause Fast Open where it seems that the network drops its SYNs (`tcp_fastopen_active_detect_blackhole`).
+/// Clients pause Fast Open where it seems that the network drops its SYNs
+/// (`tcp_fastopen_active_detect_blackhole`).
 #[derive(Clone, Copy, Debug, Default)]
 struct Pause {
     /// Its first length; zero for none.
@@ -77,8 +80,8 @@ pub(crate) struct PendingFastOpens {
     pub most: i64,
     /// Those that are in their handshake, accepted or not.
     pub opening: Vec<usize>,
-    /// Those that were accepted and reset in it count until then, lest forged SYNs and their resets go unnoticed (RFC
-    /// 7413 §5.1).
+    /// Those that were accepted and reset in it count until then, lest forged SYNs and their resets go
+    /// unnoticed (RFC 7413 §5.1).
     pub resets: Vec<Instant>,
 }
 
@@ -148,8 +151,8 @@ impl FastOpenSettings {
                 || !self.cache.option(self.remote).is_request())
     }
 
-    /// How a client begins: the option of its SYN and room for text, where segments have at most `mss` bytes. `None`
-    /// where it does without Fast Open for now.
+    /// How a client begins: the option of its SYN and room for text, where segments have at most `mss` bytes.
+    /// `None` where it does without Fast Open for now.
     pub(super) fn begin(
         &self,
         options: &SocketOptions,
@@ -206,8 +209,8 @@ impl FastOpenSettings {
     }
 }
 
-/// One or two keys as `net.ipv4.tcp_fastopen_key` has them: four words in hexadecimal digits, each of which is
-/// stored with its lowest byte first.
+/// One or two keys as `net.ipv4.tcp_fastopen_key` has them: four words in hexadecimal digits, each of which
+/// is stored with its lowest byte first.
 fn keys(text: &str) -> Option<Vec<CookieKey>> {
     let key = |text: &str| {
         let words: Vec<u32> =

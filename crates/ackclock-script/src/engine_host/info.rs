@@ -82,8 +82,8 @@ pub(super) fn of(flow: &mut Flow, now: Instant) -> TcpInfo {
     }
 }
 
-/// Segments that were delivered: the SYN, what is acknowledged, and what is SACKed. Text that was acknowledged with its
-/// SYN counts with that (`tcp_rcv_fastopen_synack`).
+/// Segments that were delivered: the SYN, what is acknowledged, and what is SACKed. Text that was
+/// acknowledged with its SYN counts with that (`tcp_rcv_fastopen_synack`).
 fn delivered(connection: &Connection, sacked: u32) -> u32 {
     let stats = connection.stats();
     let syn = u64::from(stats.established_at.get().is_some());

@@ -163,7 +163,8 @@ impl EngineHost {
         self.sockets.iter().find(|(_, s)| listens(s)).map(|(fd, _)| *fd)
     }
 
-    /// Makes the connection for a SYN, where somebody listens and has room. Returns whether its text is delivered.
+    /// Makes the connection for a SYN, where somebody listens and has room. Returns whether its text is
+    /// delivered.
     fn open_passively(
         &mut self,
         ports: Ports,

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-/// Words that every script has, as packetdrill's runner of scripts gives them: the Fast Open cookie (RFC 7413 §4.1.2)
-/// that the key a1a1a1a1-b2b2b2b2-c3c3c3c3-d4d4d4d4 makes for 192.0.2.1 at 192.168.0.1.
+/// Words that every script has, as packetdrill's runner of scripts gives them: the Fast Open cookie (RFC 7413
+/// §4.1.2) that the key a1a1a1a1-b2b2b2b2-c3c3c3c3-d4d4d4d4 makes for 192.0.2.1 at 192.168.0.1.
 const BUILT_IN: &[(&str, &str)] = &[("TFO_COOKIE", "3021b9d889017eeb")];
 
 /// How much longer than it is written a script may become.

@@ -1,5 +1,5 @@
-//! Sequence numbers of scripts. Those of SYNs are written as they are, all others count from the SYN of their side. A
-//! host counts all of them so.
+//! Sequence numbers of scripts. Those of SYNs are written as they are, all others count from the SYN of their
+//! side. A host counts all of them so.
 
 use std::collections::BTreeMap;
 

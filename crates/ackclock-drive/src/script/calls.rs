@@ -8,8 +8,8 @@ use ackclock_units::Instant;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, accept_with, bind, connect,
-    getpeername, getsockname, listen, recv, send, shutdown, socket_with,
+    AddressFamily, RecvFlags, SendFlags, Shutdown, SocketAddrAny, SocketFlags, SocketType, acceptfrom_with,
+    bind, connect, getsockname, listen, recv, send, shutdown, socket_with,
 };
 
 use super::socket::Socket;
@@ -126,9 +126,9 @@ impl KernelHost {
 
     fn accept(&mut self, fd: i32, nonblocking: bool) -> CallResult {
         let socket = self.socket(fd)?;
-        match accept_with(&socket.fd, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-            Ok(accepted) => {
-                let ports = ports(&accepted);
+        match acceptfrom_with(&socket.fd, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+            Ok((accepted, peer)) => {
+                let ports = ports(&accepted, peer);
                 value(self.open(Socket { ports, ..Socket::new(accepted, nonblocking) }))
             }
             Err(Errno::AGAIN) if !socket.nonblocking => Ok(None),
@@ -151,20 +151,11 @@ impl KernelHost {
     }
 
     pub(super) fn write(&mut self, fd: i32, len: u64, flags: i64, done: &mut u64) -> CallResult {
-        let opening = self.is_opening(fd);
-        let socket = self.socket(fd)?;
-        let blocks = !socket.nonblocking && flags & number("MSG_DONTWAIT") == 0;
-        // What went with a SYN is taken when that is acknowledged.
-        if socket.waits_for_handshake {
-            if opening {
-                return Ok(None);
-            }
-            socket.waits_for_handshake = false;
-            take_error(socket.fd.as_fd())?;
-            if *done == len {
-                return value(*done);
-            }
+        let blocks = !self.socket(fd)?.nonblocking && flags & number("MSG_DONTWAIT") == 0;
+        if blocks && (self.writing.contains_key(&fd) || self.is_opening(fd)) {
+            return self.write_in_thread(fd, len, flags, None);
         }
+        let socket = self.socket(fd)?;
         // One that has waited goes on when a third of the buffer is free (`sk_stream_write_space`).
         if socket.waits_for_room && events(socket.fd.as_fd(), PollFlags::OUT)?.is_empty() {
             return Ok(None);
@@ -176,13 +167,8 @@ impl KernelHost {
             Ok(n) => *done += n as u64,
             Err(Errno::AGAIN) if *done > 0 && !blocks => return value(*done),
             Err(Errno::AGAIN) if blocks => {}
-            Err(Errno::INPROGRESS) if blocks => {}
             Err(_) if *done > 0 => return value(*done),
             Err(e) => return Err(e),
-        }
-        socket.waits_for_handshake = opening && blocks;
-        if socket.waits_for_handshake {
-            return Ok(None);
         }
         if *done == len || !blocks {
             return value(*done);
@@ -271,16 +257,6 @@ impl KernelHost {
     }
 }
 
-/// The error that is pending on a socket, which takes it off.
-fn take_error(socket: BorrowedFd<'_>) -> Result<(), Errno> {
-    let mut bytes = [0; size_of::<i32>()];
-    sys::option(socket, libc::SOL_SOCKET, libc::SO_ERROR, &mut bytes).map_err(|e| system(&e))?;
-    match i32::from_ne_bytes(bytes) {
-        0 => Ok(()),
-        errno => Err(Errno::from_raw_os_error(errno)),
-    }
-}
-
 /// The events of a socket at present.
 fn events(socket: BorrowedFd<'_>, wanted: PollFlags) -> Result<PollFlags, Errno> {
     let mut polled = [PollFd::from_borrowed_fd(socket, wanted)];
@@ -297,9 +273,9 @@ fn linger(socket: BorrowedFd<'_>) -> Result<OptionValue, Errno> {
     Ok(OptionValue::Linger(number([a, b, c, d]), number([e, f, g, h])))
 }
 
-/// The ports of an accepted connection.
-fn ports(socket: &OwnedFd) -> Option<Ports> {
+/// The ports of an accepted connection, which may be over already.
+fn ports(socket: &OwnedFd, peer: Option<SocketAddrAny>) -> Option<Ports> {
     let here = SocketAddr::try_from(getsockname(socket).ok()?).ok()?;
-    let there = SocketAddr::try_from(getpeername(socket).ok()??).ok()?;
+    let there = SocketAddr::try_from(peer?).ok()?;
     Some(Ports { local: here.port(), remote: there.port() })
 }

@@ -24,6 +24,7 @@ use ackclock_script::{Call, Departure, Host, Outcome, Ports, Returned, Setting, 
 use ackclock_units::{Duration, Ecn, Instant};
 
 use packets::{Burst, Flow};
+use rustix::io::Errno;
 use socket::Socket;
 
 use crate::linux::wait;
@@ -62,6 +63,8 @@ pub struct KernelHost {
     sockets: BTreeMap<i32, Socket>,
     /// Descriptors whose close takes time (`SO_LINGER`).
     closing: BTreeMap<i32, JoinHandle<()>>,
+    /// Calls that write and block in a thread of their own.
+    writing: BTreeMap<i32, JoinHandle<Result<usize, Errno>>>,
     /// All connections, in the order of their making.
     flows: Vec<Flow>,
     sent: VecDeque<Departure>,
@@ -88,6 +91,7 @@ impl KernelHost {
             now: Instant::ZERO,
             sockets: BTreeMap::new(),
             closing: BTreeMap::new(),
+            writing: BTreeMap::new(),
             flows: Vec::new(),
             sent: VecDeque::new(),
             burst: None,
@@ -137,6 +141,12 @@ pub fn run_script(
     })
 }
 
+impl Drop for KernelHost {
+    fn drop(&mut self) {
+        self.end_writing();
+    }
+}
+
 impl Host for KernelHost {
     fn now(&self) -> Instant {
         self.now
@@ -167,7 +177,9 @@ impl Host for KernelHost {
 
     fn inject(&mut self, ports: Ports, tcp: &Tcp, ecn: Ecn) -> Result<(), String> {
         let packet = self.packet(ports, tcp, ecn)?;
-        self.deliver(&packet)
+        self.deliver(&packet)?;
+        self.let_writing_return();
+        Ok(())
     }
 
     fn inject_icmp(&mut self, ports: Ports, icmp: &Icmp) -> Result<(), String> {

@@ -14,12 +14,10 @@ pub(super) struct Socket {
     pub(super) ports: Option<Ports>,
     /// A call that writes waits for room.
     pub(super) waits_for_room: bool,
-    /// A call that has written with the SYN waits for its acknowledgment.
-    pub(super) waits_for_handshake: bool,
 }
 
 impl Socket {
     pub(super) fn new(fd: OwnedFd, nonblocking: bool) -> Self {
-        Self { fd, nonblocking, ports: None, waits_for_room: false, waits_for_handshake: false }
+        Self { fd, nonblocking, ports: None, waits_for_room: false }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use ackclock_engine::{Config, Connection, ConnectionEvent, EcnFeedback, State, Transmit};
 use ackclock_units::{Duration, Ecn, Instant, Rng, SeqNumber, SeqRange};
 use ackclock_wire::{
-    AccEcn, Flags, IcmpError, IcmpKind, MAX_OPTIONS_LEN, Options, SackBlocks, Segment, Timestamps,
+    AccEcn, FastOpen, Flags, IcmpError, IcmpKind, MAX_OPTIONS_LEN, Options, SackBlocks, Segment, Timestamps,
 };
 use arbitrary::Unstructured;
 
@@ -84,8 +84,24 @@ impl Pair {
             read: 0,
             ended: None,
         };
+        let cookie = FastOpen::new(&[7; 8], false);
+        let room = u32::from(start.syn_text.0) % start.mss.clamp(64, 9000) as u32;
         for c in [&mut pair.real, &mut pair.counted] {
-            if start.passive { c.listen() } else { c.connect(Instant::ZERO) }
+            match (start.passive, start.fast_open) {
+                (true, _) => c.listen(),
+                (false, 0..64) => c.connect_fast_open(Instant::ZERO, cookie, room),
+                (false, 64..96) => c.connect_fast_open(Instant::ZERO, Some(FastOpen::REQUEST), room),
+                (false, _) => c.connect(Instant::ZERO),
+            }
+            match (start.passive, start.fast_open, cookie) {
+                (true, 0..64, cookie) => c.accept_fast_open(cookie.filter(|_| start.fast_open < 8)),
+                (true, 64..96, Some(cookie)) => c.offer_cookie(cookie),
+                _ => {}
+            }
+        }
+        if !start.passive && start.fast_open < 96 {
+            let text = u64::from(start.syn_text.1).min(pair.real.syn_room());
+            pair.perform(Operation::Write(text as u16));
         }
         pair.drain();
         if start.opened >= 32 {

@@ -112,4 +112,8 @@ pub(super) struct Start {
     pub user_timeout: bool,
     /// The handshake is completed before anything else happens, unless this is small.
     pub opened: u8,
+    /// It is opened by Fast Open in one of its ways, unless this is large.
+    pub fast_open: u8,
+    /// Bytes that its SYN may carry, and bytes written for it.
+    pub syn_text: (u16, u16),
 }

@@ -1,13 +1,14 @@
 //! Any bytes as a packet, and as TCP options.
 
 use ackclock_wire::{
-    MAX_OPTIONS_LEN, Strictness, Transport, emit_options, emit_tcp, parse_icmp_error, parse_ip, parse_ip_as,
-    parse_options,
+    FastOpen, MAX_OPTIONS_LEN, Strictness, Transport, emit_options, emit_tcp, parse_icmp_error, parse_ip,
+    parse_ip_as, parse_options,
 };
 
 /// Parses `data` as a packet in every way; a valid TCP packet must be the same after it is written and parsed
 /// again.
 pub fn packet(data: &[u8]) {
+    let _ = FastOpen::find_in_packet(data);
     for strict in [Strictness::FULL, Strictness::OFFLOAD, Strictness::CAPTURE] {
         let Ok(packet) = parse_ip_as(data, strict) else { continue };
         let _ = parse_icmp_error(&packet, strict);
@@ -29,6 +30,11 @@ pub fn packet(data: &[u8]) {
 
 /// Parses `data` as TCP options; valid ones must be the same after they are written and parsed again.
 pub fn options(data: &[u8]) {
+    if let Some(option) = FastOpen::find(data) {
+        let mut out = Vec::new();
+        assert!(option.append(&mut out), "it fits into an empty header");
+        assert_eq!(FastOpen::find(&out), Some(option));
+    }
     let Ok(options) = parse_options(data) else { return };
     let mut out = [0; MAX_OPTIONS_LEN];
     if let Ok(n) = emit_options(&options, &mut out) {

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
-use ackclock_script::{Call, EngineHost, Host, Ports, Returned};
+use ackclock_script::{Call, EngineHost, FastOpenCall, Host, Ports, Returned};
 use ackclock_units::{Duration, Instant};
 
 use crate::addresses::{self, Addresses};
@@ -247,7 +247,7 @@ impl Lab {
         self.readings = 0;
         self.settings.pass_on(&mut self.host);
         let returned = self.host.call(&mut call);
-        if let Call::Connect { fd, .. } = &call {
+        if let Call::Connect { fd, .. } | Call::FastOpen(FastOpenCall { fd, .. }) = &call {
             self.learn(*fd);
         }
         self.retry();

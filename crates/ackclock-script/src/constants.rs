@@ -77,6 +77,7 @@ table! {
     TCP_NOTSENT_LOWAT = 25,
     TCP_SAVE_SYN = 27,
     TCP_FASTOPEN_CONNECT = 30,
+    TCP_FASTOPEN_NO_COOKIE = 34,
     TCP_INQ = 36,
     MSG_OOB = 0x01,
     MSG_PEEK = 0x02,

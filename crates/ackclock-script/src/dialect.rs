@@ -1,7 +1,7 @@
 //! What one host's TCP does otherwise than another's where the standards leave it open: how options are
 //! laid out, and which stack scripts run by themselves.
 
-use ackclock_wire::{Flags, MAX_OPTIONS_LEN, Segment, emit_options};
+use ackclock_wire::{FastOpen, Flags, MAX_OPTIONS_LEN, Segment, emit_options};
 
 use crate::ast::TcpOption;
 use crate::layout;
@@ -61,12 +61,23 @@ impl Dialect {
         }
     }
 
-    /// The options of a segment in the order in which the host writes them.
-    pub(crate) fn options(self, segment: &Segment) -> Vec<TcpOption> {
+    /// True where a listener drops the text of a SYN that Fast Open does not accept (`tcp_conn_request` of
+    /// Linux, `syncache_add` of FreeBSD). RFC 9293 §3.10.7.2 would keep it.
+    pub(crate) fn drops_text_of_syns(self) -> bool {
+        self != Self::Plain
+    }
+
+    /// The options of a segment in the order in which the host writes them, with that of Fast Open at the
+    /// end.
+    pub(crate) fn options(self, segment: &Segment, fast_open: Option<FastOpen>) -> Vec<TcpOption> {
         let mut bytes = [0; MAX_OPTIONS_LEN];
         // What the engine makes fits: it counts the length of options when it cuts payload.
         let used = emit_options(&segment.options, &mut bytes).unwrap_or(0);
-        let mut list = layout::read(&bytes[..used]);
+        let mut bytes = bytes[..used].to_vec();
+        if let Some(option) = fast_open {
+            option.append(&mut bytes);
+        }
+        let mut list = layout::read(&bytes);
         if self == Self::FreeBsd && segment.flags.has(Flags::SYN) {
             // MSS, scale, SACK, timestamps, and zeros at the end (`tcp_addoptions`).
             list.retain(|o| !matches!(o, TcpOption::Nop | TcpOption::Eol));

@@ -1,6 +1,7 @@
 //! The host that a script tests: in virtual time above the engine ([`crate::EngineHost`]), or a real one.
 
 use std::collections::VecDeque;
+use std::net::IpAddr;
 
 use ackclock_units::{Duration, Ecn, Instant};
 
@@ -58,6 +59,17 @@ pub trait Host {
 
     /// What `TCP_INFO` says of the latest connection; `None` where there is none.
     fn info(&mut self) -> Option<TcpInfo>;
+
+    /// The addresses of the tested host and of the script, where the script says so. False where the host has
+    /// its own.
+    fn set_addresses(&mut self, _local: Option<IpAddr>, _remote: Option<IpAddr>) -> bool {
+        false
+    }
+
+    /// Forgets what it knows of peers (`ip tcp_metrics flush`). False where that is not possible.
+    fn forget_peers(&mut self) -> bool {
+        false
+    }
 
     /// Sets `net.ipv4.NAME`.
     fn set(&mut self, name: &str, value: &str) -> Setting;
@@ -152,6 +164,8 @@ pub enum Call {
         flags: i64,
         done: u64,
     },
+    /// Writes with `MSG_FASTOPEN`.
+    FastOpen(FastOpenCall),
     Read {
         fd: i32,
         len: u64,
@@ -192,4 +206,23 @@ pub enum Call {
         until: Option<Instant>,
         forever: bool,
     },
+}
+
+/// A call that opens a connection and writes its first data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FastOpenCall {
+    /// The descriptor.
+    pub fd: i32,
+    /// Bytes.
+    pub len: u64,
+    /// Flags of `sendmsg`.
+    pub flags: i64,
+    /// The peer's port, where it is given.
+    pub port: Option<u16>,
+    /// The peer's address is none (`AF_UNSPEC`).
+    pub to_nobody: bool,
+    /// Bytes that were taken already, by a call that blocks.
+    pub done: u64,
+    /// The call has been made, and blocks.
+    pub begun: bool,
 }

@@ -1,7 +1,7 @@
 //! TCP options between their bytes and the list that scripts write.
 
 use ackclock_units::{SeqNumber, SeqRange};
-use ackclock_wire::{AccEcn, Options, Timestamps};
+use ackclock_wire::{AccEcn, FastOpen, Options, Timestamps};
 
 use crate::ast::{AccEcnField, TcpOption};
 
@@ -144,7 +144,13 @@ pub(crate) fn len(option: &TcpOption) -> usize {
     }
 }
 
-/// What the engine makes of a list of options. It knows neither signatures nor Fast Open.
+/// The Fast Open option in a list.
+pub(crate) fn fast_open(list: &[TcpOption]) -> Option<FastOpen> {
+    FastOpen::find(&write(list))
+}
+
+/// What the engine makes of a list of options. It does not know signatures; that of Fast Open is passed to it
+/// apart.
 pub(crate) fn engine(list: &[TcpOption]) -> Options {
     let mut options = Options::default();
     for option in list {

@@ -19,7 +19,9 @@ pub use constants::{Errno, constant};
 pub use dialect::{DIALECTS, Dialect};
 pub use engine_host::{EngineHost, setting_names};
 pub use files::in_folder;
-pub use host::{CLIENT_PORT, Call, Departure, Host, OptionValue, Ports, Returned, SERVER_PORT, Setting};
+pub use host::{
+    CLIENT_PORT, Call, Departure, FastOpenCall, Host, OptionValue, Ports, Returned, SERVER_PORT, Setting,
+};
 pub use icmp::icmp_kind;
 pub use layout::{read as read_options, write as write_options};
 pub use parse::{MAX_SCRIPT, ParseError, parse};

@@ -7,6 +7,7 @@
 mod checksum;
 mod emit;
 mod error;
+mod fast_open;
 mod icmp;
 mod options;
 mod parse;
@@ -17,6 +18,7 @@ pub use emit::{
     emit_tcp, emit_tcp_header, emit_tcp_raw, emit_tcp_with, emit_udp, emit_udp_header, tcp_packet_len,
 };
 pub use error::WireError;
+pub use fast_open::FastOpen;
 pub use icmp::{IcmpError, IcmpKind, parse_icmp_error};
 pub use options::{MAX_OPTIONS_LEN, emit_options, parse_options};
 pub use parse::{IpPacket, Strictness, TcpView, Transport, UdpView, parse_captured, parse_ip, parse_ip_as};

@@ -86,6 +86,24 @@ pub(crate) fn set_option(
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// Sends to an address of no family (`AF_UNSPEC`), with flags of `sendto`.
+pub(crate) fn send_to_nobody(socket: BorrowedFd<'_>, bytes: &[u8], flags: u32) -> io::Result<usize> {
+    // SAFETY: all zeros are a `sockaddr`, of family 0.
+    let nobody: libc::sockaddr = unsafe { std::mem::zeroed() };
+    // SAFETY: bytes and address live through the call, and their sizes are passed.
+    let sent = unsafe {
+        libc::sendto(
+            socket.as_raw_fd(),
+            bytes.as_ptr().cast(),
+            bytes.len(),
+            flags as libc::c_int,
+            &raw const nobody,
+            size_of_val(&nobody) as libc::socklen_t,
+        )
+    };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
 /// Reads an option of a socket; returns how many bytes it takes.
 pub(crate) fn option(
     socket: BorrowedFd<'_>,

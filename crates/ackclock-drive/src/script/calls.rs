@@ -8,8 +8,8 @@ use ackclock_units::Instant;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, accept_with, bind, connect,
-    getpeername, getsockname, listen, recv, send, shutdown, socket_with,
+    AddressFamily, RecvFlags, SendFlags, Shutdown, SocketAddrAny, SocketFlags, SocketType, acceptfrom_with,
+    bind, connect, getsockname, listen, recv, send, shutdown, socket_with,
 };
 
 use super::socket::Socket;
@@ -17,14 +17,14 @@ use super::{KernelHost, errno, local, remote};
 use crate::linux::sys::{self, Queued};
 
 /// What became of a call; `None` where it blocks.
-type CallResult = Result<Option<Returned>, Errno>;
+pub(super) type CallResult = Result<Option<Returned>, Errno>;
 
 /// Most bytes that one call moves: more than a buffer of the kernel takes.
-const MOST_AT_ONCE: u64 = 16 << 20;
+pub(super) const MOST_AT_ONCE: u64 = 16 << 20;
 
 const ZERO: CallResult = Ok(Some(Returned::Value(0)));
 
-fn value(n: impl TryInto<i64>) -> CallResult {
+pub(super) fn value(n: impl TryInto<i64>) -> CallResult {
     Ok(Some(Returned::Value(n.try_into().unwrap_or(i64::MAX))))
 }
 
@@ -33,11 +33,11 @@ fn int(n: i64) -> i32 {
     n as i32
 }
 
-fn number(word: &str) -> i64 {
+pub(super) fn number(word: &str) -> i64 {
     constant(word).unwrap_or(0)
 }
 
-fn system(e: &std::io::Error) -> Errno {
+pub(super) fn system(e: &std::io::Error) -> Errno {
     Errno::from_io_error(e).unwrap_or(Errno::IO)
 }
 
@@ -64,6 +64,7 @@ impl KernelHost {
             Call::Accept { fd, nonblocking } => self.accept(*fd, *nonblocking),
             Call::Connect { fd, port } => self.connect(*fd, *port),
             Call::Write { fd, len, flags, done } => self.write(*fd, *len, *flags, done),
+            Call::FastOpen(call) => self.send_fast_open(call),
             Call::Read { fd, len, flags } => self.read(*fd, *len, *flags),
             Call::Shutdown { fd, how } => {
                 let how = match *how {
@@ -113,7 +114,7 @@ impl KernelHost {
     }
 
     /// A socket of the script. Other descriptors of this process are none of its business.
-    fn socket(&mut self, fd: i32) -> Result<&mut Socket, Errno> {
+    pub(super) fn socket(&mut self, fd: i32) -> Result<&mut Socket, Errno> {
         self.sockets.get_mut(&fd).ok_or(Errno::BADF)
     }
 
@@ -125,9 +126,9 @@ impl KernelHost {
 
     fn accept(&mut self, fd: i32, nonblocking: bool) -> CallResult {
         let socket = self.socket(fd)?;
-        match accept_with(&socket.fd, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-            Ok(accepted) => {
-                let ports = ports(&accepted);
+        match acceptfrom_with(&socket.fd, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+            Ok((accepted, peer)) => {
+                let ports = ports(&accepted, peer);
                 value(self.open(Socket { ports, ..Socket::new(accepted, nonblocking) }))
             }
             Err(Errno::AGAIN) if !socket.nonblocking => Ok(None),
@@ -141,13 +142,7 @@ impl KernelHost {
         let port = port.unwrap_or(SERVER_PORT);
         let result = connect(&socket.fd, &remote(port));
         let blocks = !socket.nonblocking;
-        if socket.ports.is_none() {
-            let from = getsockname(&socket.fd).ok().and_then(|a| SocketAddr::try_from(a).ok());
-            socket.ports = from.map(|from| Ports { local: from.port(), remote: port });
-            if let (Some(ports), Ok(()) | Err(Errno::INPROGRESS)) = (socket.ports, result) {
-                self.flow_mut(ports);
-            }
-        }
+        self.note_client(fd, port, matches!(result, Ok(()) | Err(Errno::INPROGRESS)));
         match result {
             Ok(()) => ZERO,
             Err(Errno::INPROGRESS | Errno::ALREADY) if blocks => Ok(None),
@@ -155,9 +150,12 @@ impl KernelHost {
         }
     }
 
-    fn write(&mut self, fd: i32, len: u64, flags: i64, done: &mut u64) -> CallResult {
+    pub(super) fn write(&mut self, fd: i32, len: u64, flags: i64, done: &mut u64) -> CallResult {
+        let blocks = !self.socket(fd)?.nonblocking && flags & number("MSG_DONTWAIT") == 0;
+        if blocks && (self.writing.contains_key(&fd) || self.is_opening(fd)) {
+            return self.write_in_thread(fd, len, flags, None);
+        }
         let socket = self.socket(fd)?;
-        let blocks = !socket.nonblocking && flags & number("MSG_DONTWAIT") == 0;
         // One that has waited goes on when a third of the buffer is free (`sk_stream_write_space`).
         if socket.waits_for_room && events(socket.fd.as_fd(), PollFlags::OUT)?.is_empty() {
             return Ok(None);
@@ -275,9 +273,9 @@ fn linger(socket: BorrowedFd<'_>) -> Result<OptionValue, Errno> {
     Ok(OptionValue::Linger(number([a, b, c, d]), number([e, f, g, h])))
 }
 
-/// The ports of an accepted connection.
-fn ports(socket: &OwnedFd) -> Option<Ports> {
+/// The ports of an accepted connection, which may be over already.
+fn ports(socket: &OwnedFd, peer: Option<SocketAddrAny>) -> Option<Ports> {
     let here = SocketAddr::try_from(getsockname(socket).ok()?).ok()?;
-    let there = SocketAddr::try_from(getpeername(socket).ok()??).ok()?;
+    let there = SocketAddr::try_from(peer?).ok()?;
     Some(Ports { local: here.port(), remote: there.port() })
 }

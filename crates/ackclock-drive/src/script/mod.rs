@@ -1,6 +1,7 @@
 //! Scripts against the kernel's own TCP, in real time.
 
 mod calls;
+mod early_calls;
 mod errno;
 mod icmp;
 mod info;
@@ -9,7 +10,7 @@ mod socket;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::ControlFlow;
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
@@ -23,16 +24,21 @@ use ackclock_script::{Call, Departure, Host, Outcome, Ports, Returned, Setting, 
 use ackclock_units::{Duration, Ecn, Instant};
 
 use packets::{Burst, Flow};
+use rustix::io::Errno;
 use socket::Socket;
 
 use crate::linux::wait;
 use crate::{Clock, DriveError, Namespace, Tun, TunOptions};
 
-/// The kernel's address.
-const LOCAL: Ipv4Addr = Ipv4Addr::new(10, 76, 0, 1);
+/// The kernel's address, which is packetdrill's, and as the engine's host has it: Fast Open cookies depend on
+/// it.
+const LOCAL: Ipv4Addr = Ipv4Addr::new(192, 168, 0, 1);
 
 /// The address of the script.
-const REMOTE: Ipv4Addr = Ipv4Addr::new(10, 76, 0, 2);
+const REMOTE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+
+/// Bits that both addresses have in common, so that the device leads to the script.
+const PREFIX: u8 = 8;
 
 /// How often what blocks is tried again.
 const SLICE: Duration = Duration::from_millis(1);
@@ -57,6 +63,8 @@ pub struct KernelHost {
     sockets: BTreeMap<i32, Socket>,
     /// Descriptors whose close takes time (`SO_LINGER`).
     closing: BTreeMap<i32, JoinHandle<()>>,
+    /// Calls that write and block in a thread of their own.
+    writing: BTreeMap<i32, JoinHandle<Result<usize, Errno>>>,
     /// All connections, in the order of their making.
     flows: Vec<Flow>,
     sent: VecDeque<Departure>,
@@ -75,7 +83,7 @@ impl KernelHost {
     /// A right that is missing (see [`crate::check`]), or a system call that failed.
     pub fn start() -> Result<Self, DriveError> {
         let namespace = Namespace::new(false)?;
-        let tun = Tun::new(&namespace, &TunOptions { ipv4: (LOCAL, 24), ..TunOptions::default() })?;
+        let tun = Tun::new(&namespace, &TunOptions { ipv4: (LOCAL, PREFIX), ..TunOptions::default() })?;
         Ok(Self {
             namespace,
             tun,
@@ -83,6 +91,7 @@ impl KernelHost {
             now: Instant::ZERO,
             sockets: BTreeMap::new(),
             closing: BTreeMap::new(),
+            writing: BTreeMap::new(),
             flows: Vec::new(),
             sent: VecDeque::new(),
             burst: None,
@@ -132,6 +141,12 @@ pub fn run_script(
     })
 }
 
+impl Drop for KernelHost {
+    fn drop(&mut self) {
+        self.end_writing();
+    }
+}
+
 impl Host for KernelHost {
     fn now(&self) -> Instant {
         self.now
@@ -162,7 +177,9 @@ impl Host for KernelHost {
 
     fn inject(&mut self, ports: Ports, tcp: &Tcp, ecn: Ecn) -> Result<(), String> {
         let packet = self.packet(ports, tcp, ecn)?;
-        self.deliver(&packet)
+        self.deliver(&packet)?;
+        self.let_writing_return();
+        Ok(())
     }
 
     fn inject_icmp(&mut self, ports: Ports, icmp: &Icmp) -> Result<(), String> {
@@ -186,6 +203,10 @@ impl Host for KernelHost {
         let ports = self.flows.last()?.ports;
         let socket = self.sockets.values().find(|s| s.ports == Some(ports))?;
         info::of(socket.fd.as_fd())
+    }
+
+    fn set_addresses(&mut self, local: Option<IpAddr>, remote: Option<IpAddr>) -> bool {
+        local.is_none_or(|ip| ip == LOCAL) && remote.is_none_or(|ip| ip == REMOTE)
     }
 
     fn set(&mut self, name: &str, value: &str) -> Setting {

@@ -345,7 +345,7 @@ impl Connection {
     }
 
     /// Queues the events that newly acknowledged data causes.
-    fn queue_progress_events(&mut self) {
+    pub(super) fn queue_progress_events(&mut self) {
         if seldom(self.send.len() == 0) {
             self.events.add(PendingEvents::FLUSHED);
         }

@@ -85,7 +85,12 @@ impl Connection {
         }
         self.handle_syn(now, segment, ecn);
         if acks {
-            self.establish(now, segment);
+            if let Some(end) = self.end_of_syn_text() {
+                self.establish(now, &Segment { ack: self.iss + 1, ..*segment });
+                self.settle_syn_text(now, segment.ack, end);
+            } else {
+                self.establish(now, segment);
+            }
             self.pending.ack = true;
             self.acknowledge_syn_ack(now);
         } else {
@@ -172,7 +177,8 @@ impl Connection {
         // after a timeout or because the peer repeated its SYN.
         if once && !self.rare.is_some_and(|r| r.syn_repeated) {
             self.backoff_level = 0;
-            self.take_handshake_sample(now, now.since(self.last_sent_at));
+            let sent_at = self.early_syn_ack_at().unwrap_or(self.last_sent_at);
+            self.take_handshake_sample(now, now.since(sent_at));
         } else if let Some(rtt) = self.rtt_by_timestamps(now, segment) {
             self.backoff_level = 0;
             self.take_handshake_sample(now, rtt);
@@ -180,7 +186,9 @@ impl Connection {
             self.backoff_level = 0;
             self.update_timeout();
         }
-        if self.sender.is_built() || self.unsent() > 0 || self.closing || self.tracer.is_some() {
+        if self.opens_early() {
+            self.time_early_data(now);
+        } else if self.sender.is_built() || self.unsent() > 0 || self.closing || self.tracer.is_some() {
             self.start_sender(now);
         }
         self.restart_keepalive(now);
@@ -212,7 +220,9 @@ impl Connection {
             options.accecn = self.syn_ack_option(&options, repeat);
         }
         let window = self.config.rcv_buf.min(65_535) as u16;
+        let len = if self.rare.fast_open.is_some() { self.begin_fast_open(now, syn_ack) } else { 0 };
         let segment = Segment {
+            len,
             seq: self.iss,
             ack: if syn_ack { self.rcv_nxt } else { Default::default() },
             window,

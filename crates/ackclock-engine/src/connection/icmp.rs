@@ -43,7 +43,8 @@ impl Connection {
     /// ports.
     pub fn handle_icmp(&mut self, now: Instant, error: &IcmpError) {
         // RFC 5927 §4.1: only outstanding data can have caused an error; anything else is old or forged.
-        let outstanding = SeqRange::new(self.snd_una, self.snd_nxt).contains(error.seq);
+        let oldest = if self.state == State::SynReceived { self.iss } else { self.snd_una };
+        let outstanding = SeqRange::new(oldest, self.snd_nxt).contains(error.seq);
         if !outstanding || matches!(self.state, State::Closed | State::Listen) {
             return;
         }
@@ -69,6 +70,11 @@ impl Connection {
             (State::SynSent | State::SynReceived, Severity::Hard) | (State::SynSent, Severity::Soft) => {
                 self.abandon(AbortReason::Unreachable, now)
             }
+            // The application has the connection already, and the client may be none that sent the SYN (RFC
+            // 7413 §5.1; see docs/departures.md).
+            (State::SynReceived, Severity::Soft) if self.opens_early() => {
+                self.abandon(AbortReason::Unreachable, now)
+            }
             // RFC 9293 §3.9.2.2, MUST-56. In synchronized states hard errors are treated as soft ones (RFC
             // 5927 §5.2).
             _ => self.rare.make_mut().unreachable_at = Some(now),
@@ -83,8 +89,9 @@ impl Connection {
     /// segment of that size has arrived, the path MTU is still being discovered, and the claim takes effect
     /// at once (RFC 5927 §7.2).
     fn handle_too_big(&mut self, now: Instant, mtu: u32, error: &IcmpError) {
-        // A SYN carries no data that could be split.
-        if !self.state.is_synchronized() || !self.sender.is_built() {
+        // A SYN carries no data that could be split, unless it is one of Fast Open.
+        let syn = self.state == State::SynSent && self.end_of_syn_text().is_some();
+        if !syn && (!self.state.is_synchronized() || !self.sender.is_built()) {
             return;
         }
         let v6 = error.from.is_ipv6();
@@ -100,14 +107,19 @@ impl Connection {
         // As in the handshake: at least 64 bytes, and timestamps are subtracted.
         let most = mtu.saturating_sub(HEADERS[usize::from(v6)]).max(64)
             - if self.rare.timestamps.on { 12 } else { 0 };
+        if syn {
+            self.shrink_syn(now, most);
+            return;
+        }
         if most >= self.smss {
             return;
         }
         if most < self.size_acked() {
             // Of several claims for one segment the smallest counts.
             let at = self.position(error.seq);
-            let most = self.rare.claimed_size.filter(|c| c.at == at).map_or(most, |c| c.most.min(most));
-            self.rare.make_mut().claimed_size = Some(ClaimedSize { at, most });
+            let most =
+                self.rare.claimed_size.as_deref().filter(|c| c.at == at).map_or(most, |c| c.most.min(most));
+            self.rare.make_mut().claimed_size = Some(Box::new(ClaimedSize { at, most }));
             return;
         }
         self.smss = most;
@@ -137,10 +149,17 @@ impl Connection {
     /// Marks outstanding segments that are too long now as lost, and retransmits them. That is no sign of
     /// congestion, so the window is not reduced (RFC 1191 §6.5, RFC 8201 §5.4).
     fn retransmit_too_long(&mut self, now: Instant) {
-        let (from, most) = (self.snd_una, self.smss);
+        let most = self.smss;
         let fin = self.fin_sent.then(|| self.snd_nxt - 1);
         let payload = |r: SeqRange| r.len() - u32::from(fin.is_some_and(|fin| r.contains(fin)));
-        if !self.sender.sent.segments_from(from).any(|s| !s.sacked && payload(s.range) > most) {
+        self.retransmit_unreduced(now, |range| payload(range) > most);
+    }
+
+    /// Marks the outstanding segments that `lost` chooses as lost, and retransmits them without a reduction
+    /// of the window.
+    pub(super) fn retransmit_unreduced(&mut self, now: Instant, lost: impl Fn(SeqRange) -> bool) {
+        let from = self.snd_una;
+        if !self.sender.sent.segments_from(from).any(|s| !s.sacked && lost(s.range)) {
             return;
         }
         self.forget_copies();
@@ -159,9 +178,9 @@ impl Connection {
             self.follow_recovery_deadline();
         }
         let BuiltSender { state, .. } = self.sender.split_mut();
-        state.lost.extend(
-            state.sent.segments_from(from).filter(|s| !s.sacked && payload(s.range) > most).map(|s| s.range),
-        );
+        state
+            .lost
+            .extend(state.sent.segments_from(from).filter(|s| !s.sacked && lost(s.range)).map(|s| s.range));
         self.mark_lost(now);
         let v = self.view(now);
         self.sender.make_mut().quota = self.sender.policies().recovery.quota(&v);

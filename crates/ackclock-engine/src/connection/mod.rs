@@ -7,6 +7,7 @@ mod close;
 mod copies;
 mod duplicates;
 mod ecn;
+mod fast_open;
 mod forge;
 mod handshake;
 mod icmp;

@@ -35,7 +35,7 @@ impl Connection {
     /// True when a FIN is to follow the last byte and was not sent.
     #[inline]
     pub(super) fn fin_is_due(&self) -> bool {
-        seldom(self.closing) && !self.fin_sent && self.state != State::SynReceived
+        seldom(self.closing) && !self.fin_sent && (self.state != State::SynReceived || self.opens_early())
     }
 
     /// The general case of `transmit_new`: `unsent` bytes are waiting, or a FIN is due.
@@ -185,7 +185,10 @@ impl Connection {
     /// True when all that is outstanding is in full segments.
     #[cold]
     fn has_no_small_outstanding(&self) -> bool {
-        self.sender.sent.segments_from(self.snd_una).all(|s| s.range.len() >= self.smss)
+        // Text of a SYN that is sent again was cut by the SYN's size, not by what was written.
+        let text = self.unacked_syn_text();
+        let is_small = |range: SeqRange| range.len() < self.smss && !range.is_inside(text);
+        !self.sender.sent.segments_from(self.snd_una).any(|s| is_small(s.range))
     }
 
     /// How long the connection has been idle, if that is long enough to restart the congestion window.

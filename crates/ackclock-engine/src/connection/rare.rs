@@ -9,6 +9,7 @@ use ackclock_wire::Segment;
 
 use super::copies::Copies;
 use super::ecn::EcnState;
+use super::fast_open::FastOpenState;
 use super::forge::Forged;
 use super::icmp::ClaimedSize;
 use super::records::Records;
@@ -131,12 +132,14 @@ pub(super) struct RareState {
     pub(super) fin_at: Option<SeqNumber>,
     pub(super) timestamps: TimestampState,
     pub(super) ecn: EcnState,
+    /// What Fast Open needs.
+    pub(super) fast_open: Option<Box<FastOpenState>>,
     /// Our SYN or SYN-ACK was repeated, though its timer has not expired.
     pub(super) syn_repeated: bool,
     /// When an ICMP error last reported that the peer cannot be reached.
     pub(super) unreachable_at: Option<Instant>,
     /// A packet size claimed by an ICMP error, kept until the segment that it quotes times out.
-    pub(super) claimed_size: Option<ClaimedSize>,
+    pub(super) claimed_size: Option<Box<ClaimedSize>>,
     /// Start of the current second, and the challenge ACKs sent in it.
     pub(super) challenge_since: Instant,
     pub(super) challenges: u32,
@@ -170,6 +173,7 @@ impl RareState {
             timeout_tsval: None,
         },
         ecn: EcnState::INITIAL,
+        fast_open: None,
         syn_repeated: false,
         unreachable_at: None,
         claimed_size: None,

@@ -2,7 +2,7 @@
 
 use ackclock_policy::Ecn;
 use ackclock_trace::{EventKind, Mask};
-use ackclock_units::{Duration, Instant, SeqNumber, mostly, seldom};
+use ackclock_units::{Duration, Instant, SeqNumber, SeqRange, mostly, seldom};
 use ackclock_wire::{Flags, Segment};
 
 use super::{Connection, PendingEvents, State};
@@ -153,7 +153,7 @@ impl Connection {
     /// The ACK field in SYN-RECEIVED (RFC 9293 §3.10.7.4). Returns true when it acknowledges our SYN.
     #[inline(never)]
     fn handle_ack_of_syn(&mut self, now: Instant, segment: &Segment, was_syn: bool) -> bool {
-        if segment.ack <= self.snd_una || segment.ack > self.snd_nxt {
+        if segment.ack <= self.iss || segment.ack > self.snd_nxt {
             self.rare.make_mut().reset = Self::reset_for(segment).map(Box::new);
             return false;
         }
@@ -162,6 +162,15 @@ impl Connection {
         (self.snd_wl1, self.snd_wl2) = (segment.seq, segment.ack);
         self.take_handshake_feedback(segment, was_syn);
         self.establish(now, &Segment { ack: self.iss + 1, ..*segment });
+        if let Some(end) = self.end_of_syn_text() {
+            self.settle_syn_text(now, segment.ack.min(end), end);
+        }
+        if was_syn {
+            // The peer's SYN-ACK in a simultaneous open repeats its SYN. It may not have received ours, of
+            // which an ack tells it as well.
+            self.pending.ack = true;
+            self.dsack = self.sack_on.then(|| SeqRange::new(self.irs, self.irs + 1));
+        }
         true
     }
 

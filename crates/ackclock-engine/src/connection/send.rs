@@ -50,6 +50,11 @@ impl Connection {
             return None;
         } else if std::mem::take(&mut self.pending.syn) {
             return Some(self.transmit_syn(now));
+        } else if self.state == State::SynReceived
+            && self.opens_early()
+            && let Some(transmit) = self.transmit_data(now)
+        {
+            return Some(transmit);
         }
         if seldom(self.pending.window_probe | self.pending.keepalive)
             && let Some(transmit) = self.transmit_probe_or_keepalive(now)
@@ -186,8 +191,9 @@ impl Connection {
         self.notify_sent(now, len, true);
         let offset = self.position(range.start);
         let flags = if fin { Flags::ACK | Flags::FIN } else { Flags::ACK };
-        let push =
-            if len > 0 && offset + u64::from(len) == self.send.end() { Flags::PSH } else { Flags::default() };
+        // The text of a SYN ended what could be written then.
+        let last = offset + u64::from(len) == self.send.end() || self.end_of_syn_text() == Some(range.end);
+        let push = if len > 0 && last { Flags::PSH } else { Flags::default() };
         let segment = self.segment(now, range.start, len, flags | push);
         let kind = if by_timeout { SendKind::TimeoutRetransmit } else { SendKind::FastRetransmit };
         Some(Transmit { segment, offset, kind, retransmission: true, ecn: Ecn::NotEct })

@@ -1,6 +1,6 @@
 //! What happens when a timer expires.
 
-use ackclock_policy::{Expiry, Phase, TimerEvent, Transition};
+use ackclock_policy::{Expiry, Phase, TimerEvent, Transition, Window};
 use ackclock_trace::{EventKind, LossClass, Mask};
 use ackclock_units::Instant;
 
@@ -85,6 +85,11 @@ impl Connection {
         self.estimator.on_expiry(self.expiries);
         self.stats.syn_retransmissions += 1;
         self.pending.syn = true;
+        if self.opens_early() {
+            // RFC 5681 §3.1: after a lost SYN the window is one segment, also where data was sent before.
+            let cwnd = u64::from(self.smss);
+            self.set_window(Window { cwnd, ..self.sender.window }, now);
+        }
     }
 
     /// The retransmission timer expired (RFC 6298 §5.4-5.6, RFC 5681 §3.1).
@@ -146,7 +151,8 @@ impl Connection {
     /// The timer of the loss recovery expired: reordering or tail loss probe.
     #[cold]
     fn recovery_deadline(&mut self, now: Instant) {
-        if self.sender.sent.is_empty() {
+        // No probe before the handshake is complete: its own timer runs until then.
+        if self.sender.sent.is_empty() || self.state == State::SynReceived {
             return;
         }
         let v = self.view(now);

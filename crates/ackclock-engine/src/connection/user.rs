@@ -138,10 +138,14 @@ impl Connection {
     }
 
     /// Bytes that can be read. Text on a SYN cannot be read before the connection is established, since the
-    /// SYN may be an old duplicate (RFC 9293 §3.5).
+    /// SYN may be an old duplicate (RFC 9293 §3.5), unless Fast Open accepted it (RFC 7413 §4.2.2).
     #[inline]
     pub fn readable(&self) -> u64 {
-        if seldom(self.state == State::SynReceived) { 0 } else { self.receive.readable() }
+        if seldom(self.state == State::SynReceived) && !self.opens_early() {
+            0
+        } else {
+            self.receive.readable()
+        }
     }
 
     /// Bytes written and not acknowledged.

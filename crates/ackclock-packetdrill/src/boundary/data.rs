@@ -3,11 +3,11 @@
 use std::ffi::{c_int, c_void};
 use std::{ptr, slice};
 
-use ackclock_script::Call;
+use ackclock_script::{Call, FastOpenCall};
 use libc::{iovec, msghdr, size_t, sockaddr, socklen_t, ssize_t};
 
-use super::{count, number, set_errno};
-use crate::lab;
+use super::{bytes, count, number, set_errno};
+use crate::{addresses, lab};
 
 /// Most bytes of one call: as many as `read(2)` moves at most.
 const MOST: u64 = 0x7fff_f000;
@@ -61,6 +61,18 @@ unsafe fn clear_all(vectors: &[iovec], mut n: u64) {
 fn write_len(fd: c_int, len: u64, flags: c_int) -> ssize_t {
     let (len, flags) = (len.min(MOST), i64::from(flags));
     count(lab::call(fd, |fd| Call::Write { fd, len, flags, done: 0 }, |_, returned| Ok(number(&returned))))
+}
+
+/// Writes with `MSG_FASTOPEN` to an address.
+fn write_with_syn(fd: c_int, len: u64, flags: c_int, address: &[u8]) -> ssize_t {
+    let (remote, to_nobody) = (addresses::read(address), addresses::family(address) == Some(libc::AF_UNSPEC));
+    if let Some(remote) = remote {
+        lab::connects(fd, remote);
+    }
+    let (len, flags, port) = (len.min(MOST), i64::from(flags), remote.map(|remote| remote.port()));
+    let call =
+        |fd| Call::FastOpen(FastOpenCall { fd, len, flags, port, to_nobody, ..FastOpenCall::default() });
+    count(lab::call(fd, call, |_, returned| Ok(number(&returned))))
 }
 
 fn read_len(fd: c_int, len: u64, flags: c_int) -> Result<u64, c_int> {
@@ -181,11 +193,15 @@ pub(super) unsafe extern "C" fn sendto(
     buffer: *const c_void,
     len: size_t,
     flags: c_int,
-    _: *const sockaddr,
-    _: socklen_t,
+    address: *const sockaddr,
+    address_len: socklen_t,
 ) -> ssize_t {
     if is_missing(buffer, len) {
         return set_errno(libc::EFAULT) as ssize_t;
+    }
+    if flags & libc::MSG_FASTOPEN != 0 {
+        // SAFETY: sendto(2) gives the length of the address.
+        return write_with_syn(fd, len as u64, flags, unsafe { bytes(address.cast(), address_len as usize) });
     }
     write_len(fd, len as u64, flags)
 }
@@ -199,5 +215,11 @@ pub(super) unsafe extern "C" fn sendmsg(
     // SAFETY: sendmsg(2) is given a message; a null pointer is none.
     let Some(message) = (unsafe { message.as_ref() }) else { return set_errno(libc::EFAULT) as ssize_t };
     // SAFETY: the message says how many buffers it has.
-    write_len(fd, total(unsafe { vectors(message.msg_iov, message.msg_iovlen) }), flags)
+    let len = total(unsafe { vectors(message.msg_iov, message.msg_iovlen) });
+    if flags & libc::MSG_FASTOPEN != 0 {
+        // SAFETY: the message says how long its address is.
+        let address = unsafe { bytes(message.msg_name.cast(), message.msg_namelen as usize) };
+        return write_with_syn(fd, len, flags, address);
+    }
+    write_len(fd, len, flags)
 }

@@ -10,14 +10,14 @@ use super::socket::{Listener, SocketKind};
 use super::{EngineHost, Flow, Socket};
 use crate::constants as c;
 use crate::constants::Errno;
-use crate::host::{Call, OptionValue, Ports, Returned, SERVER_PORT};
+use crate::host::{Call, OptionValue, Returned, SERVER_PORT};
 
 /// What became of a call; `None` where it blocks.
-type CallResult = Result<Option<Returned>, Errno>;
+pub(super) type CallResult = Result<Option<Returned>, Errno>;
 
 const ZERO: CallResult = Ok(Some(Returned::Value(0)));
 
-fn value(n: impl TryInto<i64>) -> CallResult {
+pub(super) fn value(n: impl TryInto<i64>) -> CallResult {
     Ok(Some(Returned::Value(n.try_into().unwrap_or(i64::MAX))))
 }
 
@@ -44,6 +44,7 @@ impl EngineHost {
             Call::Accept { fd, nonblocking } => self.accept(*fd, *nonblocking),
             Call::Connect { fd, port } => self.connect(*fd, *port),
             Call::Write { fd, len, flags, done } => self.write(*fd, *len, *flags, done),
+            Call::FastOpen(call) => self.send_fast_open(call),
             Call::Read { fd, len, flags } => self.read(*fd, *len, *flags),
             Call::Shutdown { fd, how } => self.shutdown(*fd, *how),
             Call::Close { fd } => self.close(*fd),
@@ -64,7 +65,7 @@ impl EngineHost {
         }
     }
 
-    fn socket(&mut self, fd: i32) -> Result<&mut Socket, Errno> {
+    pub(super) fn socket(&mut self, fd: i32) -> Result<&mut Socket, Errno> {
         self.sockets.get_mut(&fd).ok_or(Errno::EBADF)
     }
 
@@ -78,13 +79,18 @@ impl EngineHost {
     }
 
     fn listen(&mut self, fd: i32, backlog: i64) -> CallResult {
+        let unasked = self.fast_open.backlog_of_listeners(backlog);
         let socket = self.socket(fd)?;
+        let asked = socket.options.int(c::SOL_TCP, c::TCP_FASTOPEN).filter(|most| *most > 0);
         match &mut socket.kind {
             SocketKind::Fresh => {
                 socket.port.get_or_insert(SERVER_PORT);
-                socket.kind = SocketKind::Listener(Listener::new(backlog));
+                socket.kind = SocketKind::Listener(Listener::new(backlog, asked.unwrap_or(unasked)));
             }
-            SocketKind::Listener(listener) => listener.set_backlog(backlog),
+            SocketKind::Listener(listener) => {
+                listener.set_backlog(backlog);
+                listener.fast_opens.most = asked.unwrap_or(unasked);
+            }
             SocketKind::Stream(_) => return Err(Errno::EINVAL),
         }
         ZERO
@@ -103,31 +109,23 @@ impl EngineHost {
     }
 
     fn connect(&mut self, fd: i32, port: Option<u16>) -> CallResult {
-        let now = self.now;
-        let local = self.free_port();
         let socket = self.socket(fd)?;
         let blocks = !socket.nonblocking;
         match socket.kind {
             SocketKind::Listener(_) => Err(Errno::EISCONN),
-            SocketKind::Fresh => {
-                let options = socket.options.clone();
-                let local = *socket.port.get_or_insert(local);
-                let ports = Ports { local, remote: port.unwrap_or(SERVER_PORT) };
-                let i = self.flows.len();
-                if i >= super::MAX_OPEN {
-                    return Err(Errno::EMFILE);
-                }
-                let mut flow = self.make_flow(ports, options);
-                flow.connection.connect(now);
-                self.flows.push(flow);
-                self.socket(fd)?.kind = SocketKind::Stream(i);
-                self.run(i);
-                if blocks { Ok(None) } else { Err(Errno::EINPROGRESS) }
-            }
+            SocketKind::Fresh => match self.begin_connect(fd, port)? {
+                // Its SYN waits for data.
+                (_, true) => ZERO,
+                _ if blocks => Ok(None),
+                _ => Err(Errno::EINPROGRESS),
+            },
             SocketKind::Stream(i) => {
                 let flow = &mut self.flows[i];
                 if let Some(error) = flow.error.take() {
                     return Err(error);
+                }
+                if flow.deferred {
+                    return Err(Errno::EISCONN);
                 }
                 match (flow.established, flow.is_opening()) {
                     (_, true) if blocks => Ok(None),
@@ -141,7 +139,7 @@ impl EngineHost {
         }
     }
 
-    fn write(&mut self, fd: i32, len: u64, flags: i64, done: &mut u64) -> CallResult {
+    pub(super) fn write(&mut self, fd: i32, len: u64, flags: i64, done: &mut u64) -> CallResult {
         let now = self.now;
         let (i, blocks) = match self.stream(fd) {
             // Not connected at all.
@@ -150,8 +148,12 @@ impl EngineHost {
         };
         let blocks = blocks && flags & c::MSG_DONTWAIT == 0;
         let flow = &mut self.flows[i];
+        if flow.deferred {
+            return self.write_deferred(i, blocks, len, done);
+        }
         if let Some(error) = flow.error.take() {
-            return if *done > 0 { value(*done) } else { Err(error) };
+            // What went with a SYN that was refused was not taken.
+            return if *done > 0 && flow.established { value(*done) } else { Err(error) };
         }
         if flow.shut_write || flow.aborted {
             return Err(Errno::EPIPE);
@@ -258,8 +260,15 @@ impl EngineHost {
 
     fn set_option(&mut self, fd: i32, level: Level, name: i64, to: OptionValue) -> CallResult {
         let now = self.now;
+        let socket = self.sockets.get(&fd).ok_or(Errno::EBADF)?;
+        self.check_fast_open_option(socket, level, name, &to)?;
         let socket = self.sockets.get_mut(&fd).ok_or(Errno::EBADF)?;
         socket.options.set(level, name, to.clone())?;
+        if let (SocketKind::Listener(listener), c::SOL_TCP, c::TCP_FASTOPEN, OptionValue::Int(most)) =
+            (&mut socket.kind, level.0, name, &to)
+        {
+            listener.fast_opens.most = *most;
+        }
         if let SocketKind::Stream(i) = socket.kind {
             let flow = &mut self.flows[i];
             flow.options.set(level, name, to)?;
@@ -367,10 +376,13 @@ impl EngineHost {
 
 fn stream_events(flow: &Flow) -> i64 {
     let mut events = 0;
+    if flow.deferred {
+        return c::POLLOUT;
+    }
     if flow.is_opening() {
         return 0;
     }
-    let read_shut = flow.connection.at_end() || flow.shut_read || flow.aborted;
+    let read_shut = flow.is_complete();
     if flow.is_readable() || read_shut {
         events |= c::POLLIN;
     }

@@ -25,6 +25,8 @@ pub(crate) struct Flow {
     pub shut_read: bool,
     pub shut_write: bool,
     pub established: bool,
+    /// Its SYN waits for the first data (`TCP_FASTOPEN_CONNECT`).
+    pub deferred: bool,
     /// A call has returned that it is connected.
     pub connect_returned: bool,
     /// It ended without an orderly close.
@@ -74,6 +76,7 @@ impl Flow {
             shut_read: false,
             shut_write: false,
             established: false,
+            deferred: false,
             connect_returned: false,
             aborted: false,
             retransmitted: 0,
@@ -177,6 +180,12 @@ impl Flow {
         }
     }
 
+    /// True when three timeouts in a row make it seem that the network drops what follows a SYN of Fast Open.
+    pub(crate) fn seems_black_holed(&self, now: Instant) -> bool {
+        let attempted = |r: ackclock_engine::FastOpenReport| r.option.is_some() || r.sent > 0;
+        self.connection.fast_open().is_some_and(attempted) && self.connection.view(now).expiries == 3
+    }
+
     /// True when a read would return at once.
     pub(crate) fn is_readable(&self) -> bool {
         self.connection.readable() > 0 || self.is_read_out() || self.error.is_some()
@@ -189,16 +198,21 @@ impl Flow {
             state,
             State::CloseWait | State::Closing | State::LastAck | State::TimeWait | State::Closed
         );
-        closed || self.shut_read || self.aborted
+        (closed || self.shut_read || self.aborted) && !self.deferred
     }
 
     /// True when a read returns 0.
     pub(crate) fn is_read_out(&self) -> bool {
-        self.connection.at_end() || self.shut_read || self.aborted || self.connection.state() == State::Closed
+        let closed = self.connection.state() == State::Closed && !self.deferred;
+        self.connection.at_end() || self.shut_read || self.aborted || closed
     }
 
-    /// True while the handshake goes on.
+    /// True while the handshake goes on, and data has to wait for its end.
     pub(crate) fn is_opening(&self) -> bool {
-        matches!(self.connection.state(), State::SynSent | State::SynReceived)
+        match self.connection.state() {
+            State::SynSent => true,
+            State::SynReceived => !self.connection.fast_open().is_some_and(|report| report.accepted),
+            _ => self.deferred,
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What `TCP_INFO` says of a connection.
 
-use ackclock_engine::State;
+use ackclock_engine::{Connection, FastOpenReport, State};
 use ackclock_policy::Phase;
 use ackclock_units::{Duration, Instant};
 
@@ -39,9 +39,10 @@ pub(super) fn of(flow: &mut Flow, now: Instant) -> TcpInfo {
     // A window that a repair spreads over its acks is what is in the network and what may be added (RFC 9937
     // §6.2).
     let cwnd = connection.repair_window().unwrap_or(v.window.cwnd);
+    let fast_open = connection.fast_open();
     let (snd_wscale, rcv_wscale) = connection.window_shifts();
     TcpInfo {
-        state: state(connection.state()),
+        state: if flow.deferred { state(State::SynSent) } else { state(connection.state()) },
         ca_state: match v.phase {
             Phase::Open => 0,
             Phase::Disorder => 1,
@@ -55,7 +56,10 @@ pub(super) fn of(flow: &mut Flow, now: Instant) -> TcpInfo {
         options: u8::from(v.timestamps)
             | u8::from(v.sack) << 1
             | u8::from(connection.scales_windows()) << 2
-            | u8::from(connection.uses_ecn()) << 3,
+            | u8::from(connection.uses_ecn()) << 3
+            | u8::from(fast_open.is_some_and(|r| r.text_taken)) << 5
+            | u8::from(fast_open.is_some_and(|r| r.accepted)) << 7,
+        fastopen_client_fail: fast_open.map_or(0, |report| failure(connection.state(), &report)),
         snd_wscale,
         rcv_wscale,
         rto: micros(connection.timeout()),
@@ -75,6 +79,7 @@ pub(super) fn of(flow: &mut Flow, now: Instant) -> TcpInfo {
         last_data_recv: ago(flow.counts.last_data_received),
         last_ack_recv: ago(flow.counts.last_ack_received),
         total_retrans: flow.retransmitted,
+        delivered: delivered(connection, counts.sacked),
         bytes_acked: stats.bytes_acked,
         bytes_received: stats.bytes_received,
         bytes_sent: stats.bytes_sent,
@@ -110,6 +115,24 @@ const UNSEEN_SEGMENT: u32 = 536;
 /// The estimate of the largest segment that the peer sends (`tcp_measure_rcv_mss`).
 fn estimated_segment(largest: u32, announced: u32, smss: u32) -> u32 {
     largest.max(UNSEEN_SEGMENT.min(smss)).min(announced)
+}
+
+/// Segments that were delivered: the SYN, what is acknowledged, and what is SACKed. Text that was
+/// acknowledged with its SYN counts with that (`tcp_rcv_fastopen_synack`).
+fn delivered(connection: &Connection, sacked: u32) -> u32 {
+    let stats = connection.stats();
+    let syn = u64::from(stats.established_at.get().is_some());
+    u32::try_from(syn + stats.segments_acked + u64::from(sacked)).unwrap_or(u32::MAX)
+}
+
+/// Why a client's Fast Open failed, as Linux numbers it (`enum tcp_fastopen_client_fail`).
+fn failure(state: State, report: &FastOpenReport) -> u8 {
+    let settled = state != State::SynSent && state != State::Closed;
+    match report.option {
+        Some(option) if option.is_request() => 1,
+        _ if settled && report.has_failed() => 2 + u8::from(report.repeated),
+        _ => 0,
+    }
 }
 
 /// Linux's number of a state (`include/net/tcp_states.h`).

@@ -2,6 +2,8 @@
 
 mod bursts;
 mod calls;
+mod early_calls;
+mod fast_open;
 mod flow;
 mod icmp;
 mod info;
@@ -15,13 +17,15 @@ mod stalls;
 mod write_queue;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use ackclock_engine::{Connection, ConnectionEvent, Stack, StackError, State};
+use ackclock_engine::{AbortReason, Connection, ConnectionEvent, Stack, StackError, State};
 use ackclock_policy::Registry;
 use ackclock_units::{Duration, Ecn, Instant, Rng, SeqNumber};
-use ackclock_wire::{Flags, IcmpError, Segment};
+use ackclock_wire::{FastOpen, Flags, IcmpError, Segment};
 
+use fast_open::FastOpenSettings;
 use flow::Flow;
 use sending::{SendMemory, Sending};
 use socket::{Socket, SocketKind};
@@ -60,6 +64,7 @@ pub struct EngineHost {
     /// Segments that Linux puts at least into a packet for the device, where there are as many.
     least_segments: u64,
     send_memory: SendMemory,
+    fast_open: FastOpenSettings,
     /// Seed of initial sequence numbers and of connections' random streams.
     seed: u64,
 }
@@ -80,6 +85,9 @@ impl EngineHost {
         for (key, value) in dialect.options_of_stack() {
             named.set(key, value)?;
         }
+        let mut random = Rng::stream(seed, "script Fast Open key", 0);
+        let mut key = [0; 16];
+        key.as_chunks_mut().0.iter_mut().for_each(|part| *part = random.next_u64().to_le_bytes());
         Ok(Self {
             now: Instant::ZERO,
             stack: named,
@@ -91,6 +99,7 @@ impl EngineHost {
             keepalive_time: options::KEEPALIVE_TIME,
             least_segments: bursts::LEAST_SEGMENTS,
             send_memory: SendMemory::DEFAULT,
+            fast_open: FastOpenSettings::new(key),
             seed,
         })
     }
@@ -101,7 +110,8 @@ impl EngineHost {
         self.flows.iter().rposition(alive)
     }
 
-    fn receive(&mut self, ports: Ports, segment: &Segment, ecn: Ecn) {
+    /// A segment arrives; `option`: that of Fast Open among its options.
+    fn receive(&mut self, ports: Ports, segment: &Segment, option: Option<FastOpen>, ecn: Ecn) {
         let mut found = self.find(ports);
         if let Some(i) = found
             && self.flows[i].connection.may_be_replaced_by(segment)
@@ -110,8 +120,18 @@ impl EngineHost {
             self.flows[i].connection.abort(self.now);
             found = None;
         }
-        if found.is_none() && segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) {
-            found = self.open_passively(ports);
+        let mut changed = *segment;
+        let mut segment = segment;
+        if segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) {
+            let mut accepted = false;
+            if found.is_none() {
+                let opened = self.open_passively(ports, segment, option);
+                (found, accepted) = (opened.map(|(i, _)| i), opened.is_some_and(|(_, accepts)| accepts));
+            }
+            if found.is_some() && !accepted && self.dialect.drops_text_of_syns() {
+                changed.len = 0;
+                segment = &changed;
+            }
         }
         let Some(i) = found else {
             self.refuse(ports, segment);
@@ -120,7 +140,11 @@ impl EngineHost {
         self.flows[i].arrived(self.now, segment);
         self.flows[i].release_more(self.now);
         let unread = self.flows[i].connection.readable();
+        let begun = self.flows[i].connection.state() == State::SynSent;
         self.flows[i].connection.handle_segment(self.now, segment, &[], ecn);
+        if begun && self.flows[i].connection.state() == State::Established {
+            self.learn_from_syn_ack(i, segment, option);
+        }
         if self.flows[i].is_done() && self.flows[i].connection.readable() > unread {
             // Nobody will read this (RFC 1122 §4.2.2.13).
             self.flows[i].connection.abort(self.now);
@@ -141,7 +165,7 @@ impl EngineHost {
     /// Responds to a segment that belongs to no connection (RFC 9293 §3.10.7.1).
     fn refuse(&mut self, ports: Ports, segment: &Segment) {
         if let Some(segment) = Connection::reset_for(segment) {
-            self.depart(&segment, Ecn::NotEct, ports);
+            self.depart(&segment, None, Ecn::NotEct, ports);
         }
     }
 
@@ -150,21 +174,39 @@ impl EngineHost {
         self.sockets.iter().find(|(_, s)| listens(s)).map(|(fd, _)| *fd)
     }
 
-    /// Makes the connection for a SYN, where somebody listens and has room.
-    fn open_passively(&mut self, ports: Ports) -> Option<usize> {
+    /// Makes the connection for a SYN, where somebody listens and has room. Returns whether its text is
+    /// delivered.
+    fn open_passively(
+        &mut self,
+        ports: Ports,
+        syn: &Segment,
+        option: Option<FastOpen>,
+    ) -> Option<(usize, bool)> {
         let fd = self.listener(ports.local)?;
-        let i = self.flows.len();
+        let (i, now) = (self.flows.len(), self.now);
         let socket = self.sockets.get_mut(&fd)?;
         let SocketKind::Listener(listener) = &mut socket.kind else { return None };
         if listener.is_full() || i >= MAX_OPEN {
             return None;
         }
-        listener.opening.push(i);
         let options = socket.options.clone();
+        let verdict = self.fast_open.judge(syn, option, &options, &mut listener.fast_opens, now);
+        if verdict.accepts {
+            listener.ready.push_back(i);
+            listener.fast_opens.opening.push(i);
+        } else {
+            listener.opening.push(i);
+        }
         let mut flow = self.make_flow(ports, options);
         flow.connection.listen();
+        if verdict.accepts {
+            flow.connection.accept_fast_open(verdict.answer);
+            flow.established = true;
+        } else if let Some(answer) = verdict.answer {
+            flow.connection.offer_cookie(answer);
+        }
         self.flows.push(flow);
-        Some(i)
+        Some((i, verdict.accepts))
     }
 
     fn make_flow(&self, ports: Ports, options: options::SocketOptions) -> Flow {
@@ -190,8 +232,12 @@ impl EngineHost {
         if let Some(sending) = &mut flow.sending {
             sending.free(&flow.connection, flow.reordering.degree, self.now);
         }
+        let mut option = None;
         while let Some(t) = flow.connection.poll_transmit(self.now) {
             flow.departed(&t);
+            if t.segment.flags.has(Flags::SYN) {
+                option = flow.connection.take_syn_option();
+            }
             burst.push(t);
         }
         if let Some(sending) = &mut flow.sending {
@@ -202,7 +248,8 @@ impl EngineHost {
         flow.stalls.note(&flow.connection, no_memory, self.now);
         let ports = flow.ports;
         for t in burst {
-            self.depart(&t.segment, t.ecn, ports);
+            let option = option.filter(|_| t.segment.flags.has(Flags::SYN));
+            self.depart(&t.segment, option, t.ecn, ports);
         }
         let flow = &mut self.flows[i];
         while let Some(event) = flow.connection.poll_event() {
@@ -212,19 +259,25 @@ impl EngineHost {
                 continue;
             }
             for socket in self.sockets.values_mut() {
-                if let SocketKind::Listener(listener) = &mut socket.kind
-                    && let Some(at) = listener.opening.iter().position(|o| *o == i)
-                {
+                let SocketKind::Listener(listener) = &mut socket.kind else { continue };
+                if let Some(at) = listener.opening.iter().position(|o| *o == i) {
                     listener.opening.remove(at);
                     if !over {
                         listener.ready.push_back(i);
+                    }
+                }
+                if let Some(at) = listener.fast_opens.opening.iter().position(|o| *o == i) {
+                    listener.fast_opens.opening.remove(at);
+                    let accepted = !listener.ready.contains(&i);
+                    if event == ConnectionEvent::Aborted(AbortReason::Reset) && accepted {
+                        listener.fast_opens.reset(self.now);
                     }
                 }
             }
         }
     }
 
-    fn depart(&mut self, segment: &Segment, ecn: Ecn, ports: Ports) {
+    fn depart(&mut self, segment: &Segment, option: Option<FastOpen>, ecn: Ecn, ports: Ports) {
         let tcp = Tcp {
             flags: TcpFlags { bits: segment.flags.0, ace: None },
             seq: segment.seq.0,
@@ -232,9 +285,17 @@ impl EngineHost {
             ack: segment.flags.has(Flags::ACK).then_some(segment.ack.0),
             window: Some(segment.window),
             urgent: segment.flags.has(Flags::URG).then_some(segment.urgent),
-            options: TcpOptions::List(self.dialect.options(segment)),
+            options: TcpOptions::List(self.dialect.options(segment, option)),
         };
         self.sent.push_back(Departure { at: self.now, tcp, ecn, ports });
+    }
+
+    /// A client's SYN was acknowledged: notes what that says of the server.
+    fn learn_from_syn_ack(&mut self, i: usize, syn_ack: &Segment, answer: Option<FastOpen>) {
+        let Some(attempt) = self.flows[i].connection.fast_open() else { return };
+        // RFC 9293 §3.7.1: without an option it is 536 bytes over IPv4.
+        let mss = syn_ack.options.mss.map_or(536, u32::from);
+        self.fast_open.cache.learn(self.fast_open.remote, mss, answer, &attempt);
     }
 
     fn free_port(&self) -> u16 {
@@ -265,8 +326,12 @@ impl Host for EngineHost {
         self.now = self.now.max(then);
         for i in 0..self.flows.len() {
             let flow = &mut self.flows[i];
+            let before = flow.connection.stats().timeouts;
             while flow.connection.poll_timeout().is_some_and(|at| at <= self.now) {
                 flow.connection.handle_timeout(self.now);
+            }
+            if flow.connection.stats().timeouts != before && flow.seems_black_holed(self.now) {
+                self.fast_open.note_black_hole(self.now);
             }
             self.run(i);
         }
@@ -289,7 +354,7 @@ impl Host for EngineHost {
             urgent: tcp.urgent.unwrap_or(0),
             options: layout::engine(list),
         };
-        self.receive(ports, &segment, ecn);
+        self.receive(ports, &segment, layout::fast_open(list), ecn);
         Ok(())
     }
 
@@ -323,7 +388,23 @@ impl Host for EngineHost {
         self.flows.last_mut().map(|flow| info::of(flow, now))
     }
 
+    fn set_addresses(&mut self, local: Option<IpAddr>, remote: Option<IpAddr>) -> bool {
+        self.fast_open.local = local.unwrap_or(self.fast_open.local);
+        self.fast_open.remote = remote.unwrap_or(self.fast_open.remote);
+        true
+    }
+
+    fn forget_peers(&mut self) -> bool {
+        self.fast_open.cache.clear();
+        true
+    }
+
     fn set(&mut self, name: &str, value: &str) -> Setting {
+        match self.fast_open.set(name, value) {
+            Some(true) => return Setting::Done,
+            Some(false) => return Setting::Refused,
+            None => {}
+        }
         if name == "tcp_keepalive_time" {
             let Ok(seconds) = value.trim().parse::<u32>() else { return Setting::Refused };
             self.keepalive_time = Duration::from_secs(seconds.into());

@@ -33,7 +33,8 @@ impl SocketOptions {
         Self { set: BTreeMap::new(), keepalive_time }
     }
 
-    fn int(&self, level: i64, name: i64) -> Option<i64> {
+    /// The value of an option that is a number; `None` where it was never set.
+    pub(crate) fn int(&self, level: i64, name: i64) -> Option<i64> {
         match self.set.get(&(Level(level), name))? {
             OptionValue::Int(n) => Some(*n),
             _ => None,
@@ -193,6 +194,9 @@ const KNOWN: &[Known] = &[
     known(c::SOL_TCP, c::TCP_USER_TIMEOUT, 0, ANY),
     known(c::SOL_TCP, c::TCP_QUICKACK, -ANY, ANY),
     known(c::SOL_TCP, c::TCP_CONGESTION, -ANY, ANY),
+    known(c::SOL_TCP, c::TCP_FASTOPEN, 0, ANY),
+    known(c::SOL_TCP, c::TCP_FASTOPEN_CONNECT, 0, 1),
+    known(c::SOL_TCP, c::TCP_FASTOPEN_NO_COOKIE, 0, 1),
     known(c::SOL_IP, c::IP_TOS, -ANY, ANY),
     known(c::SOL_IP, c::IP_TTL, -1, 255),
     known(c::SOL_IP, c::IP_MTU_DISCOVER, 0, 5),

@@ -4,7 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use ackclock_units::SeqNumber;
 use ackclock_wire::{
-    Flags, Options, Segment, Strictness, Transport, WireError, emit_tcp_raw, parse_icmp_error, parse_ip,
+    FastOpen, Flags, Options, Segment, Strictness, Transport, WireError, emit_tcp_raw, parse_icmp_error,
+    parse_ip,
 };
 
 use super::socket::SocketKind;
@@ -25,7 +26,11 @@ impl EngineHost {
         match packet.transport {
             Transport::Tcp(tcp) => {
                 let ports = Ports { local: tcp.dst_port, remote: tcp.src_port };
-                self.receive(ports, &tcp.segment, packet.ecn);
+                let option = FastOpen::find_in_packet(bytes);
+                if tcp.segment.flags.has(Flags::SYN) {
+                    (self.fast_open.remote, self.fast_open.local) = (packet.src, packet.dst);
+                }
+                self.receive(ports, &tcp.segment, option, packet.ecn);
             }
             Transport::Other { .. } => {
                 let error = parse_icmp_error(&packet, Strictness::FULL)?;

@@ -57,14 +57,16 @@ const SETTINGS: &[(&str, Meaning)] = &[
     ("tcp_min_tso_segs", Meaning::Fixed),
     ("tcp_pacing_ss_ratio", Meaning::Fixed),
     ("tcp_pacing_ca_ratio", Meaning::Fixed),
-    ("tcp_fastopen", Meaning::Fixed),
-    ("tcp_fastopen_key", Meaning::Fixed),
     ("tcp_syncookies", Meaning::Fixed),
 ];
 
+/// Settings of the host rather than of its stack.
+const OF_THE_HOST: [&str; 4] =
+    ["tcp_keepalive_time", "tcp_fastopen", "tcp_fastopen_key", "tcp_fastopen_blackhole_timeout_sec"];
+
 /// The names of the settings under `net.ipv4` that a host knows.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    SETTINGS.iter().map(|(name, _)| *name)
+    SETTINGS.iter().map(|(name, _)| *name).chain(OF_THE_HOST)
 }
 
 /// Sets `net.ipv4.NAME`.

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::fast_open::PendingFastOpens;
 use super::options::SocketOptions;
 
 /// An open descriptor.
@@ -34,11 +35,18 @@ pub(crate) struct Listener {
     pub opening: Vec<usize>,
     /// To be accepted.
     pub ready: VecDeque<usize>,
+    pub fast_opens: PendingFastOpens,
 }
 
 impl Listener {
-    pub(crate) fn new(backlog: i64) -> Self {
-        Self { backlog: usize::try_from(backlog).unwrap_or(0), opening: Vec::new(), ready: VecDeque::new() }
+    /// One that has at most so many Fast Open connections in their handshake.
+    pub(crate) fn new(backlog: i64, fast_opens: i64) -> Self {
+        Self {
+            backlog: usize::try_from(backlog).unwrap_or(0),
+            opening: Vec::new(),
+            ready: VecDeque::new(),
+            fast_opens: PendingFastOpens { most: fast_opens, ..PendingFastOpens::default() },
+        }
     }
 
     /// Linux accepts one more than it was asked for (`sk_acceptq_is_full`).

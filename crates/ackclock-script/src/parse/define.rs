@@ -2,6 +2,10 @@
 
 use std::collections::BTreeMap;
 
+/// Words that every script has, as packetdrill's runner of scripts gives them: the Fast Open cookie (RFC 7413
+/// §4.1.2) that the key a1a1a1a1-b2b2b2b2-c3c3c3c3-d4d4d4d4 makes for 192.0.2.1 at 192.168.0.1.
+const BUILT_IN: &[(&str, &str)] = &[("TFO_COOKIE", "3021b9d889017eeb")];
+
 /// How much longer than it is written a script may become.
 const MAX_GROWTH: usize = 1 << 20;
 
@@ -12,7 +16,8 @@ pub(crate) fn definitions(text: &str, given: &[(String, String)]) -> BTreeMap<St
         let (name, value) = line.strip_prefix("--define=")?.split_once('=')?;
         (!value.contains('`')).then(|| (name.to_owned(), value.trim().to_owned()))
     });
-    given.iter().cloned().chain(inside).collect()
+    let own = BUILT_IN.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    own.chain(given.iter().cloned()).chain(inside).collect()
 }
 
 /// The text with every defined word replaced that stands outside of texts, commands, assertions and comments. `None`

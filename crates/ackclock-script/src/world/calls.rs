@@ -7,7 +7,7 @@ use ackclock_units::Duration;
 use super::World;
 use crate::ast::{self, Expr};
 use crate::constants::{self as c, constant};
-use crate::host::{Call, OptionValue};
+use crate::host::{Call, FastOpenCall, OptionValue};
 
 impl World<'_> {
     /// The call that a script writes.
@@ -26,6 +26,19 @@ impl World<'_> {
             "accept4" => Call::Accept { fd: args.fd(0)?, nonblocking: args.int(3)? & c::SOCK_NONBLOCK != 0 },
             "connect" => Call::Connect { fd: args.fd(0)?, port: args.port(1) },
             "write" => Call::Write { fd: args.fd(0)?, len: args.len(2)?, flags: 0, done: 0 },
+            "sendto" if flags(3)? & c::MSG_FASTOPEN != 0 => {
+                let to = call.arguments.get(4);
+                fast_open(args.fd(0)?, args.len(2)?, args.int(3)?, to)
+            }
+            "sendmsg" if args.int(2)? & c::MSG_FASTOPEN != 0 => {
+                let to = match call.arguments.get(1) {
+                    Some(Expr::Struct(fields)) => {
+                        fields.iter().find(|(name, _)| name.as_deref() == Some("msg_name")).map(|(_, to)| to)
+                    }
+                    _ => None,
+                };
+                fast_open(args.fd(0)?, args.message(1)?, args.int(2)?, to)
+            }
             "send" | "sendto" => {
                 Call::Write { fd: args.fd(0)?, len: args.len(2)?, flags: flags(3)?, done: 0 }
             }
@@ -106,9 +119,7 @@ impl Arguments<'_> {
 
     /// The port of an address, where it is given.
     fn port(&self, at: usize) -> Option<u16> {
-        let Some(Expr::Struct(fields)) = self.call.arguments.get(at) else { return None };
-        let (_, port) = fields.iter().find(|(name, _)| name.as_deref() == Some("sin_port"))?;
-        int(port).ok().and_then(|p| u16::try_from(p).ok())
+        port(self.call.arguments.get(at)?)
     }
 
     /// The bytes of a vector of buffers.
@@ -138,6 +149,26 @@ impl Arguments<'_> {
         };
         all.iter().map(one).collect()
     }
+}
+
+/// The port of an address, where it is given.
+fn port(address: &Expr) -> Option<u16> {
+    let Expr::Struct(fields) = address else { return None };
+    let (_, port) = fields.iter().find(|(name, _)| name.as_deref() == Some("sin_port"))?;
+    int(port).ok().and_then(|p| u16::try_from(p).ok())
+}
+
+/// A call that writes with `MSG_FASTOPEN` to the address `to`.
+fn fast_open(fd: i32, len: u64, flags: i64, to: Option<&Expr>) -> Call {
+    let of_no_family = |word: &Expr| matches!(word, Expr::Word(word) if word == "AF_UNSPEC");
+    let to_nobody = match to {
+        Some(Expr::Struct(fields)) => {
+            fields.iter().any(|(name, f)| name.as_deref() == Some("sa_family") && of_no_family(f))
+        }
+        Some(word) => of_no_family(word),
+        None => false,
+    };
+    Call::FastOpen(FastOpenCall { fd, len, flags, port: to.and_then(port), to_nobody, done: 0, begun: false })
 }
 
 fn vector(expr: &Expr) -> Result<u64, String> {

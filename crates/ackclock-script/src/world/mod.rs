@@ -1,6 +1,7 @@
 //! A script against a host: its events in order, each at its time.
 
 mod calls;
+mod numbers;
 mod packets;
 mod results;
 mod settings;
@@ -91,6 +92,7 @@ struct World<'a> {
     fds: BTreeMap<i64, i32>,
     blocked: Vec<Blocked>,
     clocks: packets::Clocks,
+    numbers: numbers::Numbers,
     scope: Scope,
     outcome: Outcome,
     /// Deadlines that were run.
@@ -109,6 +111,7 @@ impl<'a> World<'a> {
             fds: BTreeMap::new(),
             blocked: Vec::new(),
             clocks: packets::Clocks::default(),
+            numbers: numbers::Numbers::default(),
             scope: Scope::with_known(known_names()),
             outcome: Outcome::new(script.events.len()),
             steps: 0,
@@ -121,7 +124,14 @@ impl<'a> World<'a> {
             self.tolerance_per_mille = (percent * 10.0) as u64;
             return;
         }
+        let address = flag.value.as_deref().and_then(|v| v.parse().ok());
+        let taken = match flag.name.as_str() {
+            "local_ip" if address.is_some() => self.host.set_addresses(address, None),
+            "remote_ip" if address.is_some() => self.host.set_addresses(None, address),
+            _ => false,
+        };
         match (flag.name.as_str(), flag.value.as_deref().and_then(|v| v.parse::<u64>().ok())) {
+            _ if taken => {}
             ("tolerance_usecs", Some(us)) => self.tolerance = Duration::from_micros(us),
             ("tcp_ts_tick_usecs", Some(us)) => self.clocks.tick = Some(Duration::from_micros(us)),
             ("define" | "ip_version", _) => {}
@@ -252,7 +262,8 @@ impl<'a> World<'a> {
                     }
                     Some(ast::Tos::NotEct) | None => Ecn::NotEct,
                 };
-                self.host.inject(ports, &self.clocks.in_host_terms(tcp), ecn)
+                let tcp = self.numbers.in_host_terms(self.clocks.in_host_terms(tcp), ports);
+                self.host.inject(ports, &tcp, ecn)
             }
             Body::Icmp(icmp) => self.host.inject_icmp(ports, icmp),
         }

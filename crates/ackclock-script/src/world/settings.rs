@@ -52,6 +52,9 @@ impl World<'_> {
             if command.is_empty() || command.starts_with('#') {
                 continue;
             }
+            if command.starts_with("ip tcp_metrics flush") && self.host.forget_peers() {
+                continue;
+            }
             let mut words = command.split_whitespace();
             let program = words.next().unwrap_or_default();
             if program == "sysctl" || program.ends_with("set_sysctls.py") {

@@ -7,11 +7,11 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::c_int;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
-use ackclock_script::{Call, EngineHost, Host, Ports, Returned};
+use ackclock_script::{Call, EngineHost, Host, IpVersion, Link, Ports, Returned};
 use ackclock_units::{Duration, Instant};
 
 use crate::addresses::{self, Addresses};
@@ -46,6 +46,8 @@ thread_local! {
 pub(crate) struct Lab {
     pub host: EngineHost,
     pub addresses: Addresses,
+    /// What its packets go over, as far as sockets and packets have shown.
+    link: Link,
     /// The host's descriptors by those that packetdrill has, which are real: it closes what is left open.
     pub descriptors: BTreeMap<c_int, Descriptor>,
     settings: Settings,
@@ -85,10 +87,11 @@ pub(crate) fn lock() -> MutexGuard<'static, Option<Lab>> {
 }
 
 /// Makes the lab. The calling thread is the one that carries the script out.
-pub(crate) fn begin(host: EngineHost) {
+pub(crate) fn begin(host: EngineHost, mtu: u16) {
     *lock() = Some(Lab {
         host,
         addresses: Addresses::default(),
+        link: Link { mtu, ..Link::default() },
         descriptors: BTreeMap::new(),
         settings: Settings::watch(),
         readings: 0,
@@ -125,8 +128,12 @@ pub(crate) fn keep(fd: c_int, descriptor: Descriptor) -> Result<(), c_int> {
 
 /// Notes where a descriptor is about to connect to.
 pub(crate) fn connects(fd: c_int, remote: SocketAddr) {
-    if let Some(descriptor) = lock().as_mut().and_then(|lab| lab.descriptors.get_mut(&fd)) {
+    let mut guard = lock();
+    let Some(lab) = guard.as_mut() else { return };
+    if let Some(descriptor) = lab.descriptors.get_mut(&fd) {
         descriptor.peer.get_or_insert(remote);
+        let mapped = descriptor.family == libc::AF_INET6;
+        lab.goes_over(remote.ip(), mapped);
     }
 }
 
@@ -273,11 +280,23 @@ impl Lab {
         Err(libc::EDEADLK)
     }
 
+    /// Packets of the host have addresses of this kind: `mapped` where its sockets are of IPv6.
+    fn goes_over(&mut self, remote: IpAddr, mapped: bool) {
+        self.link.ip = match remote {
+            IpAddr::V6(_) => IpVersion::V6,
+            IpAddr::V4(_) if mapped => IpVersion::V4Mapped,
+            IpAddr::V4(_) => IpVersion::V4,
+        };
+        self.host.set_link(self.link);
+    }
+
     /// A packet arrives.
     pub(crate) fn receive(&mut self, packet: &[u8]) -> Result<(), c_int> {
         self.readings = 0;
         self.settings.pass_on(&mut self.host);
         if let Some((from, to)) = addresses::of_packet(packet) {
+            let mapped = self.descriptors.values().any(|d| d.family == libc::AF_INET6);
+            self.goes_over(from.ip(), mapped);
             self.addresses.learn(Ports { local: to.port(), remote: from.port() }, to.ip(), from.ip());
         }
         let received = self.host.receive_packet(packet);

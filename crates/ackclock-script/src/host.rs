@@ -90,10 +90,23 @@ pub struct Departure {
     pub at: Instant,
     /// Its segment.
     pub tcp: Tcp,
-    /// The field of its IP header.
+    /// The ECN field of its IP header.
     pub ecn: Ecn,
+    /// The rest of that header.
+    pub ip: IpFields,
     /// The connection that it belongs to.
     pub ports: Ports,
+}
+
+/// Fields of the IP header of a packet that leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IpFields {
+    /// The upper six bits of the type of service, or of the traffic class (RFC 2474 §3).
+    pub dscp: u8,
+    /// Hops that are left.
+    pub hops: u8,
+    /// The flow label (RFC 6437); `None` over IPv4.
+    pub flow_label: Option<u32>,
 }
 
 /// What a system call returns.

@@ -8,12 +8,12 @@ use ackclock_units::Instant;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, accept_with, bind, connect,
-    getpeername, getsockname, listen, recv, send, shutdown, socket_with,
+    RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, accept_with, bind, connect, getpeername,
+    getsockname, listen, recv, send, shutdown, socket_with,
 };
 
 use super::socket::Socket;
-use super::{KernelHost, errno, local, remote};
+use super::{KernelHost, addresses, errno};
 use crate::linux::sys::{self, Queued};
 
 /// What became of a call; `None` where it blocks.
@@ -46,15 +46,17 @@ impl KernelHost {
     pub(super) fn try_call(&mut self, call: &mut Call) -> CallResult {
         match call {
             Call::Socket { nonblocking } => {
+                let family = addresses::family(self.link);
                 let made = self.namespace.run(|| {
                     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-                    socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)
+                    socket_with(family, SocketType::STREAM, flags, None)
                 });
                 let fd = made.map_err(|_| Errno::NFILE)??;
                 value(self.open(Socket::new(fd, *nonblocking)))
             }
             Call::Bind { fd, port } => {
-                bind(&self.socket(*fd)?.fd, &local(port.unwrap_or(SERVER_PORT)))?;
+                let [local, _] = addresses::of_sockets(self.link, [port.unwrap_or(SERVER_PORT), 0]);
+                bind(&self.socket(*fd)?.fd, &local)?;
                 ZERO
             }
             Call::Listen { fd, backlog } => {
@@ -137,9 +139,10 @@ impl KernelHost {
 
     /// One that blocks is called until it has a result: the kernel returns that of the attempt which goes on.
     fn connect(&mut self, fd: i32, port: Option<u16>) -> CallResult {
-        let socket = self.socket(fd)?;
         let port = port.unwrap_or(SERVER_PORT);
-        let result = connect(&socket.fd, &remote(port));
+        let [_, remote] = addresses::of_sockets(self.link, [0, port]);
+        let socket = self.socket(fd)?;
+        let result = connect(&socket.fd, &remote);
         let blocks = !socket.nonblocking;
         if socket.ports.is_none() {
             let from = getsockname(&socket.fd).ok().and_then(|a| SocketAddr::try_from(a).ok());

@@ -1,5 +1,6 @@
 //! Scripts against the kernel's own TCP, in real time.
 
+mod addresses;
 mod calls;
 mod errno;
 mod icmp;
@@ -9,7 +10,6 @@ mod socket;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::ControlFlow;
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use std::thread::JoinHandle;
 
 use ackclock_script::ast::{Icmp, Script, Tcp};
 use ackclock_script::code::TcpInfo;
-use ackclock_script::{Call, Departure, Host, Outcome, Ports, Returned, Setting, SettingsError};
+use ackclock_script::{Call, Departure, Host, Link, Outcome, Ports, Returned, Setting, SettingsError};
 use ackclock_units::{Duration, Ecn, Instant};
 
 use packets::{Burst, Flow};
@@ -27,12 +27,6 @@ use socket::Socket;
 
 use crate::linux::wait;
 use crate::{Clock, DriveError, Namespace, Tun, TunOptions};
-
-/// The kernel's address.
-const LOCAL: Ipv4Addr = Ipv4Addr::new(10, 76, 0, 1);
-
-/// The address of the script.
-const REMOTE: Ipv4Addr = Ipv4Addr::new(10, 76, 0, 2);
 
 /// How often what blocks is tried again.
 const SLICE: Duration = Duration::from_millis(1);
@@ -52,6 +46,7 @@ const LOOK: std::time::Duration = std::time::Duration::from_millis(50);
 pub struct KernelHost {
     namespace: Namespace,
     tun: Tun,
+    link: Link,
     clock: Option<Clock>,
     now: Instant,
     sockets: BTreeMap<i32, Socket>,
@@ -73,12 +68,26 @@ impl KernelHost {
     /// # Errors
     ///
     /// A right that is missing (see [`crate::check`]), or a system call that failed.
-    pub fn start() -> Result<Self, DriveError> {
+    pub fn start(link: Link) -> Result<Self, DriveError> {
         let namespace = Namespace::new(false)?;
-        let tun = Tun::new(&namespace, &TunOptions { ipv4: (LOCAL, 24), ..TunOptions::default() })?;
+        let options = TunOptions {
+            ipv4: (addresses::LOCAL_V4, 24),
+            ipv6: link.is_v6().then_some((addresses::LOCAL_V6, 64)),
+            mtu: link.mtu,
+            ..TunOptions::default()
+        };
+        if link.is_v6() {
+            // A namespace may begin with the machine's own setting.
+            namespace.set_sysctl("net.ipv6.conf.default.disable_ipv6", "0")?;
+        }
+        let tun = Tun::new(&namespace, &options)?;
+        if link.is_v6() {
+            addresses::warm_up(&namespace, &tun)?;
+        }
         Ok(Self {
             namespace,
             tun,
+            link,
             clock: None,
             now: Instant::ZERO,
             sockets: BTreeMap::new(),
@@ -92,7 +101,7 @@ impl KernelHost {
     }
 }
 
-/// Runs a script against the kernel. `tolerance`: by how much times may differ; what the script says where
+/// Runs a script against the kernel, over packets of `link`. `tolerance`: by how much times may differ; what the script says where
 /// there is none. `file` reads a file that a command of the script names, to look for settings in it. `go_on`
 /// is asked now and then whether to go on.
 ///
@@ -102,11 +111,12 @@ impl KernelHost {
 /// that cannot have its value.
 pub fn run_script(
     script: &Script,
+    link: Link,
     tolerance: Option<Duration>,
     file: &(dyn Fn(&str) -> Option<String> + Sync),
     go_on: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<Result<Outcome, SettingsError>, DriveError> {
-    let mut host = KernelHost::start()?;
+    let mut host = KernelHost::start(link)?;
     let stopped = Arc::clone(&host.stopped);
     let (done, over) = channel();
     std::thread::scope(|scope| {
@@ -166,7 +176,7 @@ impl Host for KernelHost {
     }
 
     fn inject_icmp(&mut self, ports: Ports, icmp: &Icmp) -> Result<(), String> {
-        let packet = icmp::packet(icmp, ports, self.flow(ports))?;
+        let packet = icmp::packet(icmp, ports, self.flow(ports), self.link)?;
         self.deliver(&packet)
     }
 
@@ -199,12 +209,4 @@ impl Host for KernelHost {
             Err(_) => Setting::Unknown,
         }
     }
-}
-
-fn local(port: u16) -> SocketAddr {
-    SocketAddr::new(LOCAL.into(), port)
-}
-
-fn remote(port: u16) -> SocketAddr {
-    SocketAddr::new(REMOTE.into(), port)
 }

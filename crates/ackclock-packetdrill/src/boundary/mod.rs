@@ -14,7 +14,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::{ptr, slice};
 
 use ackclock_policy::Registry;
-use ackclock_script::{DIALECTS, Dialect, EngineHost, Returned};
+use ackclock_script::{DIALECTS, Dialect, EngineHost, Link, Returned};
 use libc::{socklen_t, ssize_t};
 
 use crate::interface::{Init, Interface};
@@ -86,7 +86,7 @@ unsafe extern "C" fn free(_: *mut c_void) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn packetdrill_interface_init(_: *const c_char, table: *mut Interface) {
     match host() {
-        Ok(host) => lab::begin(host),
+        Ok((host, mtu)) => lab::begin(host, mtu),
         Err(message) => {
             eprintln!("{message}");
             std::process::exit(2);
@@ -136,7 +136,12 @@ pub unsafe extern "C" fn packetdrill_interface_init(_: *const c_char, table: *mu
 /// The entry has the type by which packetdrill calls it.
 const _: Init = packetdrill_interface_init;
 
-fn host() -> Result<EngineHost, String> {
+/// The host, and the largest packet of its link, bytes.
+fn host() -> Result<(EngineHost, u16), String> {
+    let mtu = match std::env::var("ACKCLOCK_MTU") {
+        Err(_) => Link::default().mtu,
+        Ok(text) => text.parse().map_err(|_| format!("ACKCLOCK_MTU: `{text}` is no MTU up to 65535"))?,
+    };
     let dialect = match std::env::var("ACKCLOCK_DIALECT") {
         Err(_) => Dialect::default(),
         Ok(name) => {
@@ -148,6 +153,7 @@ fn host() -> Result<EngineHost, String> {
         }
     };
     let stack = std::env::var("ACKCLOCK_STACK").ok();
-    EngineHost::new(&Registry::builtin(), dialect, stack.as_deref(), SEED)
-        .map_err(|e| format!("ACKCLOCK_STACK: {e}"))
+    let host = EngineHost::new(&Registry::builtin(), dialect, stack.as_deref(), SEED)
+        .map_err(|e| format!("ACKCLOCK_STACK: {e}"))?;
+    Ok((host, mtu))
 }

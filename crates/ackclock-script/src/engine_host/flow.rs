@@ -42,8 +42,8 @@ pub(crate) struct Counts {
     pub last_data_sent: Option<Instant>,
     pub last_data_received: Option<Instant>,
     pub last_ack_received: Option<Instant>,
-    /// An ICMP error that ends an attempt to connect.
-    unreachable: Option<u8>,
+    /// The code of the latest "unreachable", and whether it is one of ICMPv6.
+    unreachable: Option<(u8, bool)>,
 }
 
 impl Flow {
@@ -105,7 +105,7 @@ impl Flow {
     /// An ICMP error has arrived.
     pub(crate) fn noted(&mut self, error: &IcmpError) {
         if let IcmpKind::Unreachable(code) = error.kind {
-            self.counts.unreachable = Some(code);
+            self.counts.unreachable = Some((code, error.from.is_ipv6()));
         }
     }
 
@@ -131,10 +131,15 @@ impl Flow {
             AbortReason::SynTimeout | AbortReason::Timeout | AbortReason::KeepaliveTimeout => {
                 Some(Errno::ETIMEDOUT)
             }
-            // Codes 0, 1 and 2 of RFC 792.
-            AbortReason::Unreachable if self.counts.unreachable == Some(0) => Some(Errno::ENETUNREACH),
-            AbortReason::Unreachable if self.counts.unreachable == Some(2) => Some(Errno::ENOPROTOOPT),
-            AbortReason::Unreachable => Some(Errno::EHOSTUNREACH),
+            AbortReason::Unreachable => Some(match self.counts.unreachable {
+                // No route (RFC 792, RFC 4443 §3.1).
+                Some((0, _)) => Errno::ENETUNREACH,
+                // No such protocol.
+                Some((2, false)) => Errno::ENOPROTOOPT,
+                // Prohibited.
+                Some((1, true)) => Errno::EACCES,
+                _ => Errno::EHOSTUNREACH,
+            }),
             AbortReason::FalseAck => Some(Errno::EPROTO),
             AbortReason::Local => None,
         }

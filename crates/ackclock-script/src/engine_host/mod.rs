@@ -19,6 +19,7 @@ use ackclock_units::{Duration, Ecn, Instant, Rng, SeqNumber};
 use ackclock_wire::{Flags, IcmpError, Segment};
 
 use flow::Flow;
+use options::SocketOptions;
 use socket::{Socket, SocketKind};
 
 use crate::ast::{Icmp, Tcp, TcpFlags, TcpOptions};
@@ -27,6 +28,7 @@ use crate::constants::Errno;
 use crate::dialect::Dialect;
 use crate::host::{CLIENT_PORT, Call, Departure, Host, Ports, Returned, SERVER_PORT, Setting};
 use crate::layout;
+use crate::link::Link;
 
 pub use settings::names as setting_names;
 
@@ -42,6 +44,8 @@ pub struct EngineHost {
     now: Instant,
     /// What new sockets run.
     stack: Stack,
+    /// What its packets go over.
+    link: Link,
     dialect: Dialect,
     /// Open descriptors.
     sockets: BTreeMap<i32, Socket>,
@@ -75,6 +79,7 @@ impl EngineHost {
         Ok(Self {
             now: Instant::ZERO,
             stack: named,
+            link: Link::default(),
             dialect,
             sockets: BTreeMap::new(),
             flows: Vec::new(),
@@ -83,6 +88,11 @@ impl EngineHost {
             keepalive_time: options::KEEPALIVE_TIME,
             seed,
         })
+    }
+
+    /// What packets go over from now on.
+    pub fn set_link(&mut self, link: Link) {
+        self.link = link;
     }
 
     fn find(&self, ports: Ports) -> Option<usize> {
@@ -161,7 +171,7 @@ impl EngineHost {
         // Sequence numbers of scripts count from the SYN; the numbers on the wire are the same.
         let iss = SeqNumber(0);
         let rng = Rng::stream(self.seed, "script connection", index);
-        let config = Arc::new(options.config(&self.stack));
+        let config = Arc::new(options.config(&self.stack, self.link));
         let policies = options.policies(&self.stack);
         // What is written is all zeros, so that only its length counts.
         Flow::new(Connection::counted(config, policies, iss, rng), ports, options)
@@ -211,7 +221,12 @@ impl EngineHost {
             urgent: segment.flags.has(Flags::URG).then_some(segment.urgent),
             options: TcpOptions::List(self.dialect.options(segment)),
         };
-        self.sent.push_back(Departure { at: self.now, tcp, ecn, ports });
+        let options = self.flows.iter().rfind(|f| f.ports == ports).map(|f| &f.options);
+        let ip = match options {
+            Some(options) => options.ip_fields(self.link, flow_label(self.seed, ports)),
+            None => SocketOptions::new(self.keepalive_time).ip_fields(self.link, 0),
+        };
+        self.sent.push_back(Departure { at: self.now, tcp, ecn, ip, ports });
     }
 
     fn free_port(&self) -> u16 {
@@ -227,6 +242,12 @@ impl EngineHost {
         self.sockets.insert(fd, socket);
         Ok(fd)
     }
+}
+
+/// The flow label of a connection, which is never zero (RFC 6437 §3).
+fn flow_label(seed: u64, ports: Ports) -> u32 {
+    let flow = u64::from(ports.local) << 16 | u64::from(ports.remote);
+    (Rng::stream(seed, "flow label", flow).next_u64() as u32 & 0xf_ffff).max(1)
 }
 
 impl Host for EngineHost {
@@ -271,7 +292,7 @@ impl Host for EngineHost {
     }
 
     fn inject_icmp(&mut self, ports: Ports, icmp: &Icmp) -> Result<(), String> {
-        let error = icmp::error(icmp, ports, self.flows.last())?;
+        let error = icmp::error(icmp, ports, self.flows.last(), self.link.is_v6())?;
         self.receive_icmp(ports, &error);
         Ok(())
     }

@@ -7,7 +7,8 @@ use ackclock_units::Duration;
 
 use crate::constants as c;
 use crate::constants::Errno;
-use crate::host::OptionValue;
+use crate::host::{IpFields, OptionValue};
+use crate::link::Link;
 
 /// The level of an option.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -23,6 +24,9 @@ pub(crate) struct SocketOptions {
     /// How long a connection is idle before the first keep-alive, where it sets nothing else.
     keepalive_time: Duration,
 }
+
+/// Hops of packets where nothing else is set: Linux's `IPDEFTTL`.
+const DEFAULT_HOPS: u8 = 64;
 
 /// RFC 9293 §3.8.4: no less than two hours.
 pub(crate) const KEEPALIVE_TIME: Duration = Duration::from_secs(7200);
@@ -46,6 +50,22 @@ impl SocketOptions {
     /// `SO_LINGER` with no time: a close is a reset.
     pub(crate) fn lingers_not(&self) -> bool {
         self.set.get(&(Level(c::SOL_SOCKET), c::SO_LINGER)).is_some_and(|v| *v == OptionValue::Linger(1, 0))
+    }
+
+    /// Fields of the IP header of its packets.
+    pub(crate) fn ip_fields(&self, link: Link, flow_label: u32) -> IpFields {
+        let (tos, hops) = if link.is_v6() {
+            (self.int(c::SOL_IPV6, c::IPV6_TCLASS), self.int(c::SOL_IPV6, c::IPV6_UNICAST_HOPS))
+        } else {
+            (self.int(c::SOL_IP, c::IP_TOS), self.int(c::SOL_IP, c::IP_TTL))
+        };
+        // -1 stands for what there is without the option.
+        let byte = |n: Option<i64>| n.and_then(|n| u8::try_from(n).ok());
+        IpFields {
+            dscp: byte(tos).unwrap_or(0) >> 2,
+            hops: byte(hops).unwrap_or(DEFAULT_HOPS),
+            flow_label: link.is_v6().then_some(flow_label),
+        }
     }
 
     /// True when small segments wait for `TCP_CORK` to be taken off.
@@ -83,8 +103,12 @@ impl SocketOptions {
     }
 
     /// The engine's options with these.
-    pub(crate) fn config(&self, stack: &Stack) -> Config {
+    pub(crate) fn config(&self, stack: &Stack, link: Link) -> Config {
         let mut config = stack.config();
+        // What the stack itself says of the segment size is a limit.
+        let stated = config.mss != Config::default().mss;
+        config.mss = if stated { config.mss.min(link.mss()) } else { link.mss() };
+        config.default_mss = link.default_mss();
         self.apply(&mut config);
         config
     }
@@ -189,5 +213,6 @@ const KNOWN: &[Known] = &[
     known(c::SOL_IP, c::IP_MTU_DISCOVER, 0, 5),
     known(c::SOL_IP, c::IP_FREEBIND, -ANY, ANY),
     known(c::SOL_IPV6, c::IPV6_TCLASS, -1, 255),
+    known(c::SOL_IPV6, c::IPV6_UNICAST_HOPS, -1, 255),
     known(c::SOL_IPV6, c::IPV6_V6ONLY, -ANY, ANY),
 ];

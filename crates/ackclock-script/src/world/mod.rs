@@ -1,6 +1,7 @@
 //! A script against a host: its events in order, each at its time.
 
 mod calls;
+mod ip;
 mod packets;
 mod results;
 mod settings;
@@ -91,6 +92,7 @@ struct World<'a> {
     fds: BTreeMap<i64, i32>,
     blocked: Vec<Blocked>,
     clocks: packets::Clocks,
+    labels: ip::FlowLabels,
     scope: Scope,
     outcome: Outcome,
     /// Deadlines that were run.
@@ -109,6 +111,7 @@ impl<'a> World<'a> {
             fds: BTreeMap::new(),
             blocked: Vec::new(),
             clocks: packets::Clocks::default(),
+            labels: ip::FlowLabels::default(),
             scope: Scope::with_known(known_names()),
             outcome: Outcome::new(script.events.len()),
             steps: 0,
@@ -124,7 +127,7 @@ impl<'a> World<'a> {
         match (flag.name.as_str(), flag.value.as_deref().and_then(|v| v.parse::<u64>().ok())) {
             ("tolerance_usecs", Some(us)) => self.tolerance = Duration::from_micros(us),
             ("tcp_ts_tick_usecs", Some(us)) => self.clocks.tick = Some(Duration::from_micros(us)),
-            ("define" | "ip_version", _) => {}
+            ("define" | "ip_version" | "mtu", _) => {}
             _ => self.outcome.notes.push(format!("line {}: --{} has no effect here", flag.line, flag.name)),
         }
     }

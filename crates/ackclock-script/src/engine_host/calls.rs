@@ -216,6 +216,7 @@ impl EngineHost {
         }
         if how != c::SHUT_WR {
             flow.shut_read = true;
+            flow.connection.stop_reading();
         }
         if how != c::SHUT_RD {
             flow.shut_write = true;

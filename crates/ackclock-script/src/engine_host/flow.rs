@@ -17,8 +17,6 @@ pub(crate) struct Flow {
     pub options: SocketOptions,
     /// A pending error, which the next system call returns.
     pub error: Option<Errno>,
-    /// No descriptor is left.
-    closed: bool,
     pub shut_read: bool,
     pub shut_write: bool,
     pub established: bool,
@@ -53,7 +51,6 @@ impl Flow {
             ports,
             options,
             error: None,
-            closed: false,
             shut_read: false,
             shut_write: false,
             established: false,
@@ -64,19 +61,12 @@ impl Flow {
         }
     }
 
-    /// True when the application is done with both directions.
-    pub(crate) fn is_done(&self) -> bool {
-        self.closed || self.shut_read && self.shut_write
-    }
-
-    /// The last descriptor is closed: in order, or by a reset where data stays unread (RFC 2525 §2.17) or
-    /// nothing is to linger.
+    /// The last descriptor is closed: by a reset where nothing is to linger.
     pub(crate) fn close(&mut self, now: Instant) {
-        self.closed = true;
-        if self.connection.readable() > 0 || self.options.lingers_not() {
+        if self.options.lingers_not() {
             self.connection.abort(now);
         } else {
-            self.connection.close(now);
+            self.connection.leave(now);
         }
     }
 

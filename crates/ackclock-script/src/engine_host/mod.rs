@@ -118,14 +118,7 @@ impl EngineHost {
             return;
         };
         self.flows[i].arrived(self.now, segment);
-        let unread = self.flows[i].connection.readable();
         self.flows[i].connection.handle_segment(self.now, segment, &[], ecn);
-        if self.flows[i].is_done() && self.flows[i].connection.readable() > unread {
-            // Nobody will read this (RFC 1122 §4.2.2.13).
-            self.flows[i].connection.abort(self.now);
-            while self.flows[i].connection.poll_transmit(self.now).is_some() {}
-            self.refuse(ports, segment);
-        }
         self.run(i);
     }
 

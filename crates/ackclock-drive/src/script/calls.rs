@@ -17,14 +17,14 @@ use super::{KernelHost, addresses, errno};
 use crate::linux::sys::{self, Queued};
 
 /// What became of a call; `None` where it blocks.
-type CallResult = Result<Option<Returned>, Errno>;
+pub(super) type CallResult = Result<Option<Returned>, Errno>;
 
 /// Most bytes that one call moves: more than a buffer of the kernel takes.
 const MOST_AT_ONCE: u64 = 16 << 20;
 
-const ZERO: CallResult = Ok(Some(Returned::Value(0)));
+pub(super) const ZERO: CallResult = Ok(Some(Returned::Value(0)));
 
-fn value(n: impl TryInto<i64>) -> CallResult {
+pub(super) fn value(n: impl TryInto<i64>) -> CallResult {
     Ok(Some(Returned::Value(n.try_into().unwrap_or(i64::MAX))))
 }
 
@@ -33,11 +33,11 @@ fn int(n: i64) -> i32 {
     n as i32
 }
 
-fn number(word: &str) -> i64 {
+pub(super) fn number(word: &str) -> i64 {
     constant(word).unwrap_or(0)
 }
 
-fn system(e: &std::io::Error) -> Errno {
+pub(super) fn system(e: &std::io::Error) -> Errno {
     Errno::from_io_error(e).unwrap_or(Errno::IO)
 }
 
@@ -77,7 +77,7 @@ impl KernelHost {
                 shutdown(&self.socket(*fd)?.fd, how)?;
                 ZERO
             }
-            Call::Close { fd } => self.close(*fd),
+            Call::Close { fd, .. } => self.close(*fd),
             Call::SetOption { fd, level, name, value } => {
                 let bytes = match value {
                     OptionValue::Int(n) => int(*n).to_ne_bytes().to_vec(),
@@ -105,21 +105,34 @@ impl KernelHost {
                     r if r == number("SIOCINQ") => Queued::Received,
                     r if r == number("SIOCOUTQ") => Queued::Unacked,
                     r if r == number("SIOCOUTQNSD") => Queued::Unsent,
+                    r if r == number("SIOCATMARK") => Queued::AtMark,
                     _ => return Err(Errno::INVAL),
                 };
                 let bytes = sys::queued(self.socket(*fd)?.fd.as_fd(), which).map_err(|e| system(&e))?;
                 Ok(Some(Returned::Number(i64::from(bytes))))
             }
             Call::Poll { fds, until, forever } => self.poll(fds, *until, *forever),
+            Call::Message { fd, len, flags } => self.receive_message(*fd, *len, *flags),
+            Call::Open { .. } => self.open_file(),
+            Call::Pipe => self.pipe(),
+            Call::Sendfile { to, from, len, done } => self.send_file(*to, *from, *len, done),
+            Call::Splice { from, to, len, flags } => self.splice(*from, *to, *len, *flags),
+            Call::EpollCreate => self.epoll_create(),
+            Call::EpollControl { epoll, operation, fd, events, data } => {
+                self.epoll_control(*epoll, *operation, *fd, *events, *data)
+            }
+            Call::EpollWait { epoll, most, until, forever } => {
+                self.epoll_wait(*epoll, *most, *until, *forever)
+            }
         }
     }
 
     /// A socket of the script. Other descriptors of this process are none of its business.
-    fn socket(&mut self, fd: i32) -> Result<&mut Socket, Errno> {
+    pub(super) fn socket(&mut self, fd: i32) -> Result<&mut Socket, Errno> {
         self.sockets.get_mut(&fd).ok_or(Errno::BADF)
     }
 
-    fn open(&mut self, socket: Socket) -> i32 {
+    pub(super) fn open(&mut self, socket: Socket) -> i32 {
         let fd = socket.fd.as_raw_fd();
         self.sockets.insert(fd, socket);
         fd
@@ -168,7 +181,11 @@ impl KernelHost {
         socket.waits_for_room = false;
         let bytes = vec![0; usize::try_from((len - *done).min(MOST_AT_ONCE)).unwrap_or(0)];
         let all = SendFlags::from_bits_retain(flags as u32) | SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        match send(&socket.fd, &bytes, all) {
+        let sent = match send(&socket.fd, &bytes, all) {
+            Err(Errno::NOTSOCK) => rustix::io::write(&socket.fd, &bytes),
+            sent => sent,
+        };
+        match sent {
             Ok(n) => *done += n as u64,
             Err(Errno::AGAIN) if *done > 0 && !blocks => return value(*done),
             Err(Errno::AGAIN) if blocks => {}
@@ -194,8 +211,12 @@ impl KernelHost {
         }
         let mut bytes = vec![0; usize::try_from(len.min(MOST_AT_ONCE)).unwrap_or(0)];
         let all = RecvFlags::from_bits_retain(flags as u32) | RecvFlags::DONTWAIT;
-        match recv(&socket.fd, &mut bytes[..], all) {
-            Ok((_, n)) => value(n),
+        let received = match recv(&socket.fd, &mut bytes[..], all) {
+            Err(Errno::NOTSOCK) => rustix::io::read(&socket.fd, &mut bytes[..]),
+            received => received.map(|(_, n)| n),
+        };
+        match received {
+            Ok(n) => value(n),
             Err(Errno::AGAIN) if blocks => Ok(None),
             Err(e) => Err(e),
         }

@@ -2,9 +2,11 @@
 
 mod addresses;
 mod calls;
+mod descriptors;
 mod errno;
 mod icmp;
 mod info;
+mod messages;
 mod packets;
 mod socket;
 
@@ -16,6 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::JoinHandle;
+use std::time::SystemTime;
 
 use ackclock_script::ast::{Icmp, Script, Tcp};
 use ackclock_script::code::TcpInfo;
@@ -48,6 +51,8 @@ pub struct KernelHost {
     tun: Tun,
     link: Link,
     clock: Option<Clock>,
+    /// When the clock began, by that of the machine.
+    begun_at: SystemTime,
     now: Instant,
     sockets: BTreeMap<i32, Socket>,
     /// Descriptors whose close takes time (`SO_LINGER`).
@@ -89,6 +94,7 @@ impl KernelHost {
             tun,
             link,
             clock: None,
+            begun_at: SystemTime::now(),
             now: Instant::ZERO,
             sockets: BTreeMap::new(),
             closing: BTreeMap::new(),
@@ -156,7 +162,11 @@ impl Host for KernelHost {
     }
 
     fn advance(&mut self, then: Instant) {
-        let clock = *self.clock.get_or_insert_with(Clock::start);
+        let begun_at = &mut self.begun_at;
+        let clock = *self.clock.get_or_insert_with(|| {
+            *begun_at = SystemTime::now();
+            Clock::start()
+        });
         while !self.stopped.load(Ordering::Acquire) {
             let [readable] = wait::wait(&clock, [self.tun.as_fd()], Some(then));
             if readable && let Some(at) = self.collect(&clock) {

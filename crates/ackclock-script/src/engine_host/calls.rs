@@ -2,21 +2,22 @@
 
 use std::collections::VecDeque;
 
+use ackclock_engine::State;
 use ackclock_units::Instant;
 
 use super::options::{Level, SocketOptions};
 use super::socket::{Listener, SocketKind};
-use super::{EngineHost, Flow, Socket};
+use super::{EngineHost, Socket, reports};
 use crate::constants as c;
 use crate::constants::Errno;
 use crate::host::{Call, OptionValue, Ports, Returned, SERVER_PORT};
 
 /// What became of a call; `None` where it blocks.
-type CallResult = Result<Option<Returned>, Errno>;
+pub(super) type CallResult = Result<Option<Returned>, Errno>;
 
-const ZERO: CallResult = Ok(Some(Returned::Value(0)));
+pub(super) const ZERO: CallResult = Ok(Some(Returned::Value(0)));
 
-fn value(n: impl TryInto<i64>) -> CallResult {
+pub(super) fn value(n: impl TryInto<i64>) -> CallResult {
     Ok(Some(Returned::Value(n.try_into().unwrap_or(i64::MAX))))
 }
 
@@ -45,7 +46,7 @@ impl EngineHost {
             Call::Write { fd, len, flags, done } => self.write(*fd, *len, *flags, done),
             Call::Read { fd, len, flags } => self.read(*fd, *len, *flags),
             Call::Shutdown { fd, how } => self.shutdown(*fd, *how),
-            Call::Close { fd } => self.close(*fd),
+            Call::Close { fd, lingers } => self.close(*fd, lingers),
             Call::SetOption { fd, level, name, value } => {
                 self.set_option(*fd, Level(*level), *name, value.clone())
             }
@@ -60,15 +61,28 @@ impl EngineHost {
             }
             Call::Ioctl { fd, request } => self.ioctl(*fd, *request),
             Call::Poll { fds, until, forever } => self.poll(fds, *until, *forever),
+            Call::Message { fd, len, flags } => self.receive_message(*fd, *len, *flags),
+            // Commands of scripts are not run, so that no file is there which they make.
+            Call::Open { .. } => value(self.open(Socket::of(SocketKind::File))?),
+            Call::Pipe => self.pipe(),
+            Call::Sendfile { to, from, len, done } => self.send_file(*to, *from, *len, done),
+            Call::Splice { from, to, len, flags } => self.splice(*from, *to, *len, *flags),
+            Call::EpollCreate => self.epoll_create(),
+            Call::EpollControl { epoll, operation, fd, events, data } => {
+                self.epoll_control(*epoll, *operation, *fd, *events, *data)
+            }
+            Call::EpollWait { epoll, most, until, forever } => {
+                self.epoll_wait(*epoll, *most, *until, *forever)
+            }
         }
     }
 
-    fn socket(&mut self, fd: i32) -> Result<&mut Socket, Errno> {
+    pub(super) fn socket(&mut self, fd: i32) -> Result<&mut Socket, Errno> {
         self.sockets.get_mut(&fd).ok_or(Errno::EBADF)
     }
 
     /// The connection of a descriptor, and whether calls on it may block.
-    fn stream(&mut self, fd: i32) -> Result<(usize, bool), Errno> {
+    pub(super) fn stream(&mut self, fd: i32) -> Result<(usize, bool), Errno> {
         let socket = self.socket(fd)?;
         match socket.kind {
             SocketKind::Stream(i) => Ok((i, !socket.nonblocking)),
@@ -84,7 +98,7 @@ impl EngineHost {
                 socket.kind = SocketKind::Listener(Listener::new(backlog));
             }
             SocketKind::Listener(listener) => listener.set_backlog(backlog),
-            SocketKind::Stream(_) => return Err(Errno::EINVAL),
+            _ => return Err(Errno::EINVAL),
         }
         ZERO
     }
@@ -107,6 +121,7 @@ impl EngineHost {
         let socket = self.socket(fd)?;
         let blocks = !socket.nonblocking;
         match socket.kind {
+            SocketKind::Epoll(_) | SocketKind::Pipe { .. } | SocketKind::File => Err(Errno::ENOTSOCK),
             SocketKind::Listener(_) => Err(Errno::EISCONN),
             SocketKind::Fresh => {
                 let options = socket.options.clone();
@@ -140,66 +155,6 @@ impl EngineHost {
         }
     }
 
-    fn write(&mut self, fd: i32, len: u64, flags: i64, done: &mut u64) -> CallResult {
-        let now = self.now;
-        let (i, blocks) = match self.stream(fd) {
-            // Not connected at all.
-            Err(Errno::ENOTCONN) => return Err(Errno::EPIPE),
-            other => other?,
-        };
-        let blocks = blocks && flags & c::MSG_DONTWAIT == 0;
-        let flow = &mut self.flows[i];
-        if let Some(error) = flow.error.take() {
-            return if *done > 0 { value(*done) } else { Err(error) };
-        }
-        if flow.shut_write || flow.aborted {
-            return Err(Errno::EPIPE);
-        }
-        if flow.is_opening() {
-            return if blocks { Ok(None) } else { Err(Errno::EAGAIN) };
-        }
-        if flags & c::MSG_OOB != 0 {
-            return Err(Errno::EOPNOTSUPP);
-        }
-        let more = flags & c::MSG_MORE != 0;
-        flow.connection.set_cork(now, more || flow.options.corks());
-        *done += flow.connection.write_counted(now, len - *done);
-        if *done == len {
-            flow.counts.last_data_sent = Some(now);
-        }
-        self.run(i);
-        match (*done, blocks) {
-            (done, _) if done == len => value(done),
-            (_, true) => Ok(None),
-            (0, false) => Err(Errno::EAGAIN),
-            (done, false) => value(done),
-        }
-    }
-
-    fn read(&mut self, fd: i32, len: u64, flags: i64) -> CallResult {
-        let now = self.now;
-        let (i, blocks) = self.stream(fd)?;
-        let blocks = blocks && flags & c::MSG_DONTWAIT == 0;
-        let flow = &mut self.flows[i];
-        let readable = flow.connection.readable();
-        let enough = if flags & c::MSG_WAITALL != 0 { len } else { 1 };
-        if readable > 0 && (readable >= enough.min(len) || flow.is_complete()) {
-            let n = readable.min(len);
-            if flags & c::MSG_PEEK == 0 {
-                flow.connection.read_counted(now, n);
-                self.run(i);
-            }
-            return value(n);
-        }
-        if let Some(error) = flow.error.take() {
-            return Err(error);
-        }
-        if flow.is_read_out() {
-            return ZERO;
-        }
-        if blocks { Ok(None) } else { Err(Errno::EAGAIN) }
-    }
-
     fn shutdown(&mut self, fd: i32, how: i64) -> CallResult {
         let now = self.now;
         if !(c::SHUT_RD..=c::SHUT_RDWR).contains(&how) {
@@ -226,15 +181,24 @@ impl EngineHost {
         ZERO
     }
 
-    fn close(&mut self, fd: i32) -> CallResult {
+    /// Closes a descriptor. Where the socket is to linger the call blocks until the FIN is acknowledged, or for as long
+    /// as it says (RFC 1122 §4.2.2.13), whether others block or not.
+    fn close(&mut self, fd: i32, lingers: &mut Option<(usize, Instant)>) -> CallResult {
         let now = self.now;
-        self.stop_listening(fd);
-        let socket = self.sockets.remove(&fd).ok_or(Errno::EBADF)?;
-        if let SocketKind::Stream(i) = socket.kind {
+        if lingers.is_none() {
+            self.stop_listening(fd);
+            self.forget(fd);
+            let socket = self.sockets.remove(&fd).ok_or(Errno::EBADF)?;
+            let SocketKind::Stream(i) = socket.kind else { return ZERO };
             self.flows[i].close(now);
             self.run(i);
+            *lingers = self.flows[i].options.lingers().map(|time| (i, now + time));
         }
-        ZERO
+        let waits = lingers.is_some_and(|(i, until)| {
+            let state = self.flows[i].connection.state();
+            now < until && matches!(state, State::FinWait1 | State::Closing | State::LastAck)
+        });
+        if waits { Ok(None) } else { ZERO }
     }
 
     /// Connections that nobody will accept are reset.
@@ -256,6 +220,12 @@ impl EngineHost {
         let now = self.now;
         let socket = self.sockets.get_mut(&fd).ok_or(Errno::EBADF)?;
         socket.options.set(level, name, to.clone())?;
+        if reports::is_stamping(level, name)
+            && let SocketKind::Stream(i) = socket.kind
+        {
+            let flow = &mut self.flows[i];
+            flow.reports.begin_keys(flow.written.saturating_sub(flow.connection.unacked()));
+        }
         if let SocketKind::Stream(i) = socket.kind {
             let flow = &mut self.flows[i];
             flow.options.set(level, name, to)?;
@@ -313,7 +283,8 @@ impl EngineHost {
         let (i, _) = self.stream(fd)?;
         let flow = &self.flows[i];
         match request {
-            c::SIOCINQ => Ok(Some(Returned::Number(flow.connection.readable() as i64))),
+            c::SIOCINQ => Ok(Some(Returned::Number(flow.queued() as i64))),
+            c::SIOCATMARK => Ok(Some(Returned::Number(flow.is_at_mark().into()))),
             c::SIOCOUTQ => Ok(Some(Returned::Number(flow.connection.unacked() as i64))),
             c::SIOCOUTQNSD => {
                 let sent = flow.connection.view(self.now).unsent;
@@ -322,53 +293,4 @@ impl EngineHost {
             _ => Err(Errno::EINVAL),
         }
     }
-
-    fn poll(&mut self, fds: &[(i32, i64)], until: Option<Instant>, forever: bool) -> CallResult {
-        let found: Vec<i64> = fds.iter().map(|(fd, wanted)| self.events_of(*fd, *wanted)).collect();
-        let over = until.is_some_and(|at| self.now >= at) || (until.is_none() && !forever);
-        let any = found.iter().any(|e| *e != 0);
-        if any || over { Ok(Some(Returned::Events(found))) } else { Ok(None) }
-    }
-
-    fn events_of(&self, fd: i32, wanted: i64) -> i64 {
-        let Some(socket) = self.sockets.get(&fd) else { return 0x20 };
-        let always = c::POLLERR | c::POLLHUP;
-        let events = match &socket.kind {
-            SocketKind::Fresh => c::POLLOUT | c::POLLHUP,
-            SocketKind::Listener(listener) => {
-                if listener.ready.is_empty() {
-                    0
-                } else {
-                    c::POLLIN
-                }
-            }
-            SocketKind::Stream(i) => stream_events(&self.flows[*i]),
-        };
-        events & (wanted | always)
-    }
-}
-
-fn stream_events(flow: &Flow) -> i64 {
-    let mut events = 0;
-    if flow.is_opening() {
-        return 0;
-    }
-    let read_shut = flow.connection.at_end() || flow.shut_read || flow.aborted;
-    if flow.is_readable() || read_shut {
-        events |= c::POLLIN;
-    }
-    if read_shut {
-        events |= c::POLLRDHUP;
-    }
-    // Linux asks for a third of the buffer to be free (`sk_stream_is_writeable`).
-    if flow.shut_write || flow.aborted || flow.connection.writable() > 0 {
-        events |= c::POLLOUT;
-    }
-    if flow.error.is_some() {
-        events |= c::POLLERR;
-    }
-    if flow.aborted || (read_shut && flow.shut_write) {
-        events |= c::POLLHUP;
-    }
-    events
 }

@@ -6,6 +6,8 @@ use ackclock_units::Instant;
 use ackclock_wire::{IcmpError, IcmpKind, Segment};
 
 use super::options::SocketOptions;
+use super::reports::Reports;
+use super::urgent::UrgentByte;
 use crate::constants::Errno;
 use crate::host::Ports;
 
@@ -24,6 +26,14 @@ pub(crate) struct Flow {
     pub connect_returned: bool,
     /// It ended without an orderly close.
     pub aborted: bool,
+    /// A write was cut short, or somebody asked for room in vain.
+    pub wants_room: bool,
+    /// Bytes of the stream that were written and read.
+    pub written: u64,
+    pub read: u64,
+    /// The urgent byte of the peer, until it was read past.
+    pub urgent: Option<UrgentByte>,
+    pub reports: Reports,
     /// Segments that were retransmitted.
     pub retransmitted: u32,
     pub counts: Counts,
@@ -56,6 +66,11 @@ impl Flow {
             established: false,
             connect_returned: false,
             aborted: false,
+            wants_room: false,
+            written: 0,
+            read: 0,
+            urgent: None,
+            reports: Reports::default(),
             retransmitted: 0,
             counts: Counts::default(),
         }
@@ -80,8 +95,8 @@ impl Flow {
         self.counts.last_ack_received = Some(now);
     }
 
-    /// A segment has left.
-    pub(crate) fn departed(&mut self, t: &Transmit) {
+    /// A segment has left. Returns true where that is reported to the application.
+    pub(crate) fn departed(&mut self, now: Instant, t: &Transmit) -> bool {
         self.counts.segments_out += 1;
         if t.retransmission {
             self.retransmitted += 1;
@@ -90,6 +105,8 @@ impl Flow {
         if matches!(t.kind, SendKind::WindowProbe | SendKind::Keepalive) {
             self.counts.probes += 1;
         }
+        let end = t.offset + u64::from(t.segment.len);
+        t.segment.len > 0 && !t.retransmission && self.reports.left(now, end, &self.options)
     }
 
     /// An ICMP error has arrived.
@@ -133,11 +150,6 @@ impl Flow {
             AbortReason::FalseAck => Some(Errno::EPROTO),
             AbortReason::Local => None,
         }
-    }
-
-    /// True when a read would return at once.
-    pub(crate) fn is_readable(&self) -> bool {
-        self.connection.readable() > 0 || self.is_read_out() || self.error.is_some()
     }
 
     /// True when nothing can arrive beyond what is there to be read.

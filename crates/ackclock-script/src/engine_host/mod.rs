@@ -6,9 +6,15 @@ mod flow;
 mod icmp;
 mod info;
 mod options;
+mod pipes;
+mod polling;
 mod raw;
+mod reading;
+mod reports;
 mod settings;
 mod socket;
+mod urgent;
+mod writing;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -24,6 +30,7 @@ use socket::{Socket, SocketKind};
 
 use crate::ast::{Icmp, Tcp, TcpFlags, TcpOptions};
 use crate::code::TcpInfo;
+use crate::constants as c;
 use crate::constants::Errno;
 use crate::dialect::Dialect;
 use crate::host::{CLIENT_PORT, Call, Departure, Host, Ports, Returned, SERVER_PORT, Setting};
@@ -34,6 +41,9 @@ pub use settings::names as setting_names;
 
 /// Most descriptors and connections of a script: far more than any needs.
 const MAX_OPEN: usize = 1024;
+
+/// What is heard of a connection that has ended without an orderly close.
+const ENDED: i64 = c::POLLERR | c::POLLHUP;
 
 /// The first port of a client.
 const FIRST_EPHEMERAL_PORT: u16 = 49_152;
@@ -56,6 +66,10 @@ pub struct EngineHost {
     sent: VecDeque<Departure>,
     /// How long a connection with keep-alives is idle before the first, where it sets nothing else.
     keepalive_time: Duration,
+    /// Unsent bytes below which a write may queue more, where a socket sets nothing else.
+    notsent_lowat: u64,
+    /// Bytes in each pipe.
+    pipes: Vec<u64>,
     /// Seed of initial sequence numbers and of connections' random streams.
     seed: u64,
 }
@@ -86,6 +100,8 @@ impl EngineHost {
             flows_before_socket: 0,
             sent: VecDeque::new(),
             keepalive_time: options::KEEPALIVE_TIME,
+            notsent_lowat: u64::from(u32::MAX),
+            pipes: Vec::new(),
             seed,
         })
     }
@@ -118,7 +134,11 @@ impl EngineHost {
             return;
         };
         self.flows[i].arrived(self.now, segment);
+        let unread = self.flows[i].connection.readable();
         self.flows[i].connection.handle_segment(self.now, segment, &[], ecn);
+        if self.flows[i].connection.readable() > unread || segment.flags.has(Flags::FIN) {
+            self.hear(i, c::POLLIN | c::POLLRDHUP);
+        }
         self.run(i);
     }
 
@@ -173,9 +193,20 @@ impl EngineHost {
     /// Sends what a connection has to send, and passes on what happened to it.
     fn run(&mut self, i: usize) {
         let mut burst = Vec::new();
+        let mut reported = false;
         while let Some(t) = self.flows[i].connection.poll_transmit(self.now) {
-            self.flows[i].departed(&t);
+            reported |= self.flows[i].departed(self.now, &t);
             burst.push(t);
+        }
+        let flow = &mut self.flows[i];
+        let acked = flow.written.saturating_sub(flow.connection.unacked());
+        reported |= flow.reports.acked(self.now, acked, &flow.options);
+        if reported {
+            self.hear(i, c::POLLERR);
+        }
+        if self.flows[i].wants_room && self.is_writable(&self.flows[i]) {
+            self.flows[i].wants_room = false;
+            self.hear(i, c::POLLOUT);
         }
         if self.dialect == Dialect::Linux {
             bursts::push(&mut burst, &self.flows[i].connection, self.now);
@@ -184,22 +215,38 @@ impl EngineHost {
         for t in burst {
             self.depart(&t.segment, t.ecn, ports);
         }
-        let flow = &mut self.flows[i];
-        while let Some(event) = flow.connection.poll_event() {
-            flow.took(event);
+        while let Some(event) = self.flows[i].connection.poll_event() {
+            self.flows[i].took(event);
+            match event {
+                ConnectionEvent::Urgent => {
+                    self.flows[i].note_urgent(self.now);
+                    self.hear(i, c::POLLPRI);
+                }
+                ConnectionEvent::Established => self.hear(i, c::POLLOUT),
+                ConnectionEvent::Finished => self.hear(i, c::POLLHUP),
+                ConnectionEvent::Aborted(_) => {
+                    self.hear(i, c::POLLIN | c::POLLOUT | c::POLLRDHUP | ENDED);
+                }
+                _ => {}
+            }
             let over = matches!(event, ConnectionEvent::Aborted(_));
             if event != ConnectionEvent::Established && !over {
                 continue;
             }
-            for socket in self.sockets.values_mut() {
+            let mut listening = None;
+            for (fd, socket) in &mut self.sockets {
                 if let SocketKind::Listener(listener) = &mut socket.kind
                     && let Some(at) = listener.opening.iter().position(|o| *o == i)
                 {
                     listener.opening.remove(at);
                     if !over {
                         listener.ready.push_back(i);
+                        listening = Some(*fd);
                     }
                 }
+            }
+            if let Some(fd) = listening {
+                self.hear_of(fd, c::POLLIN);
             }
         }
     }
@@ -315,6 +362,11 @@ impl Host for EngineHost {
     }
 
     fn set(&mut self, name: &str, value: &str) -> Setting {
+        if name == "tcp_notsent_lowat" {
+            let Ok(bytes) = value.trim().parse::<u32>() else { return Setting::Refused };
+            self.notsent_lowat = bytes.into();
+            return Setting::Done;
+        }
         if name == "tcp_keepalive_time" {
             let Ok(seconds) = value.trim().parse::<u32>() else { return Setting::Refused };
             self.keepalive_time = Duration::from_secs(seconds.into());

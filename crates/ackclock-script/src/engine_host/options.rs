@@ -36,7 +36,7 @@ impl SocketOptions {
         Self { set: BTreeMap::new(), keepalive_time }
     }
 
-    fn int(&self, level: i64, name: i64) -> Option<i64> {
+    pub(crate) fn int(&self, level: i64, name: i64) -> Option<i64> {
         match self.set.get(&(Level(level), name))? {
             OptionValue::Int(n) => Some(*n),
             _ => None,
@@ -65,6 +65,16 @@ impl SocketOptions {
             dscp: byte(tos).unwrap_or(0) >> 2,
             hops: byte(hops).unwrap_or(DEFAULT_HOPS),
             flow_label: link.is_v6().then_some(flow_label),
+        }
+    }
+
+    /// For how long `SO_LINGER` has a close wait; `None` where it does not.
+    pub(crate) fn lingers(&self) -> Option<Duration> {
+        match self.set.get(&(Level(c::SOL_SOCKET), c::SO_LINGER)) {
+            Some(OptionValue::Linger(on, seconds)) if *on != 0 && *seconds > 0 => {
+                u64::try_from(*seconds).ok().map(Duration::from_secs)
+            }
+            _ => None,
         }
     }
 
@@ -193,11 +203,12 @@ const KNOWN: &[Known] = &[
     known(c::SOL_SOCKET, c::SO_SNDBUFFORCE, -ANY, ANY),
     known(c::SOL_SOCKET, c::SO_RCVBUFFORCE, -ANY, ANY),
     known(c::SOL_SOCKET, c::SO_KEEPALIVE, -ANY, ANY),
-    // Urgent data stays in line whatever it is (RFC 6093 §6).
     known(c::SOL_SOCKET, c::SO_OOBINLINE, -ANY, ANY),
     known(c::SOL_SOCKET, c::SO_LINGER, -ANY, ANY),
     known(c::SOL_SOCKET, c::SO_PRIORITY, 0, 6),
     known(c::SOL_SOCKET, c::SO_MARK, -ANY, ANY),
+    known(c::SOL_SOCKET, c::SO_ZEROCOPY, 0, 1),
+    known(c::SOL_SOCKET, c::SO_TIMESTAMPING, 0, 0xfff),
     known(c::SOL_TCP, c::TCP_NODELAY, -ANY, ANY),
     known(c::SOL_TCP, c::TCP_MAXSEG, 88, 65_535),
     known(c::SOL_TCP, c::TCP_CORK, -ANY, ANY),
@@ -208,6 +219,8 @@ const KNOWN: &[Known] = &[
     known(c::SOL_TCP, c::TCP_USER_TIMEOUT, 0, ANY),
     known(c::SOL_TCP, c::TCP_QUICKACK, -ANY, ANY),
     known(c::SOL_TCP, c::TCP_CONGESTION, -ANY, ANY),
+    known(c::SOL_TCP, c::TCP_NOTSENT_LOWAT, -ANY, ANY),
+    known(c::SOL_TCP, c::TCP_INQ, 0, 1),
     known(c::SOL_IP, c::IP_TOS, -ANY, ANY),
     known(c::SOL_IP, c::IP_TTL, -1, 255),
     known(c::SOL_IP, c::IP_MTU_DISCOVER, 0, 5),

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::options::SocketOptions;
+use super::options::{KEEPALIVE_TIME, SocketOptions};
+use super::polling::Epoll;
 
 /// An open descriptor.
 #[derive(Debug)]
@@ -24,6 +25,12 @@ pub(crate) enum SocketKind {
     Listener(Listener),
     /// It has a connection, by its index.
     Stream(usize),
+    /// It watches others.
+    Epoll(Epoll),
+    /// An end of a pipe, by its number: the one that is written, or the one that is read.
+    Pipe { number: usize, writes: bool },
+    /// A file of zeros.
+    File,
 }
 
 /// Connections that nobody has accepted.
@@ -52,6 +59,11 @@ impl Listener {
 }
 
 impl Socket {
+    /// A descriptor that is no socket.
+    pub(crate) fn of(kind: SocketKind) -> Self {
+        Self { kind, ..Self::new(SocketOptions::new(KEEPALIVE_TIME)) }
+    }
+
     pub(crate) fn new(options: SocketOptions) -> Self {
         Self { kind: SocketKind::Fresh, options, nonblocking: false, port: None }
     }

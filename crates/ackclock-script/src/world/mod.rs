@@ -2,6 +2,7 @@
 
 mod calls;
 mod ip;
+mod messages;
 mod packets;
 mod results;
 mod settings;
@@ -191,10 +192,7 @@ impl<'a> World<'a> {
 
     /// The earliest deadline of the host or of a call that waits.
     fn deadline(&self) -> Option<Instant> {
-        let calls = self.blocked.iter().filter_map(|b| match b.call {
-            Call::Poll { until, .. } => until,
-            _ => None,
-        });
+        let calls = self.blocked.iter().filter_map(|b| b.call.deadline());
         self.host.deadline().into_iter().chain(calls).min()
     }
 
@@ -289,7 +287,15 @@ impl<'a> World<'a> {
         }
         // It blocks though the script does not say so: nothing else can happen before it returns.
         let patience = begun + self.host.patience();
-        while self.run_next(patience) {
+        loop {
+            // The call's own deadline is not among those of calls that the script expects to block.
+            let own =
+                call.deadline().filter(|at| *at <= patience && self.deadline().is_none_or(|d| *at <= d));
+            match own {
+                Some(at) => self.host.advance(at),
+                None if !self.run_next(patience) => break,
+                None => {}
+            }
             if let Some(returned) = self.host.call(&mut call) {
                 shown.got = Some(format!("returned at {}", time::seconds(self.host.now())));
                 self.returned(&call, expected, &returned)?;

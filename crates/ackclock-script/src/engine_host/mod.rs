@@ -87,8 +87,11 @@ impl EngineHost {
         seed: u64,
     ) -> Result<Self, StackError> {
         let mut named = Stack::named(registry, stack.unwrap_or(dialect.stack()))?;
+        let known = named.entries();
         for (key, value) in dialect.options_of_stack() {
-            named.set(key, value)?;
+            if known.iter().any(|(known, _)| known == key) {
+                named.set(key, value)?;
+            }
         }
         Ok(Self {
             now: Instant::ZERO,

@@ -97,6 +97,12 @@ pub(super) fn set(stack: &mut Stack, name: &str, value: &str) -> Setting {
         }
         Meaning::Fixed => return Setting::Done,
     };
+    // A policy that is there already keeps its parameters.
+    if matches!(meaning, Meaning::Choice(..) | Meaning::Word(_))
+        && stack.entries().iter().any(|(known, value)| known == key && *value == value_of)
+    {
+        return Setting::Done;
+    }
     if stack.set(key, &value_of).is_ok() {
         Setting::Done
     } else if key.contains('.') && !stack.entries().iter().any(|(known, _)| known == key) {

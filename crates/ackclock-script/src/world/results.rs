@@ -102,7 +102,12 @@ fn option(expected: &ast::Call, got: &OptionValue) -> Result<(), String> {
         return if errno == word { Ok(()) } else { Err(format!("the option is {errno} instead of {word}")) };
     }
     let wanted = option_value(wanted)?;
-    if wanted == *got {
+    // Both are 32 bits, with a sign or without.
+    let same_int = |a: &OptionValue, b: &OptionValue| match (a, b) {
+        (OptionValue::Int(a), OptionValue::Int(b)) => *a as u32 == *b as u32,
+        _ => false,
+    };
+    if wanted == *got || same_int(&wanted, got) {
         Ok(())
     } else {
         Err(format!("the option is {} instead of {}", show(got), show(&wanted)))

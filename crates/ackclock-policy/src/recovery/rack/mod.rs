@@ -6,7 +6,7 @@ mod tail;
 use ackclock_units::{Bytes, Instant, SeqRange};
 
 use self::detect::{Detection, MIN_RTT_SPAN, PERSIST};
-use self::tail::{MAX_ACK_DELAY, TLP, Tail};
+use self::tail::{MAX_ACK_DELAY, PTO_MARGIN, TLP, Tail};
 use super::counting::Counting;
 use super::duplicates::{DUP_THRESH, LIMITED_TRANSMIT};
 use super::early::EARLY_RETRANSMIT;
@@ -209,7 +209,16 @@ pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
             window has passed; tail loss probes are sent before the retransmission timer expires; acts as \
             `newreno` without SACK.",
     source: "I-A9; RFC 8985",
-    params: &[DUP_THRESH, LIMITED_TRANSMIT, EARLY_RETRANSMIT, PERSIST, MIN_RTT_SPAN, TLP, MAX_ACK_DELAY],
+    params: &[
+        DUP_THRESH,
+        LIMITED_TRANSMIT,
+        EARLY_RETRANSMIT,
+        PERSIST,
+        MIN_RTT_SPAN,
+        TLP,
+        MAX_ACK_DELAY,
+        PTO_MARGIN,
+    ],
     build: |p| {
         let state = State { detection: Detection::new(p), tail: Tail::new(p), timer: None, repaired: None };
         Box::new(Rack { without_sack: NewReno::counting(p, true), state: Box::new(state) })

@@ -201,7 +201,9 @@ impl KernelHost {
 
     fn read(&mut self, fd: i32, len: u64, flags: i64) -> CallResult {
         let socket = self.socket(fd)?;
-        let blocks = !socket.nonblocking && flags & number("MSG_DONTWAIT") == 0;
+        // Nobody waits for urgent data (recv(2)).
+        let never = number("MSG_DONTWAIT") | number("MSG_OOB");
+        let blocks = !socket.nonblocking && flags & never == 0;
         if blocks && flags & number("MSG_WAITALL") != 0 {
             let held = sys::queued(socket.fd.as_fd(), Queued::Received).unwrap_or(0);
             let over = events(socket.fd.as_fd(), PollFlags::RDHUP)?;

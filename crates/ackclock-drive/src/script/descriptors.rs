@@ -1,17 +1,20 @@
 //! Calls on descriptors beside sockets: files, pipes, `epoll`.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration as Time;
 
 use ackclock_script::Returned;
 use ackclock_units::Instant;
 use rustix::event::{Timespec, epoll};
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create, sendfile};
+use rustix::fs::{MemfdFlags, OFlags, fcntl_getfl, fcntl_setfl, ftruncate, memfd_create, sendfile};
 use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
 
 use super::KernelHost;
 use super::calls::{CallResult, ZERO, number, value};
 use super::socket::Socket;
+use crate::linux::sys::{self, Queued};
 
 /// The length of a file, bytes: more than one call moves.
 const FILE: u64 = 64 << 20;
@@ -52,8 +55,15 @@ impl KernelHost {
         let blocks = !self.socket(from)?.nonblocking && flags & number("SPLICE_F_NONBLOCK") == 0;
         let len = usize::try_from(len).unwrap_or(usize::MAX);
         let all = SpliceFlags::from_bits_retain(flags as u32) | SpliceFlags::NONBLOCK;
-        match splice(&input, None, &self.socket(to)?.fd, None, len, all) {
+        let output = &self.socket(to)?.fd;
+        match splice(&input, None, output, None, len, all) {
             Ok(n) => value(n),
+            // At urgent data it returns 0, unless it is not to block.
+            Err(Errno::AGAIN)
+                if blocks && sys::queued(input.as_fd(), Queued::AtMark).is_ok_and(|at| at > 0) =>
+            {
+                value(briefly(&input, |flags| splice(&input, None, output, None, len, all & flags))?)
+            }
             Err(Errno::AGAIN) if blocks => Ok(None),
             Err(e) => Err(e),
         }
@@ -105,3 +115,16 @@ impl KernelHost {
         if !found.is_empty() || over { Ok(Some(Returned::Ready(found))) } else { Ok(None) }
     }
 }
+
+/// Runs a call that may block on a socket, for a millisecond at most, with the flags that it may have.
+fn briefly(socket: &OwnedFd, call: impl FnOnce(SpliceFlags) -> Result<usize, Errno>) -> Result<usize, Errno> {
+    set_socket_timeout(socket, Timeout::Recv, Some(MILLISECOND))?;
+    let flags = fcntl_getfl(socket)?;
+    fcntl_setfl(socket, flags - OFlags::NONBLOCK)?;
+    let result = call(!SpliceFlags::NONBLOCK);
+    fcntl_setfl(socket, flags)?;
+    set_socket_timeout(socket, Timeout::Recv, None)?;
+    result
+}
+
+const MILLISECOND: Time = Time::from_millis(1);

@@ -5,9 +5,10 @@
 
 #![allow(unsafe_code, reason = "the interface of C programs passes pointers")]
 
+mod control;
 mod data;
+mod descriptors;
 mod device;
-mod missing;
 mod sockets;
 
 use std::ffi::{c_char, c_int, c_void};
@@ -64,6 +65,13 @@ pub(crate) unsafe fn write_out(bytes: &[u8], value: *mut u8, len: *mut socklen_t
 unsafe fn bytes<'a>(at: *const u8, len: usize) -> &'a [u8] {
     // SAFETY: the caller's promise.
     if at.is_null() { &[] } else { unsafe { slice::from_raw_parts(at, len) } }
+}
+
+/// A real descriptor for one of the host.
+fn real() -> Result<c_int, c_int> {
+    // SAFETY: it takes no pointer.
+    let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
+    if fd < 0 { Err(libc::EMFILE) } else { Ok(fd) }
 }
 
 fn number(returned: &Returned) -> u64 {
@@ -124,11 +132,11 @@ pub unsafe extern "C" fn packetdrill_interface_init(_: *const c_char, table: *mu
             netdev_receive: device::netdev_receive,
             usleep: device::usleep,
             gettimeofday: device::gettimeofday,
-            epoll_create: missing::epoll_create,
-            epoll_ctl: missing::epoll_ctl,
-            epoll_wait: missing::epoll_wait,
-            pipe: missing::pipe,
-            splice: missing::splice,
+            epoll_create: descriptors::epoll_create,
+            epoll_ctl: descriptors::epoll_ctl,
+            epoll_wait: descriptors::epoll_wait,
+            pipe: descriptors::pipe,
+            splice: descriptors::splice,
         });
     }
 }

@@ -192,7 +192,7 @@ impl EngineHost {
         if flow.is_opening() {
             return 0;
         }
-        let read_shut = flow.connection.at_end() || flow.shut_read || flow.aborted;
+        let read_shut = flow.is_complete();
         if flow.ordinary() > 0 || flow.is_read_out() || flow.error.is_some() || read_shut {
             events |= c::POLLIN;
         }

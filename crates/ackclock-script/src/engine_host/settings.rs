@@ -62,7 +62,7 @@ const SETTINGS: &[(&str, Meaning)] = &[
 
 /// The names of the settings under `net.ipv4` that a host knows.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    SETTINGS.iter().map(|(name, _)| *name)
+    SETTINGS.iter().map(|(name, _)| *name).chain(["tcp_keepalive_time", "tcp_notsent_lowat"])
 }
 
 /// Sets `net.ipv4.NAME`.

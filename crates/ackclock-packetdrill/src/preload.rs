@@ -89,11 +89,13 @@ pub unsafe extern "C" fn sendfile(to: c_int, from: c_int, offset: *mut off_t, le
     }
 }
 
-/// The length of a file, bytes; 0 of what is none.
+/// The length of a file, bytes; of a device it has none.
 fn length(fd: c_int) -> u64 {
     // SAFETY: packetdrill has this descriptor open.
     let file = unsafe { BorrowedFd::borrow_raw(fd) };
-    rustix::fs::fstat(file).map_or(0, |stat| u64::try_from(stat.st_size).unwrap_or(0))
+    let Ok(stat) = rustix::fs::fstat(file) else { return 0 };
+    let regular = rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file();
+    if regular { u64::try_from(stat.st_size).unwrap_or(0) } else { u64::MAX }
 }
 
 type GetSockOpt = unsafe extern "C" fn(c_int, c_int, c_int, *mut c_void, *mut socklen_t) -> c_int;

@@ -1,12 +1,10 @@
 //! System calls. One that would block is tried again after each event.
 
-use std::collections::VecDeque;
-
-use ackclock_engine::State;
+use ackclock_engine::{AcceptQueue, State};
 use ackclock_units::Instant;
 
 use super::options::{Level, SocketOptions};
-use super::socket::{Listener, SocketKind};
+use super::socket::{self, SocketKind};
 use super::{EngineHost, Socket, reports};
 use crate::constants as c;
 use crate::constants::Errno;
@@ -95,9 +93,9 @@ impl EngineHost {
         match &mut socket.kind {
             SocketKind::Fresh => {
                 socket.port.get_or_insert(SERVER_PORT);
-                socket.kind = SocketKind::Listener(Listener::new(backlog));
+                socket.kind = SocketKind::Listener(AcceptQueue::new(socket::backlog(backlog)));
             }
-            SocketKind::Listener(listener) => listener.set_backlog(backlog),
+            SocketKind::Listener(queue) => queue.set_most(socket::backlog(backlog)),
             _ => return Err(Errno::EINVAL),
         }
         ZERO
@@ -107,10 +105,11 @@ impl EngineHost {
         let socket = self.socket(fd)?;
         let blocks = !socket.nonblocking;
         let options = socket.options.clone();
-        let SocketKind::Listener(listener) = &mut socket.kind else { return Err(Errno::EINVAL) };
-        let Some(i) = listener.ready.pop_front() else {
+        let SocketKind::Listener(queue) = &mut socket.kind else { return Err(Errno::EINVAL) };
+        let Some(i) = queue.accept() else {
             return if blocks { Ok(None) } else { Err(Errno::EAGAIN) };
         };
+        self.flows[i].listener = None;
         let port = Some(self.flows[i].ports.local);
         value(self.open(Socket { kind: SocketKind::Stream(i), options, nonblocking, port })?)
     }
@@ -205,14 +204,13 @@ impl EngineHost {
     fn stop_listening(&mut self, fd: i32) {
         let now = self.now;
         let Some(socket) = self.sockets.get_mut(&fd) else { return };
-        let SocketKind::Listener(listener) = &mut socket.kind else { return };
-        let mut over: VecDeque<usize> = std::mem::take(&mut listener.ready);
-        let opening = std::mem::take(&mut listener.opening);
+        let SocketKind::Listener(_) = socket.kind else { return };
         socket.kind = SocketKind::Fresh;
-        over.extend(opening);
-        for i in over {
-            self.flows[i].connection.abort(now);
-            self.run(i);
+        for i in 0..self.flows.len() {
+            if self.flows[i].listener.take_if(|listener| *listener == fd).is_some() {
+                self.flows[i].connection.abort(now);
+                self.run(i);
+            }
         }
     }
 

@@ -17,6 +17,8 @@ pub(crate) struct Flow {
     pub connection: Connection,
     pub ports: Ports,
     pub options: SocketOptions,
+    /// The listening socket at which it waits to be accepted.
+    pub listener: Option<i32>,
     /// A pending error, which the next system call returns.
     pub error: Option<Errno>,
     pub shut_read: bool,
@@ -60,6 +62,7 @@ impl Flow {
             connection,
             ports,
             options,
+            listener: None,
             error: None,
             shut_read: false,
             shut_write: false,

@@ -131,11 +131,18 @@ impl EngineHost {
         }
         if found.is_none() && segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) {
             found = self.open_passively(ports);
+            if found.is_none() && self.listener(ports.local).is_some() {
+                // No room: the peer will send it again (`tcp_conn_request`).
+                return;
+            }
         }
         let Some(i) = found else {
             self.refuse(ports, segment);
             return;
         };
+        if self.is_held_back(i, segment) {
+            return;
+        }
         self.flows[i].arrived(self.now, segment);
         let unread = self.flows[i].connection.readable();
         self.flows[i].connection.handle_segment(self.now, segment, &[], ecn);
@@ -143,6 +150,16 @@ impl EngineHost {
             self.hear(i, c::POLLIN | c::POLLRDHUP);
         }
         self.run(i);
+    }
+
+    /// True for a segment that would establish a connection for which there is no room: the SYN-ACK is sent again later
+    /// (`tcp_v4_syn_recv_sock`).
+    fn is_held_back(&self, i: usize, segment: &Segment) -> bool {
+        let flow = &self.flows[i];
+        let completes = segment.flags.has(Flags::ACK) && !segment.flags.any(Flags::SYN | Flags::RST);
+        let socket =
+            flow.listener.filter(|_| completes && !flow.established).and_then(|fd| self.sockets.get(&fd));
+        matches!(socket.map(|s| &s.kind), Some(SocketKind::Listener(queue)) if queue.is_full())
     }
 
     fn receive_icmp(&mut self, ports: Ports, error: &IcmpError) {
@@ -170,14 +187,15 @@ impl EngineHost {
         let fd = self.listener(ports.local)?;
         let i = self.flows.len();
         let socket = self.sockets.get_mut(&fd)?;
-        let SocketKind::Listener(listener) = &mut socket.kind else { return None };
-        if listener.is_full() || i >= MAX_OPEN {
+        let SocketKind::Listener(queue) = &mut socket.kind else { return None };
+        if queue.is_full() || i >= MAX_OPEN {
             return None;
         }
-        listener.opening.push(i);
+        queue.open();
         let options = socket.options.clone();
         let mut flow = self.make_flow(ports, options);
         flow.connection.listen();
+        flow.listener = Some(fd);
         self.flows.push(flow);
         Some(i)
     }
@@ -236,20 +254,17 @@ impl EngineHost {
             if event != ConnectionEvent::Established && !over {
                 continue;
             }
-            let mut listening = None;
-            for (fd, socket) in &mut self.sockets {
-                if let SocketKind::Listener(listener) = &mut socket.kind
-                    && let Some(at) = listener.opening.iter().position(|o| *o == i)
-                {
-                    listener.opening.remove(at);
-                    if !over {
-                        listener.ready.push_back(i);
-                        listening = Some(*fd);
-                    }
-                }
-            }
-            if let Some(fd) = listening {
+            // One that waits already and ends is accepted all the same, and has an error.
+            let Some(fd) = self.flows[i].listener else { continue };
+            let Some(SocketKind::Listener(queue)) = self.sockets.get_mut(&fd).map(|s| &mut s.kind) else {
+                continue;
+            };
+            if !over {
+                queue.establish(i);
                 self.hear_of(fd, c::POLLIN);
+            } else if !self.flows[i].established {
+                queue.leave();
+                self.flows[i].listener = None;
             }
         }
     }

@@ -174,8 +174,8 @@ impl EngineHost {
         let Some(socket) = self.sockets.get(&fd) else { return NO_DESCRIPTOR };
         let events = match &socket.kind {
             SocketKind::Fresh => c::POLLOUT | c::POLLHUP,
-            SocketKind::Listener(listener) if listener.ready.is_empty() => 0,
-            SocketKind::Listener(_) => c::POLLIN,
+            SocketKind::Listener(queue) if queue.has_ready() => c::POLLIN,
+            SocketKind::Listener(_) => 0,
             SocketKind::Stream(i) => self.stream_events(&self.flows[*i]),
             SocketKind::Epoll(set) if set.ready.is_empty() => 0,
             SocketKind::Epoll(_) => c::POLLIN,

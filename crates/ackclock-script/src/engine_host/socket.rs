@@ -1,6 +1,6 @@
 //! Descriptors.
 
-use std::collections::VecDeque;
+use ackclock_engine::AcceptQueue;
 
 use super::options::{KEEPALIVE_TIME, SocketOptions};
 use super::polling::Epoll;
@@ -22,7 +22,7 @@ pub(crate) enum SocketKind {
     /// Neither connected nor listening.
     Fresh,
     /// It listens.
-    Listener(Listener),
+    Listener(AcceptQueue<usize>),
     /// It has a connection, by its index.
     Stream(usize),
     /// It watches others.
@@ -33,29 +33,9 @@ pub(crate) enum SocketKind {
     File,
 }
 
-/// Connections that nobody has accepted.
-#[derive(Debug)]
-pub(crate) struct Listener {
-    backlog: usize,
-    /// In their handshake.
-    pub opening: Vec<usize>,
-    /// To be accepted.
-    pub ready: VecDeque<usize>,
-}
-
-impl Listener {
-    pub(crate) fn new(backlog: i64) -> Self {
-        Self { backlog: usize::try_from(backlog).unwrap_or(0), opening: Vec::new(), ready: VecDeque::new() }
-    }
-
-    /// Linux accepts one more than it was asked for (`sk_acceptq_is_full`).
-    pub(crate) fn is_full(&self) -> bool {
-        self.ready.len() > self.backlog
-    }
-
-    pub(crate) fn set_backlog(&mut self, backlog: i64) {
-        self.backlog = usize::try_from(backlog).unwrap_or(0);
-    }
+/// The queues of a listening socket. Linux accepts one more than it was asked for (`sk_acceptq_is_full`).
+pub(crate) fn backlog(asked: i64) -> usize {
+    usize::try_from(asked).unwrap_or(0).saturating_add(1)
 }
 
 impl Socket {

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use ackclock_drive::{DriveError, run_script};
 use ackclock_policy::Registry;
-use ackclock_script::{Dialect, EngineHost, Outcome, parse};
+use ackclock_script::{Dialect, EngineHost, Link, Outcome, parse};
 use ackclock_units::Duration;
 
 /// Wide enough for a machine that does other work.
@@ -15,7 +15,7 @@ const TOLERANCE: Duration = Duration::from_millis(25);
 
 fn on_kernel(text: &str, go_on: ControlFlow<()>) -> Result<Outcome, DriveError> {
     let script = parse("test.pkt", text, &[]).unwrap();
-    run_script(&script, Some(TOLERANCE), &|_| None, &mut || go_on).map(Result::unwrap)
+    run_script(&script, Link::default(), Some(TOLERANCE), &|_| None, &mut || go_on).map(Result::unwrap)
 }
 
 /// Runs a script on both; what fails is shown with its line.

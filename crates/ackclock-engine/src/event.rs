@@ -11,6 +11,8 @@ pub enum ConnectionEvent {
     Writable,
     /// Everything written so far is acknowledged.
     Flushed,
+    /// The peer has sent urgent data ([`crate::Connection::urgent_left`]).
+    Urgent,
     /// Both sides are closed (TIME-WAIT may still run).
     Finished,
     /// The connection ended without an orderly close.

@@ -4,6 +4,7 @@
 //! [`Connection::handle_timeout`]), segments, deadlines and events come out ([`Connection::poll_transmit`],
 //! [`Connection::poll_timeout`], [`Connection::poll_event`]). The present moment is always passed in.
 
+mod accept_queue;
 mod buffer;
 mod config;
 mod connection;
@@ -18,6 +19,7 @@ mod stats;
 mod timer;
 mod user;
 
+pub use accept_queue::AcceptQueue;
 pub use config::{Config, EcnFeedback, IdleAfter, IdleSince, MIN_PMTU, OPTIONS, RttSampling};
 pub use connection::{Connection, Outstanding, State, Transmit};
 pub use event::{AbortReason, ConnectionEvent};

@@ -39,6 +39,8 @@ pub trait UserTransport {
     fn at_end(&self) -> bool;
     /// Closes the sending direction.
     fn close(&mut self, now: Instant);
+    /// Closes both directions: nothing is read any more.
+    fn leave(&mut self, now: Instant);
 }
 
 /// Records the response times of a connection's user.
@@ -179,7 +181,7 @@ impl<B: UserIo<Connection>> User<B> {
                 ConnectionEvent::Readable => call |= self.wake == Some(Wake::Readable),
                 ConnectionEvent::Writable => call |= self.wake == Some(Wake::Writable),
                 ConnectionEvent::Flushed => call |= self.wake == Some(Wake::Flushed),
-                ConnectionEvent::Finished | ConnectionEvent::Aborted(_) => {}
+                ConnectionEvent::Urgent | ConnectionEvent::Finished | ConnectionEvent::Aborted(_) => {}
             }
             on_event(event);
         }
@@ -241,6 +243,10 @@ impl<T: UserTransport, B: UserIo<T>> AppIo for Io<'_, T, B> {
         self.transport.close(self.call.now);
     }
 
+    fn leave(&mut self) {
+        self.transport.leave(self.call.now);
+    }
+
     fn mark_start(&mut self) {
         self.io.begin(self.call.opened.unwrap_or(self.call.at));
     }
@@ -287,5 +293,9 @@ impl UserTransport for Connection {
 
     fn close(&mut self, now: Instant) {
         Connection::close(self, now);
+    }
+
+    fn leave(&mut self, now: Instant) {
+        Connection::leave(self, now);
     }
 }

@@ -7,11 +7,11 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::c_int;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
-use ackclock_script::{Call, EngineHost, FastOpenCall, Host, Ports, Returned};
+use ackclock_script::{Call, EngineHost, FastOpenCall, Host, IpVersion, Link, Ports, Returned};
 use ackclock_units::{Duration, Instant};
 
 use crate::addresses::{self, Addresses};
@@ -46,6 +46,8 @@ thread_local! {
 pub(crate) struct Lab {
     pub host: EngineHost,
     pub addresses: Addresses,
+    /// What its packets go over, as far as sockets and packets have shown.
+    link: Link,
     /// The host's descriptors by those that packetdrill has, which are real: it closes what is left open.
     pub descriptors: BTreeMap<c_int, Descriptor>,
     settings: Settings,
@@ -85,10 +87,11 @@ pub(crate) fn lock() -> MutexGuard<'static, Option<Lab>> {
 }
 
 /// Makes the lab. The calling thread is the one that carries the script out.
-pub(crate) fn begin(host: EngineHost) {
+pub(crate) fn begin(host: EngineHost, mtu: u16) {
     *lock() = Some(Lab {
         host,
         addresses: Addresses::default(),
+        link: Link { mtu, ..Link::default() },
         descriptors: BTreeMap::new(),
         settings: Settings::watch(),
         readings: 0,
@@ -123,10 +126,35 @@ pub(crate) fn keep(fd: c_int, descriptor: Descriptor) -> Result<(), c_int> {
     Ok(())
 }
 
+/// Opens a pipe: where it is read, and where it is written.
+pub(crate) fn pipe() -> Result<[i32; 2], c_int> {
+    let mut guard = lock();
+    let lab = guard.as_mut().ok_or(libc::ENODEV)?;
+    match lab.host.call(&mut Call::Pipe) {
+        Some(Returned::Pair(read, write)) => Ok([read as i32, write as i32]),
+        Some(Returned::Error(errno)) => Err(errors::number(errno.0)),
+        _ => Err(libc::EIO),
+    }
+}
+
+/// The host's descriptor for a real one.
+pub(crate) fn host_descriptor(fd: c_int) -> Option<i32> {
+    lock().as_ref()?.descriptors.get(&fd).map(|d| d.host)
+}
+
+/// Until when a call waits whose timeout is in milliseconds; `None` where it returns at once, or waits forever.
+pub(crate) fn until(timeout: c_int) -> Option<Instant> {
+    lock().as_ref()?.until(timeout)
+}
+
 /// Notes where a descriptor is about to connect to.
 pub(crate) fn connects(fd: c_int, remote: SocketAddr) {
-    if let Some(descriptor) = lock().as_mut().and_then(|lab| lab.descriptors.get_mut(&fd)) {
+    let mut guard = lock();
+    let Some(lab) = guard.as_mut() else { return };
+    if let Some(descriptor) = lab.descriptors.get_mut(&fd) {
         descriptor.peer.get_or_insert(remote);
+        let mapped = descriptor.family == libc::AF_INET6;
+        lab.goes_over(remote.ip(), mapped);
     }
 }
 
@@ -140,8 +168,7 @@ pub(crate) fn poll(asked: &[(c_int, i64)], timeout: c_int) -> Result<Vec<i64>, c
     let lab = guard.as_ref().ok_or(libc::ENODEV)?;
     // One that is not the lab's is none of the host's either.
     let fds = asked.iter().map(|(fd, events)| (lab.descriptors.get(fd).map_or(-1, |d| d.host), *events));
-    let until = u64::try_from(timeout).ok().filter(|ms| *ms > 0);
-    let until = until.map(|ms| lab.host.now() + Duration::from_millis(ms));
+    let until = lab.until(timeout);
     let call = Call::Poll { fds: fds.collect(), until, forever: timeout < 0 };
     finish(guard, call, |_, returned| match returned {
         Returned::Events(events) => Ok(events),
@@ -257,10 +284,7 @@ impl Lab {
     /// Waits on the thread that carries the script out for a call that the script does not expect to block.
     fn wait_here(&mut self, mut call: Call) -> Result<Returned, c_int> {
         for _ in 0..MAX_STEPS {
-            let own = match &call {
-                Call::Poll { until, .. } => *until,
-                _ => None,
-            };
+            let own = call.deadline();
             // Nothing else will happen as long as this thread waits.
             let Some(next) = self.deadline().into_iter().chain(own).min() else { break };
             self.host.advance(next);
@@ -273,11 +297,23 @@ impl Lab {
         Err(libc::EDEADLK)
     }
 
+    /// Packets of the host have addresses of this kind: `mapped` where its sockets are of IPv6.
+    fn goes_over(&mut self, remote: IpAddr, mapped: bool) {
+        self.link.ip = match remote {
+            IpAddr::V6(_) => IpVersion::V6,
+            IpAddr::V4(_) if mapped => IpVersion::V4Mapped,
+            IpAddr::V4(_) => IpVersion::V4,
+        };
+        self.host.set_link(self.link);
+    }
+
     /// A packet arrives.
     pub(crate) fn receive(&mut self, packet: &[u8]) -> Result<(), c_int> {
         self.readings = 0;
         self.settings.pass_on(&mut self.host);
         if let Some((from, to)) = addresses::of_packet(packet) {
+            let mapped = self.descriptors.values().any(|d| d.family == libc::AF_INET6);
+            self.goes_over(from.ip(), mapped);
             self.addresses.learn(Ports { local: to.port(), remote: from.port() }, to.ip(), from.ip());
         }
         let received = self.host.receive_packet(packet);
@@ -301,6 +337,11 @@ impl Lab {
         None
     }
 
+    fn until(&self, timeout: c_int) -> Option<Instant> {
+        let span = u64::try_from(timeout).ok().filter(|ms| *ms > 0);
+        span.map(|ms| self.host.now() + Duration::from_millis(ms))
+    }
+
     /// Remembers the addresses of a connection that a call has opened.
     fn learn(&mut self, fd: i32) {
         let Some(ports) = self.host.ports_of(fd) else { return };
@@ -322,10 +363,7 @@ impl Lab {
 
     /// When something happens by itself next.
     fn deadline(&self) -> Option<Instant> {
-        let polls = self.blocked.iter().filter(|b| b.returned.is_none()).filter_map(|b| match &b.call {
-            Call::Poll { until, .. } => *until,
-            _ => None,
-        });
+        let polls = self.blocked.iter().filter(|b| b.returned.is_none()).filter_map(|b| b.call.deadline());
         polls.chain(self.host.deadline()).min()
     }
 

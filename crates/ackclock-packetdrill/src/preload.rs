@@ -5,8 +5,10 @@
 #![allow(unsafe_code, reason = "the C library's interface")]
 
 use std::ffi::{c_int, c_void};
+use std::os::fd::BorrowedFd;
 
-use libc::socklen_t;
+use ackclock_script::{Call, Returned};
+use libc::{off_t, size_t, socklen_t, ssize_t};
 
 use crate::boundary::{set_errno, write_out};
 use crate::lab;
@@ -50,6 +52,50 @@ pub unsafe extern "C" fn getsockopt(
         // SAFETY: the arguments are passed on as they came.
         None => unsafe { next(fd, level, name, value, len) },
     }
+}
+
+/// `sendfile(2)`, which packetdrill does not call through its table either.
+///
+/// # Safety
+///
+/// `offset` is null or points to a place in the file.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sendfile(to: c_int, from: c_int, offset: *mut off_t, len: size_t) -> ssize_t {
+    if lab::host_descriptor(to).is_none() {
+        // SAFETY: the arguments are passed on as they came; the kernel's call has the same.
+        return unsafe { libc::syscall(libc::SYS_sendfile, to, from, offset, len) as ssize_t };
+    }
+    // SAFETY: the caller's promise.
+    let place = unsafe { offset.as_mut() };
+    let begin = place.as_ref().map_or(0, |at| u64::try_from(**at).unwrap_or(0));
+    let rest = length(from).saturating_sub(begin);
+    let (len, flags) = ((len as u64).min(rest), 0);
+    let sent = lab::call(
+        to,
+        |fd| Call::Write { fd, len, flags, done: 0 },
+        |_, returned| match returned {
+            Returned::Value(n) => Ok(n),
+            _ => Err(libc::EIO),
+        },
+    );
+    match sent {
+        Ok(n) => {
+            if let Some(place) = place {
+                *place += n as off_t;
+            }
+            n as ssize_t
+        }
+        Err(errno) => set_errno(errno) as ssize_t,
+    }
+}
+
+/// The length of a file, bytes; of a device it has none.
+fn length(fd: c_int) -> u64 {
+    // SAFETY: packetdrill has this descriptor open.
+    let file = unsafe { BorrowedFd::borrow_raw(fd) };
+    let Ok(stat) = rustix::fs::fstat(file) else { return 0 };
+    let regular = rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file();
+    if regular { u64::try_from(stat.st_size).unwrap_or(0) } else { u64::MAX }
 }
 
 type GetSockOpt = unsafe extern "C" fn(c_int, c_int, c_int, *mut c_void, *mut socklen_t) -> c_int;

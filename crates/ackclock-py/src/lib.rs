@@ -73,6 +73,7 @@ pub fn fill_module(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult
         resolved::tables,
         script::run_script,
         script::script_dialects,
+        script::script_ip_versions,
         simulate::expected_events,
         simulate::resolve,
         simulate::simulate,

@@ -102,10 +102,23 @@ pub struct Departure {
     pub at: Instant,
     /// Its segment.
     pub tcp: Tcp,
-    /// The field of its IP header.
+    /// The ECN field of its IP header.
     pub ecn: Ecn,
+    /// The rest of that header.
+    pub ip: IpFields,
     /// The connection that it belongs to.
     pub ports: Ports,
+}
+
+/// Fields of the IP header of a packet that leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IpFields {
+    /// The upper six bits of the type of service, or of the traffic class (RFC 2474 §3).
+    pub dscp: u8,
+    /// Hops that are left.
+    pub hops: u8,
+    /// The flow label (RFC 6437); `None` over IPv4.
+    pub flow_label: Option<u32>,
 }
 
 /// What a system call returns.
@@ -121,6 +134,57 @@ pub enum Returned {
     Number(i64),
     /// What `poll` found: the events of each descriptor.
     Events(Vec<i64>),
+    /// What `recvmsg` received.
+    Message(Message),
+    /// The two descriptors of `pipe`: where it is read, where it is written.
+    Pair(i64, i64),
+    /// What `epoll_wait` found: events, each with the data that `epoll_ctl` gave.
+    Ready(Vec<(i64, u64)>),
+}
+
+/// What `recvmsg` received beside the bytes, which are zeros.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// Bytes of data.
+    pub len: u64,
+    /// Its flags (`msg_flags`).
+    pub flags: i64,
+    /// Its control messages, in order.
+    pub control: Vec<Control>,
+}
+
+/// A control message (`struct cmsghdr`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Control {
+    /// The level that it comes from, such as `SOL_TCP`.
+    pub level: i64,
+    /// Its type at that level.
+    pub kind: i64,
+    /// What it says.
+    pub data: ControlData,
+}
+
+/// What a control message says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ControlData {
+    /// A number (`TCP_CM_INQ`).
+    Int(i64),
+    /// A time of the host's clock (`SCM_TIMESTAMPING`).
+    Time(Instant),
+    /// An entry of the error queue (`IP_RECVERR`, `IPV6_RECVERR`).
+    Error(ErrorReport),
+}
+
+/// An entry of a socket's error queue (`struct sock_extended_err`). Not all are errors.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "the names of the structure")]
+pub struct ErrorReport {
+    pub errno: i64,
+    pub origin: i64,
+    pub kind: i64,
+    pub code: i64,
+    pub info: i64,
+    pub data: i64,
 }
 
 /// What an option of a socket is set to.
@@ -175,8 +239,10 @@ pub enum Call {
         fd: i32,
         how: i64,
     },
+    /// `lingers`: the host's own number of what it waits for, and until when, once the call blocks.
     Close {
         fd: i32,
+        lingers: Option<(usize, Instant)>,
     },
     SetOption {
         fd: i32,
@@ -199,6 +265,45 @@ pub enum Call {
     Ioctl {
         fd: i32,
         request: i64,
+    },
+    /// `recvmsg`: a read with control messages.
+    Message {
+        fd: i32,
+        len: u64,
+        flags: i64,
+    },
+    /// A file of zeros, as long as anybody reads.
+    Open {
+        path: String,
+    },
+    Pipe,
+    /// `done` bytes were taken already, by a call that blocks.
+    Sendfile {
+        to: i32,
+        from: i32,
+        len: u64,
+        done: u64,
+    },
+    Splice {
+        from: i32,
+        to: i32,
+        len: u64,
+        flags: i64,
+    },
+    EpollCreate,
+    EpollControl {
+        epoll: i32,
+        operation: i64,
+        fd: i32,
+        events: i64,
+        data: u64,
+    },
+    /// At most so many results; until when it waits, where it does not do so forever.
+    EpollWait {
+        epoll: i32,
+        most: usize,
+        until: Option<Instant>,
+        forever: bool,
     },
     /// Descriptors with the events that are asked for; until when it waits, where it does not do so forever.
     Poll {
@@ -225,4 +330,15 @@ pub struct FastOpenCall {
     pub done: u64,
     /// The call has been made, and blocks.
     pub begun: bool,
+}
+
+impl Call {
+    /// When a call that blocks returns even if nothing else happens.
+    pub fn deadline(&self) -> Option<Instant> {
+        match self {
+            Self::Poll { until, .. } | Self::EpollWait { until, .. } => *until,
+            Self::Close { lingers, .. } => lingers.map(|(_, until)| until),
+            _ => None,
+        }
+    }
 }

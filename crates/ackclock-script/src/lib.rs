@@ -10,6 +10,7 @@ mod files;
 mod host;
 mod icmp;
 mod layout;
+mod link;
 mod parse;
 mod render;
 mod report;
@@ -20,10 +21,12 @@ pub use dialect::{DIALECTS, Dialect};
 pub use engine_host::{EngineHost, setting_names};
 pub use files::in_folder;
 pub use host::{
-    CLIENT_PORT, Call, Departure, FastOpenCall, Host, OptionValue, Ports, Returned, SERVER_PORT, Setting,
+    CLIENT_PORT, Call, Control, ControlData, Departure, ErrorReport, FastOpenCall, Host, IpFields, Message,
+    OptionValue, Ports, Returned, SERVER_PORT, Setting,
 };
 pub use icmp::icmp_kind;
 pub use layout::{read as read_options, write as write_options};
+pub use link::{IP_VERSIONS, IpVersion, Link};
 pub use parse::{MAX_SCRIPT, ParseError, parse};
 pub use report::{Failure, Line, Outcome};
 pub use world::{SettingsError, run};

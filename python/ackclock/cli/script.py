@@ -7,7 +7,14 @@ from typing import Any
 
 import click
 
-from ackclock._core import InputError, MissingRightError, quantity, run_script, script_dialects
+from ackclock._core import (
+    InputError,
+    MissingRightError,
+    quantity,
+    run_script,
+    script_dialects,
+    script_ip_versions,
+)
 from ackclock.console import note, print_json, say
 from ackclock.exit_codes import DONE, FELL_SHORT
 from ackclock.quantities import count
@@ -38,6 +45,17 @@ EVENTS = 8
     help="Whose order of options, and whose stack where --stack gives none. [default: linux]",
 )
 @click.option(
+    "--ip",
+    type=click.Choice(script_ip_versions()),
+    help="The version of IP, where a script has no --ip_version. [default: ipv4]",
+)
+@click.option(
+    "--mtu",
+    metavar="BYTES",
+    type=click.IntRange(68, 65535),
+    help="The largest packet, where a script has no --mtu. [default: 1500]",
+)
+@click.option(
     "--tolerance", metavar="TIME", help="By how much times may differ. [default: the script's, or 4ms]"
 )
 @click.option(
@@ -50,6 +68,8 @@ def command(
     world: str,
     stack: str | None,
     dialect: str | None,
+    ip: str | None,
+    mtu: int | None,
     tolerance: str | None,
     defines: tuple[str, ...],
     show: bool,
@@ -70,6 +90,8 @@ def command(
         "world": world,
         "dialect": dialect or "linux",
         "stack": stack,
+        "ip": ip,
+        "mtu": mtu,
         "tolerance": None if tolerance is None else round(quantity("time", tolerance) * 1e9),
         "defines": [_definition(text) for text in defines],
     }

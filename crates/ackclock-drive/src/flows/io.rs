@@ -121,4 +121,8 @@ impl UserTransport for Socket {
         // A connection that is broken is closed already.
         let _ = shutdown(&self.fd, Shutdown::Write);
     }
+
+    fn leave(&mut self, _: Instant) {
+        let _ = shutdown(&self.fd, Shutdown::Both);
+    }
 }

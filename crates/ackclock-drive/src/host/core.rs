@@ -85,18 +85,6 @@ pub(super) enum Retention {
     Gone,
 }
 
-impl ConnEntry {
-    /// Resets the connection when there is data that no program will read, so that the peer learns of it (RFC
-    /// 9293 §3.10.4, RFC 2525 §2.17).
-    fn abort_unread(&mut self, now: Instant) -> bool {
-        let unread = !self.held && self.listener.is_none() && self.connection.readable() > 0;
-        if unread {
-            self.connection.abort(now);
-        }
-        unread
-    }
-}
-
 /// IP and TCP headers without options, by IP version.
 const HEADERS: [u32; 2] = [40, 60];
 /// Segment size of a peer that announces none (RFC 9293 §3.7.1).
@@ -264,8 +252,6 @@ impl Core {
     }
 
     fn complete(&mut self, now: Instant, port: &Port, id: u32, entry: &mut ConnEntry) -> Retention {
-        // Before anything is sent, since data that no program will read must not be acknowledged.
-        entry.abort_unread(now);
         let summary = self.pump(now, port, entry);
         entry.outcome = entry.outcome.or(summary.aborted);
         if summary.established {
@@ -275,9 +261,6 @@ impl Core {
             entry.changed.notify_all();
         }
         self.detach_app(entry);
-        if entry.abort_unread(now) {
-            self.transmit(now, port, entry);
-        }
         self.track_orphan(now, id, entry);
         let held_bytes = entry.connection.held_bytes();
         self.held_bytes = self.held_bytes - entry.held_bytes + held_bytes;
@@ -335,9 +318,7 @@ impl Core {
     pub(super) fn release(&mut self, now: Instant, port: &Port, id: u32) {
         self.operate(now, port, id, |entry| {
             entry.held = false;
-            if entry.connection.readable() == 0 {
-                entry.connection.close(now);
-            }
+            entry.connection.leave(now);
         });
     }
 

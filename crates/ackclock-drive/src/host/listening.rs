@@ -8,7 +8,6 @@ use ackclock_engine::Connection;
 use ackclock_units::{Bytes, Instant, SeqNumber};
 use ackclock_wire::{Flags, Segment};
 
-use super::backlog::Listening;
 use super::cookies::{Opening, VALID};
 use super::core::{ConnEntry, Core};
 use crate::Port;
@@ -29,13 +28,12 @@ impl Core {
         syn: &Segment,
     ) -> Option<u32> {
         let listening = self.listeners.get_mut(&local.port())?;
-        if listening.is_full()
-            || (listening.half_open >= listening.backlog && !self.options.limits.syn_cookies)
-        {
+        let may_open = listening.queue.may_open();
+        if listening.queue.is_full() || (!may_open && !self.options.limits.syn_cookies) {
             self.counters.backlog_drops += 1;
             return None;
         }
-        if listening.half_open >= listening.backlog {
+        if !may_open {
             self.send_cookie(now, port, local, peer, syn);
             return None;
         }
@@ -58,7 +56,7 @@ impl Core {
             Some(service) => Some(service(local)?),
             None => None,
         };
-        listening.half_open += 1;
+        listening.queue.open();
         Some(self.insert(now, local, peer, iss, Some(local.port()), app))
     }
 
@@ -95,7 +93,7 @@ impl Core {
             self.refuse(now, port, local, peer, ack);
             return None;
         };
-        if listening.is_full() {
+        if listening.queue.is_full() {
             // The peer will retransmit it, or send data.
             self.counters.backlog_drops += 1;
             return None;
@@ -113,7 +111,7 @@ impl Core {
         let Some(entry) = &self.entries[id as usize] else { return true };
         let waits = entry.listener.filter(|_| !entry.established && entry.app.is_none());
         let completes = segment.flags.has(Flags::ACK) && !segment.flags.any(Flags::SYN | Flags::RST);
-        if completes && waits.and_then(|p| self.listeners.get(&p)).is_some_and(Listening::is_full) {
+        if completes && waits.and_then(|p| self.listeners.get(&p)).is_some_and(|l| l.queue.is_full()) {
             self.counters.backlog_drops += 1;
             return false;
         }
@@ -126,7 +124,7 @@ impl Core {
 
     /// Takes the next established connection of a listening port.
     pub(super) fn accept(&mut self, listening_port: u16) -> Option<u32> {
-        let id = self.listeners.get_mut(&listening_port)?.ready.pop_front()?;
+        let id = self.listeners.get_mut(&listening_port)?.queue.accept()?;
         let entry = self.entry(id);
         (entry.held, entry.listener) = (true, None);
         Some(id)
@@ -149,11 +147,11 @@ impl Core {
     pub(super) fn leave_half_open(&mut self, id: u32, entry: &mut ConnEntry) {
         entry.established = true;
         let Some(listening) = entry.listener.and_then(|p| self.listeners.get_mut(&p)) else { return };
-        listening.half_open -= 1;
         if entry.app.is_some() {
+            listening.queue.leave();
             entry.listener = None;
         } else {
-            listening.ready.push_back(id);
+            listening.queue.establish(id);
             listening.changed.notify_one();
         }
     }
@@ -161,7 +159,7 @@ impl Core {
     /// Removes a half-open connection that is over from its listener.
     pub(super) fn leave_listener(&mut self, entry: &mut ConnEntry) {
         if let Some(listening) = entry.listener.take().and_then(|p| self.listeners.get_mut(&p)) {
-            listening.half_open -= 1;
+            listening.queue.leave();
         }
     }
 }

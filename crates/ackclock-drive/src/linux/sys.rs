@@ -128,21 +128,74 @@ pub(crate) enum Queued {
     Unacked,
     /// Written and not sent.
     Unsent,
+    /// 1 where the next byte is the urgent one.
+    AtMark,
 }
 
 /// Bytes in the queues of a connection.
 pub(crate) fn queued(socket: BorrowedFd<'_>, which: Queued) -> io::Result<i32> {
     /// `linux/sockios.h`; the other two are requests of terminals by other names.
     const SIOCOUTQNSD: u32 = 0x894b;
+    const SIOCATMARK: u32 = 0x8905;
     let request = match which {
         Queued::Received => libc::FIONREAD as u32,
         Queued::Unacked => libc::TIOCOUTQ as u32,
         Queued::Unsent => SIOCOUTQNSD,
+        Queued::AtMark => SIOCATMARK,
     };
     let mut bytes: libc::c_int = 0;
     // SAFETY: the number lives through the call, which writes just that.
     let done = unsafe { libc::ioctl(socket.as_raw_fd(), request as _, &raw mut bytes) };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(bytes) }
+}
+
+/// A control message in bytes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct ControlBytes {
+    pub(crate) level: libc::c_int,
+    pub(crate) kind: libc::c_int,
+    pub(crate) data: Vec<u8>,
+}
+
+/// Receives a message of up to `len` bytes, which are dropped; returns how many there were, its flags, and its
+/// control messages.
+pub(crate) fn receive_message(
+    socket: BorrowedFd<'_>,
+    len: u64,
+    flags: libc::c_int,
+) -> io::Result<(u64, libc::c_int, Vec<ControlBytes>)> {
+    /// More than the control messages of a packet take.
+    const MOST_CONTROL: usize = 512;
+    /// More bytes than a buffer of the kernel has.
+    const MOST: u64 = 16 << 20;
+    let mut bytes = vec![0_u8; usize::try_from(len.min(MOST)).unwrap_or(0)];
+    // Words, for the alignment of the structures inside.
+    let mut control = [0_u64; MOST_CONTROL / 8];
+    let mut vector = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    // SAFETY: a `msghdr` of zeros is a valid one.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut vector;
+    message.msg_iovlen = 1;
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = MOST_CONTROL as _;
+    // SAFETY: the message and what it points to live through the call, with the sizes that it says.
+    let n = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, flags) };
+    if n < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let mut found = Vec::new();
+    // SAFETY: the kernel has filled in the control messages and their length; each is read within its own.
+    unsafe {
+        let mut next = libc::CMSG_FIRSTHDR(&raw const message);
+        while let Some(header) = next.as_ref() {
+            let data = libc::CMSG_DATA(header);
+            let len = (header.cmsg_len as usize).saturating_sub(libc::CMSG_LEN(0) as usize);
+            let data = std::slice::from_raw_parts(data, len).to_vec();
+            found.push(ControlBytes { level: header.cmsg_level, kind: header.cmsg_type, data });
+            next = libc::CMSG_NXTHDR(&raw const message, header);
+        }
+    }
+    Ok((n as u64, message.msg_flags, found))
 }
 
 /// Reads an integer option of TCP.

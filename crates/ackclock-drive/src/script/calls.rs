@@ -8,12 +8,12 @@ use ackclock_units::Instant;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, Shutdown, SocketAddrAny, SocketFlags, SocketType, acceptfrom_with,
-    bind, connect, getsockname, listen, recv, send, shutdown, socket_with,
+    RecvFlags, SendFlags, Shutdown, SocketAddrAny, SocketFlags, SocketType, acceptfrom_with, bind, connect,
+    getsockname, listen, recv, send, shutdown, socket_with,
 };
 
 use super::socket::Socket;
-use super::{KernelHost, errno, local, remote};
+use super::{KernelHost, addresses, errno};
 use crate::linux::sys::{self, Queued};
 
 /// What became of a call; `None` where it blocks.
@@ -22,7 +22,7 @@ pub(super) type CallResult = Result<Option<Returned>, Errno>;
 /// Most bytes that one call moves: more than a buffer of the kernel takes.
 pub(super) const MOST_AT_ONCE: u64 = 16 << 20;
 
-const ZERO: CallResult = Ok(Some(Returned::Value(0)));
+pub(super) const ZERO: CallResult = Ok(Some(Returned::Value(0)));
 
 pub(super) fn value(n: impl TryInto<i64>) -> CallResult {
     Ok(Some(Returned::Value(n.try_into().unwrap_or(i64::MAX))))
@@ -46,15 +46,17 @@ impl KernelHost {
     pub(super) fn try_call(&mut self, call: &mut Call) -> CallResult {
         match call {
             Call::Socket { nonblocking } => {
+                let family = addresses::family(self.link);
                 let made = self.namespace.run(|| {
                     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-                    socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)
+                    socket_with(family, SocketType::STREAM, flags, None)
                 });
                 let fd = made.map_err(|_| Errno::NFILE)??;
                 value(self.open(Socket::new(fd, *nonblocking)))
             }
             Call::Bind { fd, port } => {
-                bind(&self.socket(*fd)?.fd, &local(port.unwrap_or(SERVER_PORT)))?;
+                let [local, _] = addresses::of_sockets(self.link, [port.unwrap_or(SERVER_PORT), 0]);
+                bind(&self.socket(*fd)?.fd, &local)?;
                 ZERO
             }
             Call::Listen { fd, backlog } => {
@@ -76,7 +78,7 @@ impl KernelHost {
                 shutdown(&self.socket(*fd)?.fd, how)?;
                 ZERO
             }
-            Call::Close { fd } => self.close(*fd),
+            Call::Close { fd, .. } => self.close(*fd),
             Call::SetOption { fd, level, name, value } => {
                 let bytes = match value {
                     OptionValue::Int(n) => int(*n).to_ne_bytes().to_vec(),
@@ -104,12 +106,25 @@ impl KernelHost {
                     r if r == number("SIOCINQ") => Queued::Received,
                     r if r == number("SIOCOUTQ") => Queued::Unacked,
                     r if r == number("SIOCOUTQNSD") => Queued::Unsent,
+                    r if r == number("SIOCATMARK") => Queued::AtMark,
                     _ => return Err(Errno::INVAL),
                 };
                 let bytes = sys::queued(self.socket(*fd)?.fd.as_fd(), which).map_err(|e| system(&e))?;
                 Ok(Some(Returned::Number(i64::from(bytes))))
             }
             Call::Poll { fds, until, forever } => self.poll(fds, *until, *forever),
+            Call::Message { fd, len, flags } => self.receive_message(*fd, *len, *flags),
+            Call::Open { .. } => self.open_file(),
+            Call::Pipe => self.pipe(),
+            Call::Sendfile { to, from, len, done } => self.send_file(*to, *from, *len, done),
+            Call::Splice { from, to, len, flags } => self.splice(*from, *to, *len, *flags),
+            Call::EpollCreate => self.epoll_create(),
+            Call::EpollControl { epoll, operation, fd, events, data } => {
+                self.epoll_control(*epoll, *operation, *fd, *events, *data)
+            }
+            Call::EpollWait { epoll, most, until, forever } => {
+                self.epoll_wait(*epoll, *most, *until, *forever)
+            }
         }
     }
 
@@ -118,7 +133,7 @@ impl KernelHost {
         self.sockets.get_mut(&fd).ok_or(Errno::BADF)
     }
 
-    fn open(&mut self, socket: Socket) -> i32 {
+    pub(super) fn open(&mut self, socket: Socket) -> i32 {
         let fd = socket.fd.as_raw_fd();
         self.sockets.insert(fd, socket);
         fd
@@ -138,9 +153,10 @@ impl KernelHost {
 
     /// One that blocks is called until it has a result: the kernel returns that of the attempt which goes on.
     fn connect(&mut self, fd: i32, port: Option<u16>) -> CallResult {
-        let socket = self.socket(fd)?;
         let port = port.unwrap_or(SERVER_PORT);
-        let result = connect(&socket.fd, &remote(port));
+        let [_, remote] = addresses::of_sockets(self.link, [0, port]);
+        let socket = self.socket(fd)?;
+        let result = connect(&socket.fd, &remote);
         let blocks = !socket.nonblocking;
         self.note_client(fd, port, matches!(result, Ok(()) | Err(Errno::INPROGRESS)));
         match result {
@@ -163,7 +179,11 @@ impl KernelHost {
         socket.waits_for_room = false;
         let bytes = vec![0; usize::try_from((len - *done).min(MOST_AT_ONCE)).unwrap_or(0)];
         let all = SendFlags::from_bits_retain(flags as u32) | SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        match send(&socket.fd, &bytes, all) {
+        let sent = match send(&socket.fd, &bytes, all) {
+            Err(Errno::NOTSOCK) => rustix::io::write(&socket.fd, &bytes),
+            sent => sent,
+        };
+        match sent {
             Ok(n) => *done += n as u64,
             Err(Errno::AGAIN) if *done > 0 && !blocks => return value(*done),
             Err(Errno::AGAIN) if blocks => {}
@@ -179,7 +199,9 @@ impl KernelHost {
 
     fn read(&mut self, fd: i32, len: u64, flags: i64) -> CallResult {
         let socket = self.socket(fd)?;
-        let blocks = !socket.nonblocking && flags & number("MSG_DONTWAIT") == 0;
+        // Nobody waits for urgent data (recv(2)).
+        let never = number("MSG_DONTWAIT") | number("MSG_OOB");
+        let blocks = !socket.nonblocking && flags & never == 0;
         if blocks && flags & number("MSG_WAITALL") != 0 {
             let held = sys::queued(socket.fd.as_fd(), Queued::Received).unwrap_or(0);
             let over = events(socket.fd.as_fd(), PollFlags::RDHUP)?;
@@ -189,8 +211,12 @@ impl KernelHost {
         }
         let mut bytes = vec![0; usize::try_from(len.min(MOST_AT_ONCE)).unwrap_or(0)];
         let all = RecvFlags::from_bits_retain(flags as u32) | RecvFlags::DONTWAIT;
-        match recv(&socket.fd, &mut bytes[..], all) {
-            Ok((_, n)) => value(n),
+        let received = match recv(&socket.fd, &mut bytes[..], all) {
+            Err(Errno::NOTSOCK) => rustix::io::read(&socket.fd, &mut bytes[..]),
+            received => received.map(|(_, n)| n),
+        };
+        match received {
+            Ok(n) => value(n),
             Err(Errno::AGAIN) if blocks => Ok(None),
             Err(e) => Err(e),
         }

@@ -10,7 +10,7 @@ use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::{SendFlags, Shutdown, getsockname, send, sendto, shutdown};
 
 use super::calls::{CallResult, MOST_AT_ONCE, number, system, value};
-use super::{KernelHost, info, remote};
+use super::{KernelHost, addresses, info};
 use crate::linux::{sys, wait};
 
 /// A call that blocks has sent its SYN by then.
@@ -36,9 +36,11 @@ impl KernelHost {
         if self.writing.contains_key(&call.fd) {
             return self.write_in_thread(call.fd, call.len, call.flags, call.port);
         }
+        let link = self.link;
         let socket = self.socket(call.fd)?;
         let blocks = !socket.nonblocking && call.flags & number("MSG_DONTWAIT") == 0;
         let port = call.port.unwrap_or(SERVER_PORT);
+        let [_, remote] = addresses::of_sockets(link, [0, port]);
         let sent = if call.to_nobody {
             let flags = (SendFlags::from_bits_retain(call.flags as u32) | DONT_WAIT).bits();
             sys::send_to_nobody(socket.fd.as_fd(), &[], flags).map_err(|e| system(&e))
@@ -49,7 +51,7 @@ impl KernelHost {
                 &socket.fd,
                 &zeros(call.len),
                 SendFlags::from_bits_retain(call.flags as u32) | DONT_WAIT,
-                &remote(port),
+                &remote,
             )
         };
         self.note_client(call.fd, port, matches!(sent, Ok(_) | Err(Errno::INPROGRESS)));
@@ -72,10 +74,11 @@ impl KernelHost {
         let socket = self.socket(fd)?.fd.try_clone().map_err(|e| system(&e))?;
         ioctl_fionbio(&socket, false)?;
         let flags = SendFlags::from_bits_retain(flags as u32) | SendFlags::NOSIGNAL;
+        let to = port.map(|port| addresses::of_sockets(self.link, [0, port])[1]);
         let write = move || {
             wait::be_punctual();
-            match port {
-                Some(port) => sendto(&socket, &zeros(len), flags, &remote(port)),
+            match to {
+                Some(to) => sendto(&socket, &zeros(len), flags, &to),
                 None => send(&socket, &zeros(len), flags),
             }
         };

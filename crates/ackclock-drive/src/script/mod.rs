@@ -1,26 +1,30 @@
 //! Scripts against the kernel's own TCP, in real time.
 
+mod addresses;
 mod calls;
+mod descriptors;
 mod early_calls;
 mod errno;
 mod icmp;
 mod info;
+mod messages;
 mod packets;
 mod socket;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::IpAddr;
 use std::ops::ControlFlow;
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::JoinHandle;
+use std::time::SystemTime;
 
 use ackclock_script::ast::{Icmp, Script, Tcp};
 use ackclock_script::code::TcpInfo;
-use ackclock_script::{Call, Departure, Host, Outcome, Ports, Returned, Setting, SettingsError};
+use ackclock_script::{Call, Departure, Host, Link, Outcome, Ports, Returned, Setting, SettingsError};
 use ackclock_units::{Duration, Ecn, Instant};
 
 use packets::{Burst, Flow};
@@ -29,16 +33,6 @@ use socket::Socket;
 
 use crate::linux::wait;
 use crate::{Clock, DriveError, Namespace, Tun, TunOptions};
-
-/// The kernel's address, which is packetdrill's, and as the engine's host has it: Fast Open cookies depend on
-/// it.
-const LOCAL: Ipv4Addr = Ipv4Addr::new(192, 168, 0, 1);
-
-/// The address of the script.
-const REMOTE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
-
-/// Bits that both addresses have in common, so that the device leads to the script.
-const PREFIX: u8 = 8;
 
 /// How often what blocks is tried again.
 const SLICE: Duration = Duration::from_millis(1);
@@ -58,7 +52,10 @@ const LOOK: std::time::Duration = std::time::Duration::from_millis(50);
 pub struct KernelHost {
     namespace: Namespace,
     tun: Tun,
+    link: Link,
     clock: Option<Clock>,
+    /// When the clock began, by that of the machine.
+    begun_at: SystemTime,
     now: Instant,
     sockets: BTreeMap<i32, Socket>,
     /// Descriptors whose close takes time (`SO_LINGER`).
@@ -81,13 +78,28 @@ impl KernelHost {
     /// # Errors
     ///
     /// A right that is missing (see [`crate::check`]), or a system call that failed.
-    pub fn start() -> Result<Self, DriveError> {
+    pub fn start(link: Link) -> Result<Self, DriveError> {
         let namespace = Namespace::new(false)?;
-        let tun = Tun::new(&namespace, &TunOptions { ipv4: (LOCAL, PREFIX), ..TunOptions::default() })?;
+        let options = TunOptions {
+            ipv4: (addresses::LOCAL_V4, addresses::PREFIX_V4),
+            ipv6: link.is_v6().then_some((addresses::LOCAL_V6, 64)),
+            mtu: link.mtu,
+            ..TunOptions::default()
+        };
+        if link.is_v6() {
+            // A namespace may begin with the machine's own setting.
+            namespace.set_sysctl("net.ipv6.conf.default.disable_ipv6", "0")?;
+        }
+        let tun = Tun::new(&namespace, &options)?;
+        if link.is_v6() {
+            addresses::warm_up(&namespace, &tun)?;
+        }
         Ok(Self {
             namespace,
             tun,
+            link,
             clock: None,
+            begun_at: SystemTime::now(),
             now: Instant::ZERO,
             sockets: BTreeMap::new(),
             closing: BTreeMap::new(),
@@ -101,7 +113,7 @@ impl KernelHost {
     }
 }
 
-/// Runs a script against the kernel. `tolerance`: by how much times may differ; what the script says where
+/// Runs a script against the kernel, over packets of `link`. `tolerance`: by how much times may differ; what the script says where
 /// there is none. `file` reads a file that a command of the script names, to look for settings in it. `go_on`
 /// is asked now and then whether to go on.
 ///
@@ -111,11 +123,12 @@ impl KernelHost {
 /// that cannot have its value.
 pub fn run_script(
     script: &Script,
+    link: Link,
     tolerance: Option<Duration>,
     file: &(dyn Fn(&str) -> Option<String> + Sync),
     go_on: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<Result<Outcome, SettingsError>, DriveError> {
-    let mut host = KernelHost::start()?;
+    let mut host = KernelHost::start(link)?;
     let stopped = Arc::clone(&host.stopped);
     let (done, over) = channel();
     std::thread::scope(|scope| {
@@ -161,7 +174,11 @@ impl Host for KernelHost {
     }
 
     fn advance(&mut self, then: Instant) {
-        let clock = *self.clock.get_or_insert_with(Clock::start);
+        let begun_at = &mut self.begun_at;
+        let clock = *self.clock.get_or_insert_with(|| {
+            *begun_at = SystemTime::now();
+            Clock::start()
+        });
         while !self.stopped.load(Ordering::Acquire) {
             let [readable] = wait::wait(&clock, [self.tun.as_fd()], Some(then));
             if readable && let Some(at) = self.collect(&clock) {
@@ -183,7 +200,7 @@ impl Host for KernelHost {
     }
 
     fn inject_icmp(&mut self, ports: Ports, icmp: &Icmp) -> Result<(), String> {
-        let packet = icmp::packet(icmp, ports, self.flow(ports))?;
+        let packet = icmp::packet(icmp, ports, self.flow(ports), self.link)?;
         self.deliver(&packet)
     }
 
@@ -206,7 +223,8 @@ impl Host for KernelHost {
     }
 
     fn set_addresses(&mut self, local: Option<IpAddr>, remote: Option<IpAddr>) -> bool {
-        local.is_none_or(|ip| ip == LOCAL) && remote.is_none_or(|ip| ip == REMOTE)
+        let [own, scripts] = addresses::of_packets(self.link, [0, 0]).map(|a| a.ip());
+        local.is_none_or(|ip| ip == own) && remote.is_none_or(|ip| ip == scripts)
     }
 
     fn set(&mut self, name: &str, value: &str) -> Setting {
@@ -220,12 +238,4 @@ impl Host for KernelHost {
             Err(_) => Setting::Unknown,
         }
     }
-}
-
-fn local(port: u16) -> SocketAddr {
-    SocketAddr::new(LOCAL.into(), port)
-}
-
-fn remote(port: u16) -> SocketAddr {
-    SocketAddr::new(REMOTE.into(), port)
 }

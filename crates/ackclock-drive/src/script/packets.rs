@@ -4,11 +4,11 @@
 //! sequence number, which its first SYN of a connection shows.
 
 use ackclock_script::ast::{Tcp, TcpFlags, TcpOption, TcpOptions};
-use ackclock_script::{CLIENT_PORT, Departure, Ports, SERVER_PORT, read_options, write_options};
+use ackclock_script::{CLIENT_PORT, Departure, IpFields, Ports, SERVER_PORT, read_options, write_options};
 use ackclock_units::{Duration, Ecn, Instant, SeqNumber};
 use ackclock_wire::{Flags, Segment, Transport, emit_tcp_raw, parse_ip};
 
-use super::{KernelHost, local, remote};
+use super::{KernelHost, addresses};
 use crate::Clock;
 use crate::linux::wait;
 
@@ -114,7 +114,7 @@ impl KernelHost {
             ..Segment::default()
         };
         let mut packet = Vec::new();
-        let (from, to) = (remote(ports.remote), local(ports.local));
+        let [to, from] = addresses::of_packets(self.link, [ports.local, ports.remote]);
         emit_tcp_raw(from, to, &segment, &write_options(&list), ecn, &mut packet, |_| {})
             .map_err(|e| e.to_string())?;
         Ok(packet)
@@ -174,7 +174,7 @@ impl KernelHost {
             options: TcpOptions::List(read_options(option_bytes(packet))),
         };
         let at = self.together(ports, &tcp, at);
-        Some(Departure { at, tcp, ecn: parsed.ecn, ports })
+        Some(Departure { at, tcp, ecn: parsed.ecn, ip: ip_fields(packet), ports })
     }
 
     /// When a segment left: together with the one that it continues, or by itself.
@@ -188,11 +188,31 @@ impl KernelHost {
     }
 }
 
-/// The options of a packet that was parsed as TCP over IPv4 (RFC 791 §3.1, RFC 9293 §3.1).
+/// Fields of the IP header of a packet that was parsed (RFC 791 §3.1, RFC 8200 §3).
+fn ip_fields(packet: &[u8]) -> IpFields {
+    match packet {
+        [a, b, c, d, _, _, _, hops, ..] if a >> 4 == 6 => {
+            let word = u32::from_be_bytes([*a, *b, *c, *d]);
+            IpFields { dscp: (word >> 22 & 0x3f) as u8, hops: *hops, flow_label: Some(word & 0xf_ffff) }
+        }
+        [_, tos, _, _, _, _, _, _, ttl, ..] => IpFields { dscp: tos >> 2, hops: *ttl, flow_label: None },
+        _ => IpFields { dscp: 0, hops: 0, flow_label: None },
+    }
+}
+
+/// The options of a packet that was parsed as TCP (RFC 791 §3.1, RFC 8200 §3, RFC 9293 §3.1); none where it has
+/// extension headers.
 fn option_bytes(packet: &[u8]) -> &[u8] {
     /// A TCP header without options, bytes.
     const HEADER: usize = 20;
-    let ip = packet.first().map_or(0, |b| usize::from(b & 15) * 4);
+    /// A header of IPv6, bytes, and its number of the header that follows.
+    const IPV6_HEADER: usize = 40;
+    const NEXT_HEADER: usize = 6;
+    let ip = match packet.first().map_or(0, |b| b >> 4) {
+        6 if packet.get(NEXT_HEADER).is_none_or(|next| *next != 6) => return &[],
+        6 => IPV6_HEADER,
+        _ => packet.first().map_or(0, |b| usize::from(b & 15) * 4),
+    };
     let Some(offset) = packet.get(ip + 12) else { return &[] };
     packet.get(ip + HEADER..ip + usize::from(offset >> 4) * 4).unwrap_or_default()
 }

@@ -21,12 +21,16 @@ impl Connection {
         } else {
             (Options::default(), Flags::default())
         };
+        let (flags, urgent) = match self.rare.is_some_and(|r| r.urgent.is_some()) {
+            true => self.urgent_pointer(seq).map_or((flags, 0), |up| (flags | Flags::URG, up)),
+            false => (flags, 0),
+        };
         let window = if mostly(self.ack_is_current & !self.pending.ack) {
             self.window_field()
         } else {
             self.acknowledge()
         };
-        Segment { seq, ack: self.rcv_nxt, len, window, flags: flags | echo, urgent: 0, options }
+        Segment { seq, ack: self.rcv_nxt, len, window, flags: flags | echo, urgent, options }
     }
 
     /// An acknowledgment is sent now. Returns its window field.

@@ -35,6 +35,38 @@ impl Connection {
         }
     }
 
+    /// Closes both directions: the application leaves, and nothing is read any more. Where data that arrived was not
+    /// read, and once more arrives, the peer gets a reset (RFC 1122 §4.2.2.13, RFC 2525 §2.17).
+    pub fn leave(&mut self, now: Instant) {
+        if self.readable() > 0 {
+            self.abort(now);
+            return;
+        }
+        self.stop_reading();
+        self.close(now);
+    }
+
+    /// Nothing is read any more. Data that arrives after [`Connection::close`] gets a reset from then on.
+    pub fn stop_reading(&mut self) {
+        if !matches!(self.state, State::Closed | State::Listen) {
+            self.rare.make_mut().reads_no_more = true;
+        }
+    }
+
+    /// True for a segment with new text that nobody will ever read, after a close: the connection is then reset (RFC 1122
+    /// §4.2.2.13).
+    #[cold]
+    pub(super) fn refuses_text(&mut self, now: Instant, segment: &Segment) -> bool {
+        let refused = matches!(self.state, State::FinWait1 | State::FinWait2)
+            && self.rare.is_some_and(|r| r.reads_no_more)
+            && segment.seq + segment.len > self.rcv_nxt;
+        if refused {
+            self.rare.make_mut().reset = Self::reset_for(segment).map(Box::new);
+            self.abandon(AbortReason::Local, now);
+        }
+        refused
+    }
+
     /// Resets the connection: queued data is lost, and the peer gets a RST (RFC 9293 §3.10.5).
     pub fn abort(&mut self, now: Instant) {
         // If both sides have closed, a RST is sent only if received data was not read (RFC 2525 §2.17).

@@ -31,6 +31,7 @@ mod timeout;
 mod timing;
 mod trace;
 mod undo;
+mod urgent;
 mod usage;
 mod user;
 

@@ -176,7 +176,9 @@ impl Connection {
         if last {
             // (2): everything queued; with Nagle only while nothing is outstanding. A segment that carries
             // the FIN, and a tail loss probe, do not wait for more data.
-            return fin_due || (at_once && !self.corked) || self.rare.is_some_and(|r| r.loss_probe.is_some());
+            return fin_due
+                || (at_once || self.sends_urgent()) && !self.corked
+                || self.rare.is_some_and(|r| r.loss_probe.is_some());
         }
         // (3): at least half of the largest window ever advertised by the peer.
         at_once && len >= self.max_snd_wnd / 2

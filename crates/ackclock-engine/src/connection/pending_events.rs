@@ -19,7 +19,8 @@ impl PendingEvents {
     pub(super) const WRITABLE: u8 = 1 << 2;
     pub(super) const FLUSHED: u8 = 1 << 3;
     pub(super) const FINISHED: u8 = 1 << 4;
-    pub(super) const ABORTED: u8 = 1 << 5;
+    pub(super) const URGENT: u8 = 1 << 5;
+    pub(super) const ABORTED: u8 = 1 << 6;
 
     #[inline]
     pub(super) fn add(&mut self, event: u8) {
@@ -45,6 +46,7 @@ impl PendingEvents {
             Self::ESTABLISHED => Some(ConnectionEvent::Established),
             Self::WRITABLE => Some(ConnectionEvent::Writable),
             Self::FLUSHED => Some(ConnectionEvent::Flushed),
+            Self::URGENT => Some(ConnectionEvent::Urgent),
             Self::FINISHED => Some(ConnectionEvent::Finished),
             _ => self.reason.take().map(ConnectionEvent::Aborted),
         }

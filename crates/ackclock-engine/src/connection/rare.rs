@@ -15,6 +15,7 @@ use super::icmp::ClaimedSize;
 use super::records::Records;
 use super::skip_test::SkipTest;
 use super::undo::{Rebase, UndecidedTimeout};
+use super::urgent::Urgent;
 use crate::Pacer;
 
 /// Reads as the initial value until [`LazyRareState::make_mut`] allocates it. Code that only clears something
@@ -123,6 +124,10 @@ pub(super) struct RareState {
     pub(super) thin: bool,
     /// The segment being timed, with one timing at a time: the ack that ends it, and when it started.
     pub(super) timed: Option<(SeqNumber, Instant)>,
+    /// Where urgent data ends, if there ever was any.
+    pub(super) urgent: Option<Box<Urgent>>,
+    /// Nothing is read any more: what arrives after a close is refused.
+    pub(super) reads_no_more: bool,
     /// Keepalives sent since the peer was last heard from.
     pub(super) keepalives: u32,
     /// Window probes since the window closed, and those since the peer last replied.
@@ -160,6 +165,8 @@ impl RareState {
         copies: None,
         thin: false,
         timed: None,
+        urgent: None,
+        reads_no_more: false,
         keepalives: 0,
         probes: 0,
         unanswered_probes: 0,

@@ -24,8 +24,9 @@ impl Connection {
         push: bool,
         ecn: Ecn,
     ) {
-        if !matches!(self.state, State::SynReceived | State::Established | State::FinWait1 | State::FinWait2)
-            || self.fin_received
+        if seldom(self.state != State::Established)
+            && (!matches!(self.state, State::SynReceived | State::FinWait1 | State::FinWait2)
+                || self.fin_received)
         {
             return;
         }

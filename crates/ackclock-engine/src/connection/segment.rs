@@ -61,6 +61,9 @@ impl Connection {
         // Both SYNs and later segments may carry text and FIN.
         let syn = u32::from(segment.flags.has(Flags::SYN));
         if segment.len > 0 {
+            if seldom(self.state != State::Established) && self.refuses_text(now, segment) {
+                return;
+            }
             self.handle_text(
                 now,
                 segment.seq + syn,
@@ -70,8 +73,13 @@ impl Connection {
                 ecn,
             );
         }
-        if seldom(segment.flags.has(Flags::FIN)) {
-            self.handle_fin(now, segment.seq + syn + segment.len);
+        if seldom(segment.flags.any(Flags::FIN | Flags::URG)) {
+            if segment.flags.has(Flags::URG) {
+                self.note_urgent(segment, segment.seq + syn);
+            }
+            if segment.flags.has(Flags::FIN) {
+                self.handle_fin(now, segment.seq + syn + segment.len);
+            }
         }
         if self.rare.is_some_and(|r| r.ecn.is_accurate()) {
             self.count_packet(segment, ecn);

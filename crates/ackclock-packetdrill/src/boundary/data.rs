@@ -3,10 +3,10 @@
 use std::ffi::{c_int, c_void};
 use std::{ptr, slice};
 
-use ackclock_script::{Call, FastOpenCall};
+use ackclock_script::{Call, FastOpenCall, Returned};
 use libc::{iovec, msghdr, size_t, sockaddr, socklen_t, ssize_t};
 
-use super::{bytes, count, number, set_errno};
+use super::{bytes, control, count, number, set_errno};
 use crate::{addresses, lab};
 
 /// Most bytes of one call: as many as `read(2)` moves at most.
@@ -148,13 +148,31 @@ pub(super) unsafe extern "C" fn recvmsg(
     let Some(message) = (unsafe { message.as_mut() }) else { return set_errno(libc::EFAULT) as ssize_t };
     // SAFETY: the message says how many buffers it has.
     let all = unsafe { vectors(message.msg_iov, message.msg_iovlen) };
-    let n = read_len(fd, total(all), flags);
+    let (len, flags) = (total(all).min(MOST), i64::from(flags));
+    let got = lab::call(
+        fd,
+        |fd| Call::Message { fd, len, flags },
+        |_, returned| match returned {
+            Returned::Message(message) => Ok(message),
+            _ => Err(libc::EIO),
+        },
+    );
+    let got = match got {
+        Ok(got) => got,
+        Err(errno) => return set_errno(errno) as ssize_t,
+    };
     // SAFETY: each buffer has its length.
-    unsafe { clear_all(all, n.unwrap_or(0)) };
-    if n.is_ok() {
-        (message.msg_namelen, message.msg_controllen, message.msg_flags) = (0, 0, 0);
+    unsafe { clear_all(all, got.len) };
+    let room = if message.msg_control.is_null() { 0 } else { message.msg_controllen };
+    let (bytes, whole) = control::write(&got.control, room);
+    if !bytes.is_empty() {
+        // SAFETY: the message says how much room there is for control messages, and no more are written.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), message.msg_control.cast(), bytes.len()) };
     }
-    count(n)
+    message.msg_namelen = 0;
+    message.msg_controllen = bytes.len();
+    message.msg_flags = got.flags as c_int | if whole { 0 } else { libc::MSG_CTRUNC };
+    got.len as ssize_t
 }
 
 pub(super) unsafe extern "C" fn write(

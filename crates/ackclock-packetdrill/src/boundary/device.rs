@@ -10,7 +10,7 @@ use super::{bytes, set_errno};
 use crate::lab;
 
 /// The moment, seconds, at which the clock begins: packetdrill takes small readings for none.
-const EPOCH: i64 = 1_000_000_000;
+pub(super) const EPOCH: i64 = 1_000_000_000;
 
 pub(super) unsafe extern "C" fn netdev_send(_: *mut c_void, packet: *const c_void, len: size_t) -> c_int {
     // SAFETY: packetdrill gives the length of the packet.

@@ -5,16 +5,17 @@
 
 #![allow(unsafe_code, reason = "the interface of C programs passes pointers")]
 
+mod control;
 mod data;
+mod descriptors;
 mod device;
-mod missing;
 mod sockets;
 
 use std::ffi::{c_char, c_int, c_void};
 use std::{ptr, slice};
 
 use ackclock_policy::Registry;
-use ackclock_script::{DIALECTS, Dialect, EngineHost, Returned};
+use ackclock_script::{DIALECTS, Dialect, EngineHost, Link, Returned};
 use libc::{socklen_t, ssize_t};
 
 use crate::interface::{Init, Interface};
@@ -66,6 +67,13 @@ unsafe fn bytes<'a>(at: *const u8, len: usize) -> &'a [u8] {
     if at.is_null() { &[] } else { unsafe { slice::from_raw_parts(at, len) } }
 }
 
+/// A real descriptor for one of the host.
+fn real() -> Result<c_int, c_int> {
+    // SAFETY: it takes no pointer.
+    let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
+    if fd < 0 { Err(libc::EMFILE) } else { Ok(fd) }
+}
+
 fn number(returned: &Returned) -> u64 {
     match returned {
         Returned::Value(n) | Returned::Number(n) => u64::try_from(*n).unwrap_or(0),
@@ -86,7 +94,7 @@ unsafe extern "C" fn free(_: *mut c_void) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn packetdrill_interface_init(_: *const c_char, table: *mut Interface) {
     match host() {
-        Ok(host) => lab::begin(host),
+        Ok((host, mtu)) => lab::begin(host, mtu),
         Err(message) => {
             eprintln!("{message}");
             std::process::exit(2);
@@ -124,11 +132,11 @@ pub unsafe extern "C" fn packetdrill_interface_init(_: *const c_char, table: *mu
             netdev_receive: device::netdev_receive,
             usleep: device::usleep,
             gettimeofday: device::gettimeofday,
-            epoll_create: missing::epoll_create,
-            epoll_ctl: missing::epoll_ctl,
-            epoll_wait: missing::epoll_wait,
-            pipe: missing::pipe,
-            splice: missing::splice,
+            epoll_create: descriptors::epoll_create,
+            epoll_ctl: descriptors::epoll_ctl,
+            epoll_wait: descriptors::epoll_wait,
+            pipe: descriptors::pipe,
+            splice: descriptors::splice,
         });
     }
 }
@@ -136,7 +144,12 @@ pub unsafe extern "C" fn packetdrill_interface_init(_: *const c_char, table: *mu
 /// The entry has the type by which packetdrill calls it.
 const _: Init = packetdrill_interface_init;
 
-fn host() -> Result<EngineHost, String> {
+/// The host, and the largest packet of its link, bytes.
+fn host() -> Result<(EngineHost, u16), String> {
+    let mtu = match std::env::var("ACKCLOCK_MTU") {
+        Err(_) => Link::default().mtu,
+        Ok(text) => text.parse().map_err(|_| format!("ACKCLOCK_MTU: `{text}` is no MTU up to 65535"))?,
+    };
     let dialect = match std::env::var("ACKCLOCK_DIALECT") {
         Err(_) => Dialect::default(),
         Ok(name) => {
@@ -148,6 +161,7 @@ fn host() -> Result<EngineHost, String> {
         }
     };
     let stack = std::env::var("ACKCLOCK_STACK").ok();
-    EngineHost::new(&Registry::builtin(), dialect, stack.as_deref(), SEED)
-        .map_err(|e| format!("ACKCLOCK_STACK: {e}"))
+    let host = EngineHost::new(&Registry::builtin(), dialect, stack.as_deref(), SEED)
+        .map_err(|e| format!("ACKCLOCK_STACK: {e}"))?;
+    Ok((host, mtu))
 }

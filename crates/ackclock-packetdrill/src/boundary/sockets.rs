@@ -6,7 +6,7 @@ use std::slice;
 use ackclock_script::{Call, Returned};
 use libc::{nfds_t, pollfd, sockaddr, socklen_t};
 
-use super::{bytes, number, set_errno, status, write_out};
+use super::{bytes, number, real, set_errno, status, write_out};
 use crate::interface::Variadic;
 use crate::lab::{self, Descriptor};
 use crate::{addresses, options, preload};
@@ -14,13 +14,6 @@ use crate::{addresses, options, preload};
 /// A call that returns zero.
 fn simple(fd: c_int, make: impl FnOnce(i32) -> Call) -> c_int {
     status(lab::call(fd, make, |_, _| Ok(0)))
-}
-
-/// A real descriptor for one of the host.
-fn real() -> Result<c_int, c_int> {
-    // SAFETY: it takes no pointer.
-    let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
-    if fd < 0 { Err(libc::EMFILE) } else { Ok(fd) }
 }
 
 pub(super) unsafe extern "C" fn socket(_: *mut c_void, domain: c_int, kind: c_int, protocol: c_int) -> c_int {
@@ -140,7 +133,7 @@ pub(super) unsafe extern "C" fn ioctl(_: *mut c_void, fd: c_int, request: c_ulon
 pub(super) unsafe extern "C" fn close(_: *mut c_void, fd: c_int) -> c_int {
     let closed = lab::call(
         fd,
-        |fd| Call::Close { fd },
+        |fd| Call::Close { fd, lingers: None },
         |lab, _| {
             lab.descriptors.remove(&fd);
             Ok(0)

@@ -25,6 +25,11 @@ pub trait AppIo {
     fn at_end(&self) -> bool;
     /// Closes the writing side once everything is sent.
     fn close(&mut self);
+    /// Leaves: closes both directions. What arrives later is not read, and the peer gets a reset for it. Where a
+    /// transport cannot do that, only the writing side is closed.
+    fn leave(&mut self) {
+        self.close();
+    }
     /// Marks the beginning of a transaction for response times.
     fn mark_start(&mut self);
     /// Marks its end; the time since `mark_start` is recorded as one response time.

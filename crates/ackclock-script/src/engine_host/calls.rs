@@ -1,13 +1,11 @@
 //! System calls. One that would block is tried again after each event.
 
-use std::collections::VecDeque;
-
+use ackclock_engine::State;
 use ackclock_units::Instant;
 
 use super::options::{Level, MAX_BUFFER, SocketOptions};
-use super::sending::Sending;
-use super::socket::{Listener, SocketKind};
-use super::{EngineHost, Flow, Socket};
+use super::socket::{self, Listener, SocketKind};
+use super::{EngineHost, Flow, Socket, reports};
 use crate::constants as c;
 use crate::constants::Errno;
 use crate::host::{Call, OptionValue, Returned, SERVER_PORT};
@@ -15,7 +13,7 @@ use crate::host::{Call, OptionValue, Returned, SERVER_PORT};
 /// What became of a call; `None` where it blocks.
 pub(super) type CallResult = Result<Option<Returned>, Errno>;
 
-const ZERO: CallResult = Ok(Some(Returned::Value(0)));
+pub(super) const ZERO: CallResult = Ok(Some(Returned::Value(0)));
 
 pub(super) fn value(n: impl TryInto<i64>) -> CallResult {
     Ok(Some(Returned::Value(n.try_into().unwrap_or(i64::MAX))))
@@ -47,7 +45,7 @@ impl EngineHost {
             Call::FastOpen(call) => self.send_fast_open(call),
             Call::Read { fd, len, flags } => self.read(*fd, *len, *flags),
             Call::Shutdown { fd, how } => self.shutdown(*fd, *how),
-            Call::Close { fd } => self.close(*fd),
+            Call::Close { fd, lingers } => self.close(*fd, lingers),
             Call::SetOption { fd, level, name, value } => {
                 self.set_option(*fd, Level(*level), *name, value.clone())
             }
@@ -62,6 +60,19 @@ impl EngineHost {
             }
             Call::Ioctl { fd, request } => self.ioctl(*fd, *request),
             Call::Poll { fds, until, forever } => self.poll(fds, *until, *forever),
+            Call::Message { fd, len, flags } => self.receive_message(*fd, *len, *flags),
+            // Commands of scripts are not run, so that no file is there which they make.
+            Call::Open { .. } => value(self.open(Socket::of(SocketKind::File))?),
+            Call::Pipe => self.pipe(),
+            Call::Sendfile { to, from, len, done } => self.send_file(*to, *from, *len, done),
+            Call::Splice { from, to, len, flags } => self.splice(*from, *to, *len, *flags),
+            Call::EpollCreate => self.epoll_create(),
+            Call::EpollControl { epoll, operation, fd, events, data } => {
+                self.epoll_control(*epoll, *operation, *fd, *events, *data)
+            }
+            Call::EpollWait { epoll, most, until, forever } => {
+                self.epoll_wait(*epoll, *most, *until, *forever)
+            }
         }
     }
 
@@ -70,7 +81,7 @@ impl EngineHost {
     }
 
     /// The connection of a descriptor, and whether calls on it may block.
-    fn stream(&mut self, fd: i32) -> Result<(usize, bool), Errno> {
+    pub(super) fn stream(&mut self, fd: i32) -> Result<(usize, bool), Errno> {
         let socket = self.socket(fd)?;
         match socket.kind {
             SocketKind::Stream(i) => Ok((i, !socket.nonblocking)),
@@ -88,10 +99,10 @@ impl EngineHost {
                 socket.kind = SocketKind::Listener(Listener::new(backlog, asked.unwrap_or(unasked)));
             }
             SocketKind::Listener(listener) => {
-                listener.set_backlog(backlog);
+                listener.queue.set_most(socket::backlog(backlog));
                 listener.fast_opens.most = asked.unwrap_or(unasked);
             }
-            SocketKind::Stream(_) => return Err(Errno::EINVAL),
+            _ => return Err(Errno::EINVAL),
         }
         ZERO
     }
@@ -101,9 +112,10 @@ impl EngineHost {
         let blocks = !socket.nonblocking;
         let options = socket.options.clone();
         let SocketKind::Listener(listener) = &mut socket.kind else { return Err(Errno::EINVAL) };
-        let Some(i) = listener.ready.pop_front() else {
+        let Some(i) = listener.queue.accept() else {
             return if blocks { Ok(None) } else { Err(Errno::EAGAIN) };
         };
+        self.flows[i].listener = None;
         let port = Some(self.flows[i].ports.local);
         value(self.open(Socket { kind: SocketKind::Stream(i), options, nonblocking, port })?)
     }
@@ -112,6 +124,7 @@ impl EngineHost {
         let socket = self.socket(fd)?;
         let blocks = !socket.nonblocking;
         match socket.kind {
+            SocketKind::Epoll(_) | SocketKind::Pipe { .. } | SocketKind::File => Err(Errno::ENOTSOCK),
             SocketKind::Listener(_) => Err(Errno::EISCONN),
             SocketKind::Fresh => match self.begin_connect(fd, port)? {
                 // Its SYN waits for data.
@@ -139,74 +152,6 @@ impl EngineHost {
         }
     }
 
-    pub(super) fn write(&mut self, fd: i32, len: u64, flags: i64, done: &mut u64) -> CallResult {
-        let now = self.now;
-        let (i, blocks) = match self.stream(fd) {
-            // Not connected at all.
-            Err(Errno::ENOTCONN) => return Err(Errno::EPIPE),
-            other => other?,
-        };
-        let blocks = blocks && flags & c::MSG_DONTWAIT == 0;
-        let flow = &mut self.flows[i];
-        if flow.deferred {
-            return self.write_deferred(i, blocks, len, done);
-        }
-        if let Some(error) = flow.error.take() {
-            // What went with a SYN that was refused was not taken.
-            return if *done > 0 && flow.established { value(*done) } else { Err(error) };
-        }
-        if flow.shut_write || flow.aborted {
-            return Err(Errno::EPIPE);
-        }
-        if flow.is_opening() {
-            return if blocks { Ok(None) } else { Err(Errno::EAGAIN) };
-        }
-        if flags & c::MSG_OOB != 0 {
-            return Err(Errno::EOPNOTSUPP);
-        }
-        if flow.sending.is_some() {
-            *done = self.write_packets(i, len, flags, *done, blocks);
-        } else {
-            let more = flags & c::MSG_MORE != 0;
-            flow.connection.set_cork(now, more || flow.options.corks());
-            *done += flow.connection.write_counted(now, len - *done);
-            self.run(i);
-        }
-        if *done == len {
-            self.flows[i].counts.last_data_sent = Some(now);
-        }
-        match (*done, blocks) {
-            (done, _) if done == len => value(done),
-            (_, true) => Ok(None),
-            (0, false) => Err(Errno::EAGAIN),
-            (done, false) => value(done),
-        }
-    }
-
-    fn read(&mut self, fd: i32, len: u64, flags: i64) -> CallResult {
-        let now = self.now;
-        let (i, blocks) = self.stream(fd)?;
-        let blocks = blocks && flags & c::MSG_DONTWAIT == 0;
-        let flow = &mut self.flows[i];
-        let readable = flow.connection.readable();
-        let enough = if flags & c::MSG_WAITALL != 0 { len } else { 1 };
-        if readable > 0 && (readable >= enough.min(len) || flow.is_complete()) {
-            let n = readable.min(len);
-            if flags & c::MSG_PEEK == 0 {
-                flow.connection.read_counted(now, n);
-                self.run(i);
-            }
-            return value(n);
-        }
-        if let Some(error) = flow.error.take() {
-            return Err(error);
-        }
-        if flow.is_read_out() {
-            return ZERO;
-        }
-        if blocks { Ok(None) } else { Err(Errno::EAGAIN) }
-    }
-
     fn shutdown(&mut self, fd: i32, how: i64) -> CallResult {
         let now = self.now;
         if !(c::SHUT_RD..=c::SHUT_RDWR).contains(&how) {
@@ -223,6 +168,7 @@ impl EngineHost {
         }
         if how != c::SHUT_WR {
             flow.shut_read = true;
+            flow.connection.stop_reading();
         }
         if how != c::SHUT_RD {
             flow.shut_write = true;
@@ -232,29 +178,37 @@ impl EngineHost {
         ZERO
     }
 
-    fn close(&mut self, fd: i32) -> CallResult {
+    /// Closes a descriptor. Where the socket is to linger the call blocks until the FIN is acknowledged, or for as long
+    /// as it says (RFC 1122 §4.2.2.13), whether others block or not.
+    fn close(&mut self, fd: i32, lingers: &mut Option<(usize, Instant)>) -> CallResult {
         let now = self.now;
-        self.stop_listening(fd);
-        let socket = self.sockets.remove(&fd).ok_or(Errno::EBADF)?;
-        if let SocketKind::Stream(i) = socket.kind {
+        if lingers.is_none() {
+            self.stop_listening(fd);
+            self.forget(fd);
+            let socket = self.sockets.remove(&fd).ok_or(Errno::EBADF)?;
+            let SocketKind::Stream(i) = socket.kind else { return ZERO };
             self.flows[i].close(now);
             self.run(i);
+            *lingers = self.flows[i].options.lingers().map(|time| (i, now + time));
         }
-        ZERO
+        let waits = lingers.is_some_and(|(i, until)| {
+            let state = self.flows[i].connection.state();
+            now < until && matches!(state, State::FinWait1 | State::Closing | State::LastAck)
+        });
+        if waits { Ok(None) } else { ZERO }
     }
 
     /// Connections that nobody will accept are reset.
     fn stop_listening(&mut self, fd: i32) {
         let now = self.now;
         let Some(socket) = self.sockets.get_mut(&fd) else { return };
-        let SocketKind::Listener(listener) = &mut socket.kind else { return };
-        let mut over: VecDeque<usize> = std::mem::take(&mut listener.ready);
-        let opening = std::mem::take(&mut listener.opening);
+        let SocketKind::Listener(_) = socket.kind else { return };
         socket.kind = SocketKind::Fresh;
-        over.extend(opening);
-        for i in over {
-            self.flows[i].connection.abort(now);
-            self.run(i);
+        for i in 0..self.flows.len() {
+            if self.flows[i].listener.take_if(|listener| *listener == fd).is_some() {
+                self.flows[i].connection.abort(now);
+                self.run(i);
+            }
         }
     }
 
@@ -268,6 +222,12 @@ impl EngineHost {
             (&mut socket.kind, level.0, name, &to)
         {
             listener.fast_opens.most = *most;
+        }
+        if reports::is_stamping(level, name)
+            && let SocketKind::Stream(i) = socket.kind
+        {
+            let flow = &mut self.flows[i];
+            flow.reports.begin_keys(flow.written.saturating_sub(flow.connection.unacked()));
         }
         if let SocketKind::Stream(i) = socket.kind {
             let flow = &mut self.flows[i];
@@ -339,7 +299,8 @@ impl EngineHost {
         let (i, _) = self.stream(fd)?;
         let flow = &self.flows[i];
         match request {
-            c::SIOCINQ => Ok(Some(Returned::Number(flow.connection.readable() as i64))),
+            c::SIOCINQ => Ok(Some(Returned::Number(flow.queued() as i64))),
+            c::SIOCATMARK => Ok(Some(Returned::Number(flow.is_at_mark().into()))),
             c::SIOCOUTQ => Ok(Some(Returned::Number(flow.connection.unacked() as i64))),
             c::SIOCOUTQNSD => {
                 let sent = flow.connection.view(self.now).unsent;
@@ -348,56 +309,4 @@ impl EngineHost {
             _ => Err(Errno::EINVAL),
         }
     }
-
-    fn poll(&mut self, fds: &[(i32, i64)], until: Option<Instant>, forever: bool) -> CallResult {
-        let found: Vec<i64> = fds.iter().map(|(fd, wanted)| self.events_of(*fd, *wanted)).collect();
-        let over = until.is_some_and(|at| self.now >= at) || (until.is_none() && !forever);
-        let any = found.iter().any(|e| *e != 0);
-        if any || over { Ok(Some(Returned::Events(found))) } else { Ok(None) }
-    }
-
-    fn events_of(&self, fd: i32, wanted: i64) -> i64 {
-        let Some(socket) = self.sockets.get(&fd) else { return 0x20 };
-        let always = c::POLLERR | c::POLLHUP;
-        let events = match &socket.kind {
-            SocketKind::Fresh => c::POLLOUT | c::POLLHUP,
-            SocketKind::Listener(listener) => {
-                if listener.ready.is_empty() {
-                    0
-                } else {
-                    c::POLLIN
-                }
-            }
-            SocketKind::Stream(i) => stream_events(&self.flows[*i]),
-        };
-        events & (wanted | always)
-    }
-}
-
-fn stream_events(flow: &Flow) -> i64 {
-    let mut events = 0;
-    if flow.deferred {
-        return c::POLLOUT;
-    }
-    if flow.is_opening() {
-        return 0;
-    }
-    let read_shut = flow.is_complete();
-    if flow.is_readable() || read_shut {
-        events |= c::POLLIN;
-    }
-    if read_shut {
-        events |= c::POLLRDHUP;
-    }
-    let writable = flow.sending.as_ref().map_or_else(|| flow.connection.writable() > 0, Sending::is_writable);
-    if flow.shut_write || flow.aborted || writable {
-        events |= c::POLLOUT;
-    }
-    if flow.error.is_some() {
-        events |= c::POLLERR;
-    }
-    if flow.aborted || (read_shut && flow.shut_write) {
-        events |= c::POLLHUP;
-    }
-    events
 }

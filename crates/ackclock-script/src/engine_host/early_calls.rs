@@ -35,6 +35,9 @@ impl EngineHost {
     fn begin_fast_open(&mut self, call: &mut FastOpenCall, blocks: bool) -> CallResult {
         let i = match self.socket(call.fd)?.kind {
             SocketKind::Listener(_) => return Err(Errno::EISCONN),
+            SocketKind::Epoll(_) | SocketKind::Pipe { .. } | SocketKind::File => {
+                return Err(Errno::ENOTSOCK);
+            }
             SocketKind::Fresh => self.new_client(call.fd, call.port)?,
             SocketKind::Stream(i) => {
                 let flow = &mut self.flows[i];
@@ -80,6 +83,12 @@ impl EngineHost {
             Some((option, room)) => {
                 flow.connection.connect_fast_open(now, option, room);
                 done = flow.connection.write_counted(now, len.min(flow.connection.syn_room()));
+                flow.written += done;
+                if let Some(sending) = &mut flow.sending
+                    && done > 0
+                {
+                    sending.queue.append(done, done, true);
+                }
             }
             None => flow.connection.connect(now),
         }

@@ -7,8 +7,10 @@ use ackclock_wire::{IcmpError, IcmpKind, Segment};
 
 use super::options::SocketOptions;
 use super::reordering::Reordering;
+use super::reports::Reports;
 use super::sending::Sending;
 use super::stalls::Stalls;
+use super::urgent::UrgentByte;
 use crate::constants::Errno;
 use crate::host::Ports;
 
@@ -18,10 +20,10 @@ pub(crate) struct Flow {
     pub connection: Connection,
     pub ports: Ports,
     pub options: SocketOptions,
+    /// The listening socket at which it waits to be accepted.
+    pub listener: Option<i32>,
     /// A pending error, which the next system call returns.
     pub error: Option<Errno>,
-    /// No descriptor is left.
-    closed: bool,
     pub shut_read: bool,
     pub shut_write: bool,
     pub established: bool,
@@ -31,6 +33,14 @@ pub(crate) struct Flow {
     pub connect_returned: bool,
     /// It ended without an orderly close.
     pub aborted: bool,
+    /// A write was cut short, or somebody asked for room in vain.
+    pub wants_room: bool,
+    /// Bytes of the stream that were written and read.
+    pub written: u64,
+    pub read: u64,
+    /// The urgent byte of the peer, until it was read past.
+    pub urgent: Option<UrgentByte>,
+    pub reports: Reports,
     /// Segments that were retransmitted.
     pub retransmitted: u32,
     pub counts: Counts,
@@ -56,8 +66,8 @@ pub(crate) struct Counts {
     pub out_of_order_in: u32,
     /// A packet size that an ICMP error has claimed.
     pub mtu: Option<u32>,
-    /// An ICMP error that ends an attempt to connect.
-    unreachable: Option<u8>,
+    /// The code of the latest "unreachable", and whether it is one of ICMPv6.
+    unreachable: Option<(u8, bool)>,
 }
 
 impl Flow {
@@ -71,14 +81,19 @@ impl Flow {
             connection,
             ports,
             options,
+            listener: None,
             error: None,
-            closed: false,
             shut_read: false,
             shut_write: false,
             established: false,
             deferred: false,
             connect_returned: false,
             aborted: false,
+            wants_room: false,
+            written: 0,
+            read: 0,
+            urgent: None,
+            reports: Reports::default(),
             retransmitted: 0,
             counts: Counts::default(),
             stalls: Stalls::default(),
@@ -87,19 +102,12 @@ impl Flow {
         }
     }
 
-    /// True when the application is done with both directions.
-    pub(crate) fn is_done(&self) -> bool {
-        self.closed || self.shut_read && self.shut_write
-    }
-
-    /// The last descriptor is closed: in order, or by a reset where data stays unread (RFC 2525 §2.17) or
-    /// nothing is to linger.
+    /// The last descriptor is closed: by a reset where nothing is to linger.
     pub(crate) fn close(&mut self, now: Instant) {
-        self.closed = true;
-        if self.connection.readable() > 0 || self.options.lingers_not() {
+        if self.options.lingers_not() {
             self.connection.abort(now);
         } else {
-            self.connection.close(now);
+            self.connection.leave(now);
         }
     }
 
@@ -118,8 +126,8 @@ impl Flow {
         self.reordering.arrived(segment, &v);
     }
 
-    /// A segment has left.
-    pub(crate) fn departed(&mut self, t: &Transmit) {
+    /// A segment has left. Returns true where that is reported to the application.
+    pub(crate) fn departed(&mut self, now: Instant, t: &Transmit) -> bool {
         self.counts.segments_out += 1;
         if t.retransmission {
             self.retransmitted += 1;
@@ -129,12 +137,14 @@ impl Flow {
         if matches!(t.kind, SendKind::WindowProbe | SendKind::Keepalive) {
             self.counts.probes += 1;
         }
+        let end = t.offset + u64::from(t.segment.len);
+        t.segment.len > 0 && !t.retransmission && self.reports.left(now, end, &self.options)
     }
 
     /// An ICMP error has arrived.
     pub(crate) fn noted(&mut self, error: &IcmpError) {
         if let IcmpKind::Unreachable(code) = error.kind {
-            self.counts.unreachable = Some(code);
+            self.counts.unreachable = Some((code, error.from.is_ipv6()));
         }
         if let IcmpKind::TooBig { mtu } = error.kind {
             self.counts.mtu = Some(mtu);
@@ -171,10 +181,15 @@ impl Flow {
             AbortReason::SynTimeout | AbortReason::Timeout | AbortReason::KeepaliveTimeout => {
                 Some(Errno::ETIMEDOUT)
             }
-            // Codes 0, 1 and 2 of RFC 792.
-            AbortReason::Unreachable if self.counts.unreachable == Some(0) => Some(Errno::ENETUNREACH),
-            AbortReason::Unreachable if self.counts.unreachable == Some(2) => Some(Errno::ENOPROTOOPT),
-            AbortReason::Unreachable => Some(Errno::EHOSTUNREACH),
+            AbortReason::Unreachable => Some(match self.counts.unreachable {
+                // No route (RFC 792, RFC 4443 §3.1).
+                Some((0, _)) => Errno::ENETUNREACH,
+                // No such protocol.
+                Some((2, false)) => Errno::ENOPROTOOPT,
+                // Prohibited.
+                Some((1, true)) => Errno::EACCES,
+                _ => Errno::EHOSTUNREACH,
+            }),
             AbortReason::FalseAck => Some(Errno::EPROTO),
             AbortReason::Local => None,
         }
@@ -184,11 +199,6 @@ impl Flow {
     pub(crate) fn seems_black_holed(&self, now: Instant) -> bool {
         let attempted = |r: ackclock_engine::FastOpenReport| r.option.is_some() || r.sent > 0;
         self.connection.fast_open().is_some_and(attempted) && self.connection.view(now).expiries == 3
-    }
-
-    /// True when a read would return at once.
-    pub(crate) fn is_readable(&self) -> bool {
-        self.connection.readable() > 0 || self.is_read_out() || self.error.is_some()
     }
 
     /// True when nothing can arrive beyond what is there to be read.

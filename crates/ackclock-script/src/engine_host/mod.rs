@@ -8,13 +8,19 @@ mod flow;
 mod icmp;
 mod info;
 mod options;
+mod pipes;
+mod polling;
 mod raw;
+mod reading;
 mod reordering;
+mod reports;
 mod sending;
 mod settings;
 mod socket;
 mod stalls;
+mod urgent;
 mod write_queue;
+mod writing;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -27,20 +33,26 @@ use ackclock_wire::{FastOpen, Flags, IcmpError, Segment};
 
 use fast_open::FastOpenSettings;
 use flow::Flow;
+use options::SocketOptions;
 use sending::{SendMemory, Sending};
 use socket::{Socket, SocketKind};
 
 use crate::ast::{Icmp, Tcp, TcpFlags, TcpOptions};
 use crate::code::TcpInfo;
+use crate::constants as c;
 use crate::constants::Errno;
 use crate::dialect::Dialect;
 use crate::host::{CLIENT_PORT, Call, Departure, Host, Ports, Returned, SERVER_PORT, Setting};
 use crate::layout;
+use crate::link::Link;
 
 pub use settings::names as setting_names;
 
 /// Most descriptors and connections of a script: far more than any needs.
 const MAX_OPEN: usize = 1024;
+
+/// What is heard of a connection that has ended without an orderly close.
+const ENDED: i64 = c::POLLERR | c::POLLHUP;
 
 /// The first port of a client.
 const FIRST_EPHEMERAL_PORT: u16 = 49_152;
@@ -51,6 +63,8 @@ pub struct EngineHost {
     now: Instant,
     /// What new sockets run.
     stack: Stack,
+    /// What its packets go over.
+    link: Link,
     dialect: Dialect,
     /// Open descriptors.
     sockets: BTreeMap<i32, Socket>,
@@ -65,6 +79,10 @@ pub struct EngineHost {
     least_segments: u64,
     send_memory: SendMemory,
     fast_open: FastOpenSettings,
+    /// Unsent bytes below which a write may queue more, where a socket sets nothing else.
+    notsent_lowat: u64,
+    /// Bytes in each pipe.
+    pipes: Vec<u64>,
     /// Seed of initial sequence numbers and of connections' random streams.
     seed: u64,
 }
@@ -82,8 +100,11 @@ impl EngineHost {
         seed: u64,
     ) -> Result<Self, StackError> {
         let mut named = Stack::named(registry, stack.unwrap_or(dialect.stack()))?;
+        let known = named.entries();
         for (key, value) in dialect.options_of_stack() {
-            named.set(key, value)?;
+            if known.iter().any(|(known, _)| known == key) {
+                named.set(key, value)?;
+            }
         }
         let mut random = Rng::stream(seed, "script Fast Open key", 0);
         let mut key = [0; 16];
@@ -91,6 +112,7 @@ impl EngineHost {
         Ok(Self {
             now: Instant::ZERO,
             stack: named,
+            link: Link::default(),
             dialect,
             sockets: BTreeMap::new(),
             flows: Vec::new(),
@@ -100,8 +122,15 @@ impl EngineHost {
             least_segments: bursts::LEAST_SEGMENTS,
             send_memory: SendMemory::DEFAULT,
             fast_open: FastOpenSettings::new(key),
+            notsent_lowat: u64::from(u32::MAX),
+            pipes: Vec::new(),
             seed,
         })
+    }
+
+    /// What packets go over from now on.
+    pub fn set_link(&mut self, link: Link) {
+        self.link = link;
     }
 
     fn find(&self, ports: Ports) -> Option<usize> {
@@ -127,6 +156,10 @@ impl EngineHost {
             if found.is_none() {
                 let opened = self.open_passively(ports, segment, option);
                 (found, accepted) = (opened.map(|(i, _)| i), opened.is_some_and(|(_, accepts)| accepts));
+                if found.is_none() && self.listener(ports.local).is_some() {
+                    // No room: the peer will send it again (`tcp_conn_request`).
+                    return;
+                }
             }
             if found.is_some() && !accepted && self.dialect.drops_text_of_syns() {
                 changed.len = 0;
@@ -137,6 +170,9 @@ impl EngineHost {
             self.refuse(ports, segment);
             return;
         };
+        if self.is_held_back(i, segment) {
+            return;
+        }
         self.flows[i].arrived(self.now, segment);
         self.flows[i].release_more(self.now);
         let unread = self.flows[i].connection.readable();
@@ -145,13 +181,20 @@ impl EngineHost {
         if begun && self.flows[i].connection.state() == State::Established {
             self.learn_from_syn_ack(i, segment, option);
         }
-        if self.flows[i].is_done() && self.flows[i].connection.readable() > unread {
-            // Nobody will read this (RFC 1122 §4.2.2.13).
-            self.flows[i].connection.abort(self.now);
-            while self.flows[i].connection.poll_transmit(self.now).is_some() {}
-            self.refuse(ports, segment);
+        if self.flows[i].connection.readable() > unread || segment.flags.has(Flags::FIN) {
+            self.hear(i, c::POLLIN | c::POLLRDHUP);
         }
         self.run(i);
+    }
+
+    /// True for a segment that would establish a connection for which there is no room: the SYN-ACK is sent again later
+    /// (`tcp_v4_syn_recv_sock`).
+    fn is_held_back(&self, i: usize, segment: &Segment) -> bool {
+        let flow = &self.flows[i];
+        let completes = segment.flags.has(Flags::ACK) && !segment.flags.any(Flags::SYN | Flags::RST);
+        let socket =
+            flow.listener.filter(|_| completes && !flow.established).and_then(|fd| self.sockets.get(&fd));
+        matches!(socket.map(|s| &s.kind), Some(SocketKind::Listener(l)) if l.queue.is_full())
     }
 
     fn receive_icmp(&mut self, ports: Ports, error: &IcmpError) {
@@ -186,19 +229,20 @@ impl EngineHost {
         let (i, now) = (self.flows.len(), self.now);
         let socket = self.sockets.get_mut(&fd)?;
         let SocketKind::Listener(listener) = &mut socket.kind else { return None };
-        if listener.is_full() || i >= MAX_OPEN {
+        if listener.queue.is_full() || i >= MAX_OPEN {
             return None;
         }
         let options = socket.options.clone();
         let verdict = self.fast_open.judge(syn, option, &options, &mut listener.fast_opens, now);
         if verdict.accepts {
-            listener.ready.push_back(i);
+            listener.queue.wait(i);
             listener.fast_opens.opening.push(i);
         } else {
-            listener.opening.push(i);
+            listener.queue.open();
         }
         let mut flow = self.make_flow(ports, options);
         flow.connection.listen();
+        flow.listener = Some(fd);
         if verdict.accepts {
             flow.connection.accept_fast_open(verdict.answer);
             flow.established = true;
@@ -214,7 +258,7 @@ impl EngineHost {
         // Sequence numbers of scripts count from the SYN; the numbers on the wire are the same.
         let iss = SeqNumber(0);
         let rng = Rng::stream(self.seed, "script connection", index);
-        let mut config = options.config(&self.stack);
+        let mut config = options.config(&self.stack, self.link);
         let sending = (self.dialect == Dialect::Linux).then(|| {
             config.snd_buf = options::MAX_BUFFER;
             Sending::new(options.send_memory(), self.send_memory)
@@ -232,18 +276,28 @@ impl EngineHost {
         if let Some(sending) = &mut flow.sending {
             sending.free(&flow.connection, flow.reordering.degree, self.now);
         }
-        let mut option = None;
+        let (mut option, mut reported) = (None, false);
         while let Some(t) = flow.connection.poll_transmit(self.now) {
-            flow.departed(&t);
+            reported |= flow.departed(self.now, &t);
             if t.segment.flags.has(Flags::SYN) {
                 option = flow.connection.take_syn_option();
             }
             burst.push(t);
         }
+        let acked = flow.written.saturating_sub(flow.connection.unacked());
+        reported |= flow.reports.acked(self.now, acked, &flow.options);
         if let Some(sending) = &mut flow.sending {
             let most = bursts::segments(&flow.connection, self.least_segments, self.now);
             sending.sent(&mut burst, flow.connection.smss(), most);
         }
+        if reported {
+            self.hear(i, c::POLLERR);
+        }
+        if self.flows[i].wants_room && self.is_writable(&self.flows[i]) {
+            self.flows[i].wants_room = false;
+            self.hear(i, c::POLLOUT);
+        }
+        let flow = &mut self.flows[i];
         let no_memory = flow.sending.as_ref().is_some_and(|s| s.waits);
         flow.stalls.note(&flow.connection, no_memory, self.now);
         let ports = flow.ports;
@@ -251,30 +305,57 @@ impl EngineHost {
             let option = option.filter(|_| t.segment.flags.has(Flags::SYN));
             self.depart(&t.segment, option, t.ecn, ports);
         }
-        let flow = &mut self.flows[i];
-        while let Some(event) = flow.connection.poll_event() {
-            flow.took(event, self.now);
+        while let Some(event) = self.flows[i].connection.poll_event() {
+            self.flows[i].took(event, self.now);
+            match event {
+                ConnectionEvent::Urgent => {
+                    self.flows[i].note_urgent(self.now);
+                    self.hear(i, c::POLLPRI);
+                }
+                ConnectionEvent::Established => self.hear(i, c::POLLOUT),
+                ConnectionEvent::Finished => self.hear(i, c::POLLHUP),
+                ConnectionEvent::Aborted(_) => {
+                    self.hear(i, c::POLLIN | c::POLLOUT | c::POLLRDHUP | ENDED);
+                }
+                _ => {}
+            }
             let over = matches!(event, ConnectionEvent::Aborted(_));
             if event != ConnectionEvent::Established && !over {
                 continue;
             }
-            for socket in self.sockets.values_mut() {
-                let SocketKind::Listener(listener) = &mut socket.kind else { continue };
-                if let Some(at) = listener.opening.iter().position(|o| *o == i) {
-                    listener.opening.remove(at);
-                    if !over {
-                        listener.ready.push_back(i);
-                    }
-                }
-                if let Some(at) = listener.fast_opens.opening.iter().position(|o| *o == i) {
-                    listener.fast_opens.opening.remove(at);
-                    let accepted = !listener.ready.contains(&i);
-                    if event == ConnectionEvent::Aborted(AbortReason::Reset) && accepted {
-                        listener.fast_opens.reset(self.now);
-                    }
-                }
+            if self.ends_fast_open(i, event) {
+                continue;
+            }
+            // One that waits already and ends is accepted all the same, and has an error.
+            let Some(fd) = self.flows[i].listener else { continue };
+            let Some(SocketKind::Listener(listener)) = self.sockets.get_mut(&fd).map(|s| &mut s.kind) else {
+                continue;
+            };
+            if !over {
+                listener.queue.establish(i);
+                self.hear_of(fd, c::POLLIN);
+            } else if !self.flows[i].established {
+                listener.queue.leave();
+                self.flows[i].listener = None;
             }
         }
+    }
+
+    /// True where the event ends the handshake of a connection that waits to be accepted since its SYN, or was
+    /// accepted before.
+    fn ends_fast_open(&mut self, i: usize, event: ConnectionEvent) -> bool {
+        let accepted = self.flows[i].listener.is_none();
+        for socket in self.sockets.values_mut() {
+            let SocketKind::Listener(listener) = &mut socket.kind else { continue };
+            if let Some(at) = listener.fast_opens.opening.iter().position(|o| *o == i) {
+                listener.fast_opens.opening.remove(at);
+                if event == ConnectionEvent::Aborted(AbortReason::Reset) && accepted {
+                    listener.fast_opens.reset(self.now);
+                }
+                return true;
+            }
+        }
+        false
     }
 
     fn depart(&mut self, segment: &Segment, option: Option<FastOpen>, ecn: Ecn, ports: Ports) {
@@ -287,7 +368,12 @@ impl EngineHost {
             urgent: segment.flags.has(Flags::URG).then_some(segment.urgent),
             options: TcpOptions::List(self.dialect.options(segment, option)),
         };
-        self.sent.push_back(Departure { at: self.now, tcp, ecn, ports });
+        let options = self.flows.iter().rfind(|f| f.ports == ports).map(|f| &f.options);
+        let ip = match options {
+            Some(options) => options.ip_fields(self.link, flow_label(self.seed, ports)),
+            None => SocketOptions::new(self.keepalive_time).ip_fields(self.link, 0),
+        };
+        self.sent.push_back(Departure { at: self.now, tcp, ecn, ip, ports });
     }
 
     /// A client's SYN was acknowledged: notes what that says of the server.
@@ -311,6 +397,12 @@ impl EngineHost {
         self.sockets.insert(fd, socket);
         Ok(fd)
     }
+}
+
+/// The flow label of a connection, which is never zero (RFC 6437 §3).
+fn flow_label(seed: u64, ports: Ports) -> u32 {
+    let flow = u64::from(ports.local) << 16 | u64::from(ports.remote);
+    (Rng::stream(seed, "flow label", flow).next_u64() as u32 & 0xf_ffff).max(1)
 }
 
 impl Host for EngineHost {
@@ -359,7 +451,7 @@ impl Host for EngineHost {
     }
 
     fn inject_icmp(&mut self, ports: Ports, icmp: &Icmp) -> Result<(), String> {
-        let error = icmp::error(icmp, ports, self.flows.last())?;
+        let error = icmp::error(icmp, ports, self.flows.last(), self.link.is_v6())?;
         self.receive_icmp(ports, &error);
         Ok(())
     }
@@ -404,6 +496,11 @@ impl Host for EngineHost {
             Some(true) => return Setting::Done,
             Some(false) => return Setting::Refused,
             None => {}
+        }
+        if name == "tcp_notsent_lowat" {
+            let Ok(bytes) = value.trim().parse::<u32>() else { return Setting::Refused };
+            self.notsent_lowat = bytes.into();
+            return Setting::Done;
         }
         if name == "tcp_keepalive_time" {
             let Ok(seconds) = value.trim().parse::<u32>() else { return Setting::Refused };

@@ -8,7 +8,8 @@ use ackclock_units::Duration;
 use crate::constants as c;
 use crate::constants::Errno;
 use crate::dialect::Dialect;
-use crate::host::OptionValue;
+use crate::host::{IpFields, OptionValue};
+use crate::link::Link;
 
 /// The level of an option.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -24,6 +25,9 @@ pub(crate) struct SocketOptions {
     /// How long a connection is idle before the first keep-alive, where it sets nothing else.
     keepalive_time: Duration,
 }
+
+/// Hops of packets where nothing else is set: Linux's `IPDEFTTL`.
+const DEFAULT_HOPS: u8 = 64;
 
 /// RFC 9293 §3.8.4: no less than two hours.
 pub(crate) const KEEPALIVE_TIME: Duration = Duration::from_secs(7200);
@@ -48,6 +52,32 @@ impl SocketOptions {
     /// `SO_LINGER` with no time: a close is a reset.
     pub(crate) fn lingers_not(&self) -> bool {
         self.set.get(&(Level(c::SOL_SOCKET), c::SO_LINGER)).is_some_and(|v| *v == OptionValue::Linger(1, 0))
+    }
+
+    /// Fields of the IP header of its packets.
+    pub(crate) fn ip_fields(&self, link: Link, flow_label: u32) -> IpFields {
+        let (tos, hops) = if link.is_v6() {
+            (self.int(c::SOL_IPV6, c::IPV6_TCLASS), self.int(c::SOL_IPV6, c::IPV6_UNICAST_HOPS))
+        } else {
+            (self.int(c::SOL_IP, c::IP_TOS), self.int(c::SOL_IP, c::IP_TTL))
+        };
+        // -1 stands for what there is without the option.
+        let byte = |n: Option<i64>| n.and_then(|n| u8::try_from(n).ok());
+        IpFields {
+            dscp: byte(tos).unwrap_or(0) >> 2,
+            hops: byte(hops).unwrap_or(DEFAULT_HOPS),
+            flow_label: link.is_v6().then_some(flow_label),
+        }
+    }
+
+    /// For how long `SO_LINGER` has a close wait; `None` where it does not.
+    pub(crate) fn lingers(&self) -> Option<Duration> {
+        match self.set.get(&(Level(c::SOL_SOCKET), c::SO_LINGER)) {
+            Some(OptionValue::Linger(on, seconds)) if *on != 0 && *seconds > 0 => {
+                u64::try_from(*seconds).ok().map(Duration::from_secs)
+            }
+            _ => None,
+        }
     }
 
     /// True when small segments wait for `TCP_CORK` to be taken off.
@@ -92,8 +122,12 @@ impl SocketOptions {
     }
 
     /// The engine's options with these.
-    pub(crate) fn config(&self, stack: &Stack) -> Config {
+    pub(crate) fn config(&self, stack: &Stack, link: Link) -> Config {
         let mut config = stack.config();
+        // What the stack itself says of the segment size is a limit.
+        let stated = config.mss != Config::default().mss;
+        config.mss = if stated { config.mss.min(link.mss()) } else { link.mss() };
+        config.default_mss = link.default_mss();
         self.apply(&mut config);
         config
     }
@@ -179,11 +213,12 @@ const KNOWN: &[Known] = &[
     known(c::SOL_SOCKET, c::SO_SNDBUFFORCE, -ANY, ANY),
     known(c::SOL_SOCKET, c::SO_RCVBUFFORCE, -ANY, ANY),
     known(c::SOL_SOCKET, c::SO_KEEPALIVE, -ANY, ANY),
-    // Urgent data stays in line whatever it is (RFC 6093 §6).
     known(c::SOL_SOCKET, c::SO_OOBINLINE, -ANY, ANY),
     known(c::SOL_SOCKET, c::SO_LINGER, -ANY, ANY),
     known(c::SOL_SOCKET, c::SO_PRIORITY, 0, 6),
     known(c::SOL_SOCKET, c::SO_MARK, -ANY, ANY),
+    known(c::SOL_SOCKET, c::SO_ZEROCOPY, 0, 1),
+    known(c::SOL_SOCKET, c::SO_TIMESTAMPING, 0, 0xfff),
     known(c::SOL_TCP, c::TCP_NODELAY, -ANY, ANY),
     known(c::SOL_TCP, c::TCP_MAXSEG, 88, 65_535),
     known(c::SOL_TCP, c::TCP_CORK, -ANY, ANY),
@@ -197,10 +232,13 @@ const KNOWN: &[Known] = &[
     known(c::SOL_TCP, c::TCP_FASTOPEN, 0, ANY),
     known(c::SOL_TCP, c::TCP_FASTOPEN_CONNECT, 0, 1),
     known(c::SOL_TCP, c::TCP_FASTOPEN_NO_COOKIE, 0, 1),
+    known(c::SOL_TCP, c::TCP_NOTSENT_LOWAT, -ANY, ANY),
+    known(c::SOL_TCP, c::TCP_INQ, 0, 1),
     known(c::SOL_IP, c::IP_TOS, -ANY, ANY),
     known(c::SOL_IP, c::IP_TTL, -1, 255),
     known(c::SOL_IP, c::IP_MTU_DISCOVER, 0, 5),
     known(c::SOL_IP, c::IP_FREEBIND, -ANY, ANY),
     known(c::SOL_IPV6, c::IPV6_TCLASS, -1, 255),
+    known(c::SOL_IPV6, c::IPV6_UNICAST_HOPS, -1, 255),
     known(c::SOL_IPV6, c::IPV6_V6ONLY, -ANY, ANY),
 ];

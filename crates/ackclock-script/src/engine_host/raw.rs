@@ -4,15 +4,15 @@ use std::net::{IpAddr, SocketAddr};
 
 use ackclock_units::SeqNumber;
 use ackclock_wire::{
-    FastOpen, Flags, Options, Segment, Strictness, Transport, WireError, emit_tcp_raw, parse_icmp_error,
-    parse_ip,
+    FastOpen, Flags, Options, Segment, Strictness, Transport, WireError, emit_tcp_raw, internet_checksum,
+    parse_icmp_error, parse_ip,
 };
 
 use super::socket::SocketKind;
 use super::{EngineHost, info};
 use crate::ast::TcpOptions;
 use crate::code::TcpInfo;
-use crate::host::{Departure, Ports};
+use crate::host::{Departure, IpFields, Ports};
 use crate::layout;
 
 impl EngineHost {
@@ -54,6 +54,28 @@ impl EngineHost {
     }
 }
 
+impl IpFields {
+    /// Writes the fields into an IP header without options whose ECN field is set (RFC 791 §3.1, RFC 8200 §3).
+    fn write(&self, packet: &mut [u8]) {
+        match packet {
+            [first, tos, _, _, _, _, _, _, ttl, _, sum_high, sum_low, ..] if *first >> 4 == 4 => {
+                *tos = *tos & 3 | self.dscp << 2;
+                (*ttl, *sum_high, *sum_low) = (self.hops, 0, 0);
+                let sum = internet_checksum(&packet[..20]);
+                packet[10..12].copy_from_slice(&sum);
+            }
+            [first, second, high, low, _, _, _, hops, ..] if *first >> 4 == 6 => {
+                let label = self.flow_label.unwrap_or(0);
+                let class = u32::from(self.dscp) << 2 | u32::from(*second >> 4 & 3);
+                let word = 6 << 28 | class << 20 | label & 0xf_ffff;
+                [*first, *second, *high, *low] = word.to_be_bytes();
+                *hops = self.hops;
+            }
+            _ => {}
+        }
+    }
+}
+
 impl Departure {
     /// Appends the packet to `out`, IP header first, with checksums and the options in the order of the dialect.
     ///
@@ -77,6 +99,9 @@ impl Departure {
         };
         let local = SocketAddr::new(local, self.ports.local);
         let remote = SocketAddr::new(remote, self.ports.remote);
-        emit_tcp_raw(local, remote, &segment, &options, self.ecn, out, |_| {})
+        let start = out.len();
+        emit_tcp_raw(local, remote, &segment, &options, self.ecn, out, |_| {})?;
+        self.ip.write(&mut out[start..]);
+        Ok(())
     }
 }

@@ -136,17 +136,23 @@ impl EngineHost {
         let more = flags & c::MSG_MORE != 0;
         sending.more = more;
         connection.set_cork(now, more || options.corks());
+        let limit = self.lowat(&self.flows[i]);
         let mut taken = done;
         while taken < len {
-            let Flow { connection, sending: Some(sending), .. } = &mut self.flows[i] else { break };
+            let Flow { connection, sending: Some(sending), written: total, .. } = &mut self.flows[i] else {
+                break;
+            };
             let goal = sending.queue.goal(connection.smss());
-            let room = sending.queue.room(goal, sending.memory).min(len - taken);
+            let begins = sending.queue.tail_is_full(goal) || !sending.queue.has_tail();
+            let full = begins && limit.is_some_and(|limit| connection.view(now).unsent >= limit);
+            let room = if full { 0 } else { sending.queue.room(goal, sending.memory).min(len - taken) };
             let written = connection.write_counted(now, room);
             if written == 0 {
                 sending.waits = true;
                 break;
             }
             sending.queue.append(written, goal, taken == 0);
+            *total += written;
             taken += written;
             if taken == len {
                 break;

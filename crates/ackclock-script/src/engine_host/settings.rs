@@ -61,8 +61,13 @@ const SETTINGS: &[(&str, Meaning)] = &[
 ];
 
 /// Settings of the host rather than of its stack.
-const OF_THE_HOST: [&str; 4] =
-    ["tcp_keepalive_time", "tcp_fastopen", "tcp_fastopen_key", "tcp_fastopen_blackhole_timeout_sec"];
+const OF_THE_HOST: [&str; 5] = [
+    "tcp_keepalive_time",
+    "tcp_notsent_lowat",
+    "tcp_fastopen",
+    "tcp_fastopen_key",
+    "tcp_fastopen_blackhole_timeout_sec",
+];
 
 /// The names of the settings under `net.ipv4` that a host knows.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -101,6 +106,12 @@ pub(super) fn set(stack: &mut Stack, dialect: Dialect, name: &str, value: &str) 
         }
         Meaning::Fixed => return Setting::Done,
     };
+    // A policy that is there already keeps its parameters.
+    if matches!(meaning, Meaning::Choice(..) | Meaning::Word(_))
+        && stack.entries().iter().any(|(known, value)| known == key && *value == value_of)
+    {
+        return Setting::Done;
+    }
     if stack.set(key, &value_of).is_ok() {
         for (key, value) in dialect.goes_with(key, &value_of) {
             // A window may lack a parameter.

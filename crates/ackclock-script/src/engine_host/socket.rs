@@ -1,9 +1,10 @@
 //! Descriptors.
 
-use std::collections::VecDeque;
+use ackclock_engine::AcceptQueue;
 
 use super::fast_open::PendingFastOpens;
-use super::options::SocketOptions;
+use super::options::{KEEPALIVE_TIME, SocketOptions};
+use super::polling::Epoll;
 
 /// An open descriptor.
 #[derive(Debug)]
@@ -25,41 +26,42 @@ pub(crate) enum SocketKind {
     Listener(Listener),
     /// It has a connection, by its index.
     Stream(usize),
+    /// It watches others.
+    Epoll(Epoll),
+    /// An end of a pipe, by its number: the one that is written, or the one that is read.
+    Pipe { number: usize, writes: bool },
+    /// A file of zeros.
+    File,
 }
 
-/// Connections that nobody has accepted.
+/// A listening socket.
 #[derive(Debug)]
 pub(crate) struct Listener {
-    backlog: usize,
-    /// In their handshake.
-    pub opening: Vec<usize>,
-    /// To be accepted.
-    pub ready: VecDeque<usize>,
+    pub queue: AcceptQueue<usize>,
     pub fast_opens: PendingFastOpens,
 }
 
 impl Listener {
     /// One that has at most so many Fast Open connections in their handshake.
-    pub(crate) fn new(backlog: i64, fast_opens: i64) -> Self {
+    pub(crate) fn new(asked: i64, fast_opens: i64) -> Self {
         Self {
-            backlog: usize::try_from(backlog).unwrap_or(0),
-            opening: Vec::new(),
-            ready: VecDeque::new(),
+            queue: AcceptQueue::new(backlog(asked)),
             fast_opens: PendingFastOpens { most: fast_opens, ..PendingFastOpens::default() },
         }
     }
+}
 
-    /// Linux accepts one more than it was asked for (`sk_acceptq_is_full`).
-    pub(crate) fn is_full(&self) -> bool {
-        self.ready.len() > self.backlog
-    }
-
-    pub(crate) fn set_backlog(&mut self, backlog: i64) {
-        self.backlog = usize::try_from(backlog).unwrap_or(0);
-    }
+/// The queues of a listening socket. Linux accepts one more than it was asked for (`sk_acceptq_is_full`).
+pub(crate) fn backlog(asked: i64) -> usize {
+    usize::try_from(asked).unwrap_or(0).saturating_add(1)
 }
 
 impl Socket {
+    /// A descriptor that is no socket.
+    pub(crate) fn of(kind: SocketKind) -> Self {
+        Self { kind, ..Self::new(SocketOptions::new(KEEPALIVE_TIME)) }
+    }
+
     pub(crate) fn new(options: SocketOptions) -> Self {
         Self { kind: SocketKind::Fresh, options, nonblocking: false, port: None }
     }

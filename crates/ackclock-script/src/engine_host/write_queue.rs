@@ -104,6 +104,11 @@ impl WriteQueue {
         self.tail().is_some_and(|(_, len)| len >= goal)
     }
 
+    /// True when none of the last packet was sent.
+    pub(super) fn has_tail(&self) -> bool {
+        self.tail().is_some()
+    }
+
     /// True when more than half of the receiver's window was written since the last push (`forced_push`).
     pub(super) fn must_push(&self, smss: u32) -> bool {
         self.end() > self.pushed + self.half_window(smss.into())

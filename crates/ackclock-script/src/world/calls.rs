@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ackclock_units::Duration;
+use ackclock_units::{Duration, Instant};
 
 use super::World;
 use crate::ast::{self, Expr};
@@ -47,9 +47,9 @@ impl World<'_> {
             "read" => Call::Read { fd: args.fd(0)?, len: args.len(2)?, flags: 0 },
             "recv" | "recvfrom" => Call::Read { fd: args.fd(0)?, len: args.len(2)?, flags: flags(3)? },
             "readv" => Call::Read { fd: args.fd(0)?, len: args.vector(1)?, flags: 0 },
-            "recvmsg" => Call::Read { fd: args.fd(0)?, len: args.message(1)?, flags: args.int(2)? },
+            "recvmsg" => Call::Message { fd: args.fd(0)?, len: args.message(1)?, flags: args.int(2)? },
             "shutdown" => Call::Shutdown { fd: args.fd(0)?, how: args.int(1)? },
-            "close" => Call::Close { fd: args.fd(0)? },
+            "close" => Call::Close { fd: args.fd(0)?, lingers: None },
             "setsockopt" => Call::SetOption {
                 fd: args.fd(0)?,
                 level: args.int(1)?,
@@ -61,17 +61,47 @@ impl World<'_> {
             "fcntl" if args.int(1)? == c::F_SETFL => Call::SetFlags { fd: args.fd(0)?, flags: args.int(2)? },
             "ioctl" => Call::Ioctl { fd: args.fd(0)?, request: args.int(1)? },
             "poll" => {
-                let timeout = args.int(2)?;
-                let until = u64::try_from(timeout).ok().filter(|ms| *ms > 0);
-                Call::Poll {
-                    fds: args.polled()?,
-                    until: until.map(|ms| self.host.now() + Duration::from_millis(ms)),
-                    forever: timeout < 0,
-                }
+                let (until, forever) = self.timeout(args.int(2)?);
+                Call::Poll { fds: args.polled()?, until, forever }
+            }
+            "open" => Call::Open { path: args.text(0)? },
+            "pipe" => Call::Pipe,
+            "sendfile" => Call::Sendfile { to: args.fd(0)?, from: args.fd(1)?, len: args.len(3)?, done: 0 },
+            "splice" => {
+                Call::Splice { from: args.fd(0)?, to: args.fd(2)?, len: args.len(4)?, flags: args.int(5)? }
+            }
+            "epoll_create" => Call::EpollCreate,
+            "epoll_ctl" => Call::EpollControl {
+                epoll: args.fd(0)?,
+                operation: args.int(1)?,
+                fd: args.fd(2)?,
+                events: args.field(3, "events")?.map_or(Ok(0), int)?,
+                data: epoll_data(args.get(3)?)?,
+            },
+            "epoll_wait" => {
+                let (until, forever) = self.timeout(args.int(3)?);
+                let most = usize::try_from(args.int(2)?).unwrap_or(0);
+                Call::EpollWait { epoll: args.fd(0)?, most, until, forever }
             }
             name => return Err(format!("the system call {name} is not known here")),
         })
     }
+}
+
+impl World<'_> {
+    /// Until when a call waits whose timeout is in milliseconds, and whether it does so forever.
+    fn timeout(&self, timeout: i64) -> (Option<Instant>, bool) {
+        let until = u64::try_from(timeout).ok().filter(|ms| *ms > 0);
+        (until.map(|ms| self.host.now() + Duration::from_millis(ms)), timeout < 0)
+    }
+}
+
+/// The data of an event: whichever of its members is written (`union epoll_data`).
+pub(super) fn epoll_data(expr: &Expr) -> Result<u64, String> {
+    let Expr::Struct(fields) = expr else { return Err("an event is {events=.., fd=..}".to_owned()) };
+    let is_data = |name: &Option<String>| matches!(name.as_deref(), Some("fd" | "ptr" | "u32" | "u64"));
+    let data = fields.iter().find(|(name, _)| is_data(name));
+    data.map_or(Ok(0), |(_, value)| int(value).map(|n| n as u64))
 }
 
 /// True for a call that moves bytes from or to a null pointer.
@@ -115,6 +145,21 @@ impl Arguments<'_> {
             .ok()
             .filter(|n| *n <= 1 << 30)
             .ok_or_else(|| format!("{n} is no number of bytes up to 1 GiB"))
+    }
+
+    /// A field of a structure; `None` where it is not written.
+    fn field(&self, at: usize, wanted: &str) -> Result<Option<&Expr>, String> {
+        let Expr::Struct(fields) = self.get(at)? else {
+            return Err(format!("argument {} of {} is a structure", at + 1, self.call.name));
+        };
+        Ok(fields.iter().find(|(name, _)| name.as_deref() == Some(wanted)).map(|(_, value)| value))
+    }
+
+    fn text(&self, at: usize) -> Result<String, String> {
+        match self.get(at)? {
+            Expr::Text(text, _) => Ok(String::from_utf8_lossy(text).into_owned()),
+            other => Err(format!("{} is no text", kind(other))),
+        }
     }
 
     /// The port of an address, where it is given.

@@ -1,6 +1,8 @@
 //! A script against a host: its events in order, each at its time.
 
 mod calls;
+mod ip;
+mod messages;
 mod numbers;
 mod packets;
 mod results;
@@ -93,6 +95,7 @@ struct World<'a> {
     blocked: Vec<Blocked>,
     clocks: packets::Clocks,
     numbers: numbers::Numbers,
+    labels: ip::FlowLabels,
     scope: Scope,
     outcome: Outcome,
     /// Deadlines that were run.
@@ -112,6 +115,7 @@ impl<'a> World<'a> {
             blocked: Vec::new(),
             clocks: packets::Clocks::default(),
             numbers: numbers::Numbers::default(),
+            labels: ip::FlowLabels::default(),
             scope: Scope::with_known(known_names()),
             outcome: Outcome::new(script.events.len()),
             steps: 0,
@@ -134,7 +138,7 @@ impl<'a> World<'a> {
             _ if taken => {}
             ("tolerance_usecs", Some(us)) => self.tolerance = Duration::from_micros(us),
             ("tcp_ts_tick_usecs", Some(us)) => self.clocks.tick = Some(Duration::from_micros(us)),
-            ("define" | "ip_version", _) => {}
+            ("define" | "ip_version" | "mtu", _) => {}
             _ => self.outcome.notes.push(format!("line {}: --{} has no effect here", flag.line, flag.name)),
         }
     }
@@ -198,10 +202,7 @@ impl<'a> World<'a> {
 
     /// The earliest deadline of the host or of a call that waits.
     fn deadline(&self) -> Option<Instant> {
-        let calls = self.blocked.iter().filter_map(|b| match b.call {
-            Call::Poll { until, .. } => until,
-            _ => None,
-        });
+        let calls = self.blocked.iter().filter_map(|b| b.call.deadline());
         self.host.deadline().into_iter().chain(calls).min()
     }
 
@@ -229,8 +230,18 @@ impl<'a> World<'a> {
 
     /// The script is at its end: calls that block must still return.
     fn finish(&mut self) {
-        let last = self.blocked.iter().map(|b| b.window.end).max();
-        let failed = last.and_then(|last| self.wait_until(last));
+        let last = self.blocked.iter().map(|b| b.window.patience(Duration::ZERO)).max();
+        // No longer than needed.
+        let mut failed = None;
+        while let Some(last) = last.filter(|last| !self.blocked.is_empty() && self.host.now() < *last) {
+            if !self.run_next(last) {
+                self.host.advance(last);
+            }
+            failed = self.retry();
+            if failed.is_some() || self.steps == MAX_STEPS {
+                break;
+            }
+        }
         let left = self.blocked.first().map(|b| Failure {
             line: b.line,
             why: format!("the call has not returned at {}", time::seconds(self.host.now())),
@@ -297,7 +308,15 @@ impl<'a> World<'a> {
         }
         // It blocks though the script does not say so: nothing else can happen before it returns.
         let patience = begun + self.host.patience();
-        while self.run_next(patience) {
+        loop {
+            // The call's own deadline is not among those of calls that the script expects to block.
+            let own =
+                call.deadline().filter(|at| *at <= patience && self.deadline().is_none_or(|d| *at <= d));
+            match own {
+                Some(at) => self.host.advance(at),
+                None if !self.run_next(patience) => break,
+                None => {}
+            }
             if let Some(returned) = self.host.call(&mut call) {
                 shown.got = Some(format!("returned at {}", time::seconds(self.host.now())));
                 self.returned(&call, expected, &returned)?;

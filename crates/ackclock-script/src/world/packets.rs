@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use ackclock_units::{Duration, Ecn};
 use ackclock_wire::Flags;
 
+use super::ip::{self, tos_of};
 use super::time::Window;
 use super::{World, time};
-use crate::ast::{self, Body, Tcp, TcpOption, TcpOptions, Tos};
+use crate::ast::{self, Body, Tcp, TcpOption, TcpOptions};
 use crate::host::Departure;
 use crate::render;
 use crate::report::Line;
@@ -71,15 +72,6 @@ pub(super) fn describe(tcp: &Tcp, ecn: Ecn) -> String {
     format!("{mark}{}", render::tcp(tcp))
 }
 
-fn tos_of(ecn: Ecn) -> Tos {
-    match ecn {
-        Ecn::NotEct => Tos::NotEct,
-        Ecn::Ect0 => Tos::Ect0,
-        Ecn::Ect1 => Tos::Ect1,
-        Ecn::Ce => Tos::Ce,
-    }
-}
-
 impl World<'_> {
     /// Waits for a packet, and compares it with the one that is expected.
     pub(super) fn expect(
@@ -109,7 +101,7 @@ impl World<'_> {
             }
         };
         line.at = Some(sent.at);
-        let got = self.numbers.in_script_terms(sent.tcp, expected, sent.ports);
+        let got = self.numbers.in_script_terms(sent.tcp.clone(), expected, sent.ports);
         let got = self.in_script_terms(got, expected);
         let mark = packet.ip.tos.map_or(String::new(), |_| format!("{} ", render::tos(tos_of(sent.ecn))));
         line.got = Some(format!("> {mark}{}", render::tcp(&got)));
@@ -119,7 +111,7 @@ impl World<'_> {
         {
             return Err(format!("ports {} > {}", sent.ports.local, sent.ports.remote));
         }
-        compare_ecn(packet.ip.tos, sent.ecn)?;
+        ip::compare(&packet.ip, &sent, &mut self.labels)?;
         window.check(sent.at, "it was sent")
     }
 
@@ -210,14 +202,4 @@ fn compare(expected: &Tcp, got: &Tcp) -> Result<(), String> {
         return Ok(());
     };
     if wanted == met { Ok(()) } else { Err("other options".to_owned()) }
-}
-
-fn compare_ecn(expected: Option<Tos>, got: Ecn) -> Result<(), String> {
-    let same = match expected {
-        None => true,
-        Some(Tos::Ect) => matches!(got, Ecn::Ect0 | Ecn::Ect1),
-        Some(Tos::Byte(byte)) => u16::from(byte & 3) == got as u16,
-        Some(tos) => tos == tos_of(got),
-    };
-    if same { Ok(()) } else { Err(format!("ECN field {}", render::tos(tos_of(got)))) }
 }

@@ -1,7 +1,7 @@
 //! What system calls return beside what is expected of them.
 
-use super::World;
-use super::calls::{int, option_value};
+use super::calls::{epoll_data, int, option_value};
+use super::{World, messages};
 use crate::ast::{self, Expr};
 use crate::constants::constant;
 use crate::host::{Call, OptionValue, Returned};
@@ -14,7 +14,9 @@ impl World<'_> {
         expected: &ast::Call,
         got: &Returned,
     ) -> Result<(), String> {
-        if let (Call::Socket { .. } | Call::Accept { .. }, Returned::Value(fd)) = (call, got) {
+        let opens =
+            matches!(call, Call::Socket { .. } | Call::Accept { .. } | Call::Open { .. } | Call::EpollCreate);
+        if let (true, Returned::Value(fd)) = (opens, got) {
             return self.opened(expected, *fd);
         }
         let value = match got {
@@ -42,6 +44,15 @@ impl World<'_> {
                 0
             }
             Returned::Events(found) => events(expected, found)?,
+            Returned::Ready(found) => ready(expected, found)?,
+            Returned::Message(message) => {
+                messages::compare(expected, message, self.tolerance)?;
+                i64::try_from(message.len).unwrap_or(i64::MAX)
+            }
+            Returned::Pair(read, write) => {
+                self.pair(expected, *read, *write)?;
+                0
+            }
         };
         if let Some(name) = &expected.errno {
             return Err(format!("the call returns {value} instead of failing with {name}"));
@@ -53,6 +64,17 @@ impl World<'_> {
                 wanted => Err(format!("the call returns {value} instead of {wanted}")),
             },
         }
+    }
+
+    /// The two descriptors of a pipe have the numbers that the script gives them.
+    fn pair(&mut self, expected: &ast::Call, read: i64, write: i64) -> Result<(), String> {
+        let Some(Expr::Array(names)) = expected.arguments.first() else {
+            return Err("pipe needs [read, write]".to_owned());
+        };
+        for (name, fd) in names.iter().zip([read, write]) {
+            self.fds.insert(int(name)?, i32::try_from(fd).unwrap_or(-1));
+        }
+        Ok(())
     }
 
     /// A descriptor has the number that the script gives it.
@@ -82,7 +104,12 @@ fn option(expected: &ast::Call, got: &OptionValue) -> Result<(), String> {
         return if errno == word { Ok(()) } else { Err(format!("the option is {errno} instead of {word}")) };
     }
     let wanted = option_value(wanted)?;
-    if wanted == *got {
+    // Both are 32 bits, with a sign or without.
+    let same_int = |a: &OptionValue, b: &OptionValue| match (a, b) {
+        (OptionValue::Int(a), OptionValue::Int(b)) => *a as u32 == *b as u32,
+        _ => false,
+    };
+    if wanted == *got || same_int(&wanted, got) {
         Ok(())
     } else {
         Err(format!("the option is {} instead of {}", show(got), show(&wanted)))
@@ -111,4 +138,31 @@ fn events(expected: &ast::Call, found: &[i64]) -> Result<i64, String> {
         }
     }
     Ok(found.iter().filter(|e| **e != 0).count() as i64)
+}
+
+/// Compares what `epoll_wait` found, in order; returns how much that is.
+fn ready(expected: &ast::Call, found: &[(i64, u64)]) -> Result<i64, String> {
+    let one;
+    let wanted = match expected.arguments.get(1) {
+        Some(Expr::Array(all)) => all.as_slice(),
+        Some(event) => {
+            one = [event.clone()];
+            &one
+        }
+        None => &[],
+    };
+    for (expr, (events, data)) in wanted.iter().zip(found) {
+        let Expr::Struct(fields) = expr else { continue };
+        if let Some((_, wanted)) = fields.iter().find(|(name, _)| name.as_deref() == Some("events")) {
+            let wanted = int(wanted)?;
+            if wanted != *events {
+                return Err(format!("the events are {events:#x} instead of {wanted:#x}"));
+            }
+        }
+        let wanted = epoll_data(expr)?;
+        if wanted != *data {
+            return Err(format!("the events are those of {data} instead of {wanted}"));
+        }
+    }
+    Ok(found.len() as i64)
 }

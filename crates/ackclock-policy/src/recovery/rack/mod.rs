@@ -6,7 +6,7 @@ mod tail;
 use ackclock_units::{Bytes, Instant, SeqRange};
 
 use self::detect::{Detection, MIN_RTT_SPAN, PERSIST, RTT_OF_HIGHEST};
-use self::tail::{MAX_ACK_DELAY, TLP, Tail};
+use self::tail::{MAX_ACK_DELAY, PTO_MARGIN, TLP, Tail};
 use super::counting::Counting;
 use super::duplicates::{DUP_THRESH, LIMITED_TRANSMIT};
 use super::early::EARLY_RETRANSMIT;
@@ -218,6 +218,7 @@ pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
         MIN_RTT_SPAN,
         TLP,
         MAX_ACK_DELAY,
+        PTO_MARGIN,
     ],
     build: |p| {
         let state = State { detection: Detection::new(p), tail: Tail::new(p), timer: None, repaired: None };

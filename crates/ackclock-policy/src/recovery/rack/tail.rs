@@ -9,6 +9,7 @@ use crate::{AckInfo, Param, Params, Phase, ScoreboardView, SenderView};
 pub(super) struct Tail {
     on: bool,
     max_ack_delay: Duration,
+    pto_margin: Duration,
     /// TLP.end_seq: a probe is out.
     end_seq: Option<SeqNumber>,
     /// TLP.is_retrans.
@@ -22,12 +23,13 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// Reads [`TLP`] and [`MAX_ACK_DELAY`].
+    /// Reads [`TLP`], [`MAX_ACK_DELAY`] and [`PTO_MARGIN`].
     pub fn new(p: &Params) -> Self {
         let (on, max_ack_delay) = (p.flag("tlp"), p.duration("max_ack_delay"));
         Self {
             on,
             max_ack_delay,
+            pto_margin: p.duration("pto_margin"),
             end_seq: None,
             is_retrans: false,
             flight_size: 0,
@@ -51,7 +53,7 @@ impl Tail {
     pub fn pto(&self, b: &dyn ScoreboardView, v: &SenderView) -> Option<Instant> {
         let rtt = v.rtt.filter(|_| self.end_seq.is_none() && self.sampled)?;
         let single = b.segment(v.snd_una).is_some_and(|s| s.range.end >= v.snd_nxt);
-        let at = v.now + rtt.srtt * 2 + if single { self.max_ack_delay } else { Duration::ZERO };
+        let at = v.now + rtt.srtt * 2 + if single { self.max_ack_delay } else { self.pto_margin };
         Some(v.rto_deadline.map_or(at, |rto| at.min(rto)))
     }
 
@@ -109,4 +111,11 @@ pub(super) const MAX_ACK_DELAY: Param = Param::duration(
     Duration::ZERO..=Duration::from_secs(1),
     "time added to the probe timeout when a single segment is outstanding, whose ack may be delayed (RFC \
      8985 7.2)",
+);
+/// What Linux adds for its timers (`TCP_TIMEOUT_MIN_US`).
+pub(super) const PTO_MARGIN: Param = Param::duration(
+    "pto_margin",
+    Duration::ZERO,
+    Duration::ZERO..=Duration::from_secs(1),
+    "time added to the probe timeout when several segments are outstanding (RFC 8985 7.2 adds none; Linux 2 ms)",
 );

@@ -8,6 +8,7 @@ use ackclock_wire::FastOpen;
 
 use super::{Connection, State};
 use crate::FastOpenReport;
+use crate::scoreboard::MAX_LEN;
 
 /// What a connection with Fast Open keeps.
 #[derive(Debug)]
@@ -30,7 +31,8 @@ impl Connection {
     pub fn connect_fast_open(&mut self, now: Instant, option: Option<FastOpen>, room: u32) {
         self.connect(now);
         if self.state == State::SynSent && self.pending.syn {
-            let room = if option.is_some_and(|o| o.is_request()) { 0 } else { room };
+            let most = self.config.mss.min(MAX_LEN - 1);
+            let room = if option.is_some_and(|o| o.is_request()) { 0 } else { room.min(most) };
             self.keep_fast_open(option, room, false);
             if let Some(o) = self.fast_open_mut() {
                 o.report.option = option;

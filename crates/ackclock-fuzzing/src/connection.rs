@@ -85,7 +85,7 @@ impl Pair {
             ended: None,
         };
         let cookie = FastOpen::new(&[7; 8], false);
-        let room = u32::from(start.syn_text.0) % start.mss.clamp(64, 9000) as u32;
+        let room = u32::from(start.syn_text.0);
         for c in [&mut pair.real, &mut pair.counted] {
             match (start.passive, start.fast_open) {
                 (true, _) => c.listen(),

@@ -189,3 +189,35 @@ fn time_costs_nothing() {
          +75 < . 1:1(0) ack 1 win 320",
     );
 }
+
+#[test]
+fn syns_have_any_number_and_what_follows_counts_from_them() {
+    let text = |syn_ack: &str| {
+        format!(
+            "`sysctl -q net.ipv4.tcp_timestamps=0`
+             0   socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
+             +0  bind(3, ..., ...) = 0
+             +0  listen(3, 1) = 0
+             +.1 < S 999000:999000(0) win 32792 <mss 1000>
+             +0  > S. 1234:1234(0) ack {syn_ack} <mss 1460>
+             +.1 < . 1:1001(1000) ack 1 win 320
+             +0  > . 1:1(0) ack 1001"
+        )
+    };
+    assert!(outcome(&text("999001")).passed());
+    let failure = outcome(&text("1")).failure.expect("another number");
+    assert_eq!((failure.line, failure.why.as_str()), (6, "acknowledgment number 999001 instead of 1"));
+}
+
+#[test]
+fn older_connections_are_passed_over_and_the_latest_is_not() {
+    let closing = "+0 close(4) = 0
+         +0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 5
+         +0 fcntl(5, F_SETFL, O_RDWR|O_NONBLOCK) = 0
+         +0 connect(5, ..., ...) = -1 EINPROGRESS (Operation now in progress)";
+    // The FIN of the first may be expected or not.
+    passes(&format!("{closing}\n+0 > S 0:0(0) <...>"));
+    passes(&format!("{closing}\n+0 > F. 1:1(0) ack 1\n+0 > S 0:0(0) <...>"));
+    let failure = why("+0 write(4, ..., 100) = 100\n+0 > P. 1:1001(1000) ack 1");
+    assert_eq!(failure, "line 10: length 100 instead of 1000");
+}

@@ -68,6 +68,8 @@ fn the_window_of_a_syn_ack_is_not_scaled_in_a_simultaneous_open_either() {
     t.expect(10, seg("S.").seq(0).ack(1).scale(5));
     t.inject(20, seg("S.").ack(1).mss(1000).scale(7).window(3000));
     assert_eq!(t.state(), State::Established);
+    // The peer's SYN again: it may not have received our SYN-ACK.
+    t.expect(20, seg(".").seq(1).ack(1));
     t.write(20_000);
     for seq in [1, 1001, 2001] {
         t.expect(20, seg(".").seq(seq).len(1000));

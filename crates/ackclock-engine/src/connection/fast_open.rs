@@ -4,10 +4,11 @@
 
 use ackclock_policy::TimerEvent;
 use ackclock_units::{Instant, SeqNumber, SeqRange};
-use ackclock_wire::FastOpen;
+use ackclock_wire::{FastOpen, Segment};
 
 use super::{Connection, State};
 use crate::FastOpenReport;
+use crate::scoreboard::MAX_LEN;
 
 /// What a connection with Fast Open keeps.
 #[derive(Debug)]
@@ -30,7 +31,8 @@ impl Connection {
     pub fn connect_fast_open(&mut self, now: Instant, option: Option<FastOpen>, room: u32) {
         self.connect(now);
         if self.state == State::SynSent && self.pending.syn {
-            let room = if option.is_some_and(|o| o.is_request()) { 0 } else { room };
+            let most = self.config.mss.min(MAX_LEN - 1);
+            let room = if option.is_some_and(|o| o.is_request()) { 0 } else { room.min(most) };
             self.keep_fast_open(option, room, false);
             if let Some(o) = self.fast_open_mut() {
                 o.report.option = option;
@@ -129,6 +131,18 @@ impl Connection {
     pub(super) fn end_of_syn_text(&self) -> Option<SeqNumber> {
         let sent = self.rare.fast_open.as_ref()?.report.sent;
         (sent > 0).then(|| self.iss + 1 + sent)
+    }
+
+    /// In SYN-SENT with text on our SYN: true when the timestamp that a segment echoes was in none of our SYNs. It
+    /// then belongs to an earlier connection, and must not acknowledge the text (see docs/departures.md).
+    pub(super) fn echoes_another_syn(&self, now: Instant, segment: &Segment) -> bool {
+        let echo = segment.options.timestamps.map_or(0, |ts| ts.tsecr);
+        if echo == 0 || !self.config.timestamps || self.end_of_syn_text().is_none() {
+            return false;
+        }
+        // Nothing has arrived since the first SYN.
+        let (first, last) = (self.timestamp_clock(self.last_received_at), self.timestamp_clock(now));
+        echo.wrapping_sub(first) > last.wrapping_sub(first)
     }
 
     /// What is not acknowledged of the text on our SYN.

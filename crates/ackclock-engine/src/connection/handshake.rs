@@ -69,7 +69,11 @@ impl Connection {
     #[inline(never)]
     pub(super) fn segment_in_syn_sent(&mut self, now: Instant, segment: &Segment, ecn: Ecn) -> bool {
         let acks = segment.flags.has(Flags::ACK);
-        if acks && (segment.ack <= self.iss || segment.ack > self.snd_nxt) {
+        if acks
+            && (segment.ack <= self.iss
+                || segment.ack > self.snd_nxt
+                || self.echoes_another_syn(now, segment))
+        {
             self.rare.make_mut().reset = Self::reset_for(segment).map(Box::new);
             return false;
         }

@@ -188,8 +188,7 @@ impl Connection {
     #[cold]
     fn has_no_small_outstanding(&self) -> bool {
         // Text of a SYN that is sent again was cut by the SYN's size, not by what was written.
-        let text = self.unacked_syn_text();
-        let is_small = |range: SeqRange| range.len() < self.smss && !range.is_inside(text);
+        let is_small = |range: SeqRange| range.len() < self.smss && !range.is_inside(self.unacked_syn_text());
         !self.sender.sent.segments_from(self.snd_una).any(|s| is_small(s.range))
     }
 

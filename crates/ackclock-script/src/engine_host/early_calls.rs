@@ -88,6 +88,7 @@ impl EngineHost {
                     && done > 0
                 {
                     sending.queue.append(done, done, true);
+                    sending.queue.push();
                 }
             }
             None => flow.connection.connect(now),

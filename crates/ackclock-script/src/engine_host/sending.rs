@@ -174,6 +174,7 @@ impl EngineHost {
         if taken > done && (taken < len || !more || sending.queue.must_push(connection.smss())) {
             sending.queue.push();
         }
+        self.flows[i].note_write(now, taken, len, flags, blocks);
         self.run(i);
         taken
     }

@@ -190,7 +190,9 @@ impl WriteQueue {
         let end = end(last);
         // A probe pushes whatever it carries (`tcp_write_wakeup`).
         let probes = last.kind == SendKind::WindowProbe;
-        if count > 1 || probes || ends || (end >= queued.end && queued.push) {
+        let pushes = count > 1 || probes || ends || (end >= queued.end && queued.push);
+        // Text on a SYN does not push (`tcp_send_syn_data`).
+        if pushes && !last.segment.flags.has(Flags::SYN) {
             last.segment.flags |= Flags::PSH;
         }
         if end < queued.end {

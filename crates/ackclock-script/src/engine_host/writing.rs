@@ -42,21 +42,9 @@ impl EngineHost {
             let more = flags & c::MSG_MORE != 0;
             flow.connection.set_cork(now, more || flow.options.corks());
             *done += self.fill(i, len - *done);
+            self.flows[i].note_write(now, *done, len, flags, blocks);
+            self.run(i);
         }
-        let returns = *done == len || !blocks;
-        let flow = &mut self.flows[i];
-        if *done == len {
-            flow.counts.last_data_sent = Some(now);
-            if flags & c::MSG_OOB != 0 && len > 0 {
-                flow.connection.mark_urgent(now);
-            }
-        } else {
-            flow.wants_room = true;
-        }
-        if returns && *done > 0 {
-            flow.reports.wrote(flow.written, flags & c::MSG_ZEROCOPY != 0, &flow.options);
-        }
-        self.run(i);
         match (*done, blocks) {
             (done, _) if done == len => value(done),
             (_, true) => Ok(None),
@@ -123,6 +111,21 @@ impl EngineHost {
 }
 
 impl Flow {
+    /// A call with these `flags` has queued `done` of `len` bytes, of which some may not have left yet.
+    pub(super) fn note_write(&mut self, now: Instant, done: u64, len: u64, flags: i64, blocks: bool) {
+        if done == len {
+            self.counts.last_data_sent = Some(now);
+            if flags & c::MSG_OOB != 0 && len > 0 {
+                self.connection.mark_urgent(now);
+            }
+        } else {
+            self.wants_room = true;
+        }
+        if done > 0 && (done == len || !blocks) {
+            self.reports.wrote(self.written, flags & c::MSG_ZEROCOPY != 0, &self.options);
+        }
+    }
+
     /// Bytes that a write may queue now where unsent data is limited: what fills the packet that was begun, or another
     /// packet while less than `limit` is unsent (`tcp_sendmsg_locked`).
     fn admits(&self, now: Instant, limit: u64) -> u64 {

@@ -72,12 +72,11 @@ impl Reports {
     pub(crate) fn left(&mut self, now: Instant, end: u64, options: &SocketOptions) -> bool {
         let before = self.queue.len();
         let wanted = stamps(options);
-        for i in 0..self.stamped.len() {
-            let stamped = &mut self.stamped[i];
-            if stamped.left || stamped.end > end {
-                continue;
-            }
+        // They leave in order.
+        let mut next = self.stamped.partition_point(|s| s.left);
+        while let Some(stamped) = self.stamped.get_mut(next).filter(|s| s.end <= end) {
             stamped.left = true;
+            next += 1;
             let last = stamped.end - 1;
             // It goes to the queue of the device, and from there to the device.
             for (flag, what) in [

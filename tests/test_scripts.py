@@ -60,11 +60,13 @@ def test_most_scripts_hold_over_any_version_of_ip(ip: str) -> None:
 
 
 def test_a_script_names_its_version_of_ip() -> None:
-    text = "--ip_version=ipv6\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0...0.1 connect(3, ..., ...) = 0\n"
+    text = "--ip_version=ipv6\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n"
+    text += "+0...0.1 connect(3, ..., ...) = 0\n"
     text += "+0 > S 0:0(0) <mss 1440,...>\n"
     with pytest.raises(InputError, match="expected mss, wscale"):
         run_script("a.pkt", text, FOLDER)
-    text = text.replace("<mss 1440,...>", "<...>") + "+.1 < S. 0:0(0) ack 1 win 9000\n+0 > . 1:1(0) ack 1 <...>\n"
+    text = text.replace("<mss 1440,...>", "<...>")
+    text += "+.1 < S. 0:0(0) ack 1 win 9000\n+0 > . 1:1(0) ack 1 <...>\n"
     text += "+0 %{ assert tcpi_advmss == 1440, tcpi_advmss }%\n"
     assert json.loads(run_script("a.pkt", text, FOLDER, ip="ipv4"))["passed"]
     with pytest.raises(InputError, match="`ipv5` is no version of IP; there are ipv4, ipv6, ipv4-mapped-v6"):

@@ -1,5 +1,5 @@
-//! What a socket reports of data that was sent: when it left and arrived (`SO_TIMESTAMPING`), and that the buffers of
-//! zero-copy sends are free again. Both are read from the error queue.
+//! What a socket reports of data that was sent: when it left and arrived (`SO_TIMESTAMPING`), and that the
+//! buffers of zero-copy sends are free again. Both are read from the error queue.
 
 use std::collections::VecDeque;
 
@@ -127,7 +127,8 @@ impl Reports {
         self.queue.push_back(Report { error, at });
     }
 
-    /// A zero-copy send is over. Completions that follow each other become one, which names the first and the last.
+    /// A zero-copy send is over. Completions that follow each other become one, which names the first and the
+    /// last.
     fn complete(&mut self) {
         let id = self.next_completion;
         self.next_completion += 1;

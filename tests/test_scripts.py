@@ -51,9 +51,7 @@ def test_most_scripts_hold_over_any_version_of_ip(ip: str) -> None:
         # With 20 bytes more the segments have the same size.
         mtu = 1520 if ip == "ipv6" else None
         levels = [("SOL_IP", "SOL_IPV6"), ("IP_RECVERR", "IPV6_RECVERR")]
-        outcome = json.loads(
-            run_script(name, text, (FOLDER / name).parent, ip=ip, mtu=mtu, defines=levels)
-        )
+        outcome = json.loads(run_script(name, text, (FOLDER / name).parent, ip=ip, mtu=mtu, defines=levels))
         if not outcome["passed"]:
             failed.append((name, outcome["failure"]))
     assert not failed

@@ -1,5 +1,5 @@
-//! The queues of a listening port: half-open connections, and established ones that nobody has accepted (RFC 9293
-//! §3.9.1.1 leaves them to the host).
+//! The queues of a listening port: half-open connections, and established ones that nobody has accepted (RFC
+//! 9293 §3.9.1.1 leaves them to the host).
 
 use std::collections::VecDeque;
 

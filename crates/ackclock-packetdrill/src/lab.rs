@@ -142,7 +142,8 @@ pub(crate) fn host_descriptor(fd: c_int) -> Option<i32> {
     lock().as_ref()?.descriptors.get(&fd).map(|d| d.host)
 }
 
-/// Until when a call waits whose timeout is in milliseconds; `None` where it returns at once, or waits forever.
+/// Until when a call waits whose timeout is in milliseconds; `None` where it returns at once, or waits
+/// forever.
 pub(crate) fn until(timeout: c_int) -> Option<Instant> {
     lock().as_ref()?.until(timeout)
 }

@@ -33,8 +33,8 @@ impl Dialect {
     }
 
     /// Options of that stack that are the host's own: Linux probes a closed window with an empty segment
-    /// (`tcp_xmit_probe_skb`), and gives tail loss probes two of its ticks (`tcp_schedule_loss_probe`). What a policy of
-    /// the stack does not have is left out.
+    /// (`tcp_xmit_probe_skb`), and gives tail loss probes two of its ticks (`tcp_schedule_loss_probe`). What
+    /// a policy of the stack does not have is left out.
     pub(crate) fn options_of_stack(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Linux => &[("probe_data", "false"), ("recovery.pto_margin", "2ms")],

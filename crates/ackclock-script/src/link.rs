@@ -48,7 +48,8 @@ const HEADERS_V4: u16 = 40;
 const HEADERS_V6: u16 = 60;
 
 impl Link {
-    /// The link of a script: as its flags `--ip_version` and `--mtu` say, and where they are missing as given.
+    /// The link of a script: as its flags `--ip_version` and `--mtu` say, and where they are missing as
+    /// given.
     ///
     /// # Errors
     ///

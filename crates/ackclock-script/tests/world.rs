@@ -64,7 +64,7 @@ fn calls_that_block_return_when_the_script_says() {
         why("+0...+.3 read(4, ..., 1000) = 100\n+.1 < P. 1:101(100) ack 1 win 320"),
         "line 9: the call returns at 0.300000 s, expected at 0.500000 s (within 37500us)"
     );
-    assert_eq!(why("+0...+.1 read(4, ..., 1000) = 100\n"), "line 9: the call has not returned at 0.300000 s");
+    assert_eq!(why("+0...+.1 read(4, ..., 1000) = 100\n"), "line 9: the call has not returned at 0.312500 s");
     assert_eq!(why("+0 read(4, ..., 1000) = 100\n"), "line 9: the call blocks, and nothing ends that");
 }
 

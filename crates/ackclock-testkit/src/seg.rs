@@ -16,6 +16,7 @@ pub struct Seg {
     ack: Option<u32>,
     len: Option<u32>,
     window: Option<u16>,
+    urgent: Option<u16>,
     mss: Option<u16>,
     scale: Option<Option<u8>>,
     sack_permitted: Option<bool>,
@@ -28,7 +29,7 @@ pub struct Seg {
 }
 
 /// A segment with these flags, written as tcpdump writes them: `S` SYN, `F` FIN, `R` RST, `P` PSH, `.` ACK,
-/// `E` ECE, `W` CWR; `A` is AE.
+/// `U` URG, `E` ECE, `W` CWR; `A` is AE.
 pub fn seg(flags: &str) -> Seg {
     let mut all = Flags::default();
     for letter in flags.chars() {
@@ -38,10 +39,11 @@ pub fn seg(flags: &str) -> Seg {
             'R' => Flags::RST,
             'P' => Flags::PSH,
             '.' => Flags::ACK,
+            'U' => Flags::URG,
             'E' => Flags::ECE,
             'W' => Flags::CWR,
             'A' => Flags::AE,
-            other => panic!("`{other}` is not a flag: S F R P . E W A"),
+            other => panic!("`{other}` is not a flag: S F R P . U E W A"),
         };
     }
     Seg { flags: all, ..Seg::default() }
@@ -128,6 +130,12 @@ impl Seg {
         self
     }
 
+    /// Urgent pointer.
+    pub const fn urgent(mut self, n: u16) -> Self {
+        self.urgent = Some(n);
+        self
+    }
+
     /// ECN field of the IP header.
     pub const fn ecn(mut self, ecn: Ecn) -> Self {
         self.ecn = Some(ecn);
@@ -169,7 +177,7 @@ impl Seg {
             len: self.len.unwrap_or(0),
             window: self.window.unwrap_or(u16::MAX),
             flags: self.flags,
-            urgent: 0,
+            urgent: self.urgent.unwrap_or(0),
             options,
         }
     }

@@ -119,6 +119,12 @@ impl Timeline {
         self.collect();
     }
 
+    /// Closes both directions: the application leaves.
+    pub fn leave(&mut self) {
+        self.endpoint.connection.leave(self.now);
+        self.collect();
+    }
+
     /// Corks or uncorks.
     pub fn cork(&mut self, corked: bool) {
         self.endpoint.connection.set_cork(self.now, corked);

@@ -157,8 +157,8 @@ pub(crate) struct ControlBytes {
     pub(crate) data: Vec<u8>,
 }
 
-/// Receives a message of up to `len` bytes, which are dropped; returns how many there were, its flags, and its
-/// control messages.
+/// Receives a message of up to `len` bytes, which are dropped; returns how many there were, its flags, and
+/// its control messages.
 pub(crate) fn receive_message(
     socket: BorrowedFd<'_>,
     len: u64,
@@ -189,6 +189,7 @@ pub(crate) fn receive_message(
         let mut next = libc::CMSG_FIRSTHDR(&raw const message);
         while let Some(header) = next.as_ref() {
             let data = libc::CMSG_DATA(header);
+            #[allow(clippy::unnecessary_cast, reason = "it has another type in other C libraries")]
             let len = (header.cmsg_len as usize).saturating_sub(libc::CMSG_LEN(0) as usize);
             let data = std::slice::from_raw_parts(data, len).to_vec();
             found.push(ControlBytes { level: header.cmsg_level, kind: header.cmsg_type, data });

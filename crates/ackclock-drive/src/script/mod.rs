@@ -113,9 +113,9 @@ impl KernelHost {
     }
 }
 
-/// Runs a script against the kernel, over packets of `link`. `tolerance`: by how much times may differ; what the script says where
-/// there is none. `file` reads a file that a command of the script names, to look for settings in it. `go_on`
-/// is asked now and then whether to go on.
+/// Runs a script against the kernel, over packets of `link`. `tolerance`: by how much times may differ; what
+/// the script says where there is none. `file` reads a file that a command of the script names, to look for
+/// settings in it. `go_on` is asked now and then whether to go on.
 ///
 /// # Errors
 ///

@@ -200,8 +200,8 @@ fn ip_fields(packet: &[u8]) -> IpFields {
     }
 }
 
-/// The options of a packet that was parsed as TCP (RFC 791 §3.1, RFC 8200 §3, RFC 9293 §3.1); none where it has
-/// extension headers.
+/// The options of a packet that was parsed as TCP (RFC 791 §3.1, RFC 8200 §3, RFC 9293 §3.1); none where it
+/// has extension headers.
 fn option_bytes(packet: &[u8]) -> &[u8] {
     /// A TCP header without options, bytes.
     const HEADER: usize = 20;

@@ -9,7 +9,7 @@ impl Connection {
     /// A segment with the current acknowledgment, window and options.
     #[inline(always)]
     pub(super) fn segment(&mut self, now: Instant, seq: SeqNumber, len: u32, flags: Flags) -> Segment {
-        let (options, echo) = if self.rare.is_allocated() || self.reports_ranges() {
+        let (options, marks, urgent) = if self.rare.is_allocated() || self.reports_ranges() {
             let options = self.options(now, len, len > 0);
             let echo = self.rare.is_some_and(|r| r.ecn.sends_feedback());
             let echo = if echo {
@@ -17,20 +17,19 @@ impl Connection {
             } else {
                 Flags::default()
             };
-            (options, echo)
+            match self.rare.is_some_and(|r| r.urgent.is_some()).then(|| self.urgent_pointer(seq)).flatten() {
+                Some(urgent) => (options, echo | Flags::URG, urgent),
+                None => (options, echo, 0),
+            }
         } else {
-            (Options::default(), Flags::default())
-        };
-        let (flags, urgent) = match self.rare.is_some_and(|r| r.urgent.is_some()) {
-            true => self.urgent_pointer(seq).map_or((flags, 0), |up| (flags | Flags::URG, up)),
-            false => (flags, 0),
+            (Options::default(), Flags::default(), 0)
         };
         let window = if mostly(self.ack_is_current & !self.pending.ack) {
             self.window_field()
         } else {
             self.acknowledge()
         };
-        Segment { seq, ack: self.rcv_nxt, len, window, flags: flags | echo, urgent, options }
+        Segment { seq, ack: self.rcv_nxt, len, window, flags: flags | marks, urgent, options }
     }
 
     /// An acknowledgment is sent now. Returns its window field.

@@ -35,8 +35,8 @@ impl Connection {
         }
     }
 
-    /// Closes both directions: the application leaves, and nothing is read any more. Where data that arrived was not
-    /// read, and once more arrives, the peer gets a reset (RFC 1122 §4.2.2.13, RFC 2525 §2.17).
+    /// Closes both directions: the application leaves, and nothing is read any more. Where data that arrived
+    /// was not read, and once more arrives, the peer gets a reset (RFC 1122 §4.2.2.13, RFC 2525 §2.17).
     pub fn leave(&mut self, now: Instant) {
         if self.readable() > 0 {
             self.abort(now);
@@ -53,8 +53,8 @@ impl Connection {
         }
     }
 
-    /// True for a segment with new text that nobody will ever read, after a close: the connection is then reset (RFC 1122
-    /// §4.2.2.13).
+    /// True for a segment with new text that nobody will ever read, after a close: the connection is then
+    /// reset (RFC 1122 §4.2.2.13).
     #[cold]
     pub(super) fn refuses_text(&mut self, now: Instant, segment: &Segment) -> bool {
         let refused = matches!(self.state, State::FinWait1 | State::FinWait2)

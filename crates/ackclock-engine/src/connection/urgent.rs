@@ -1,5 +1,5 @@
-//! Urgent data (RFC 9293 §3.8.5, RFC 6093). The urgent pointer says that everything below it should be read soon. It
-//! is a mark in the stream, and takes no byte out of it: that is an interface's own (RFC 6093 §3.4).
+//! Urgent data (RFC 9293 §3.8.5, RFC 6093). The urgent pointer says that everything below it should be read
+//! soon. It is a mark in the stream, and takes no byte out of it: that is an interface's own (RFC 6093 §3.4).
 
 use ackclock_units::{Instant, SeqNumber};
 use ackclock_wire::Segment;
@@ -26,7 +26,8 @@ impl Connection {
         }
     }
 
-    /// Bytes to be read up to the urgent pointer of the peer; `None` where there is none beyond what was read.
+    /// Bytes to be read up to the urgent pointer of the peer; `None` where there is none beyond what was
+    /// read.
     pub fn urgent_left(&self) -> Option<u64> {
         let up = self.rare.urgent.as_ref()?.received?;
         let end = if self.fin_received { self.rcv_nxt - 1 } else { self.rcv_nxt };
@@ -41,15 +42,16 @@ impl Connection {
         sent.is_some_and(|up| self.snd_una < up)
     }
 
-    /// The urgent pointer of a segment that begins at `seq`; `None` without URG. Urgent data that ends further away than
-    /// the field reaches is announced as far as that.
+    /// The urgent pointer of a segment that begins at `seq`; `None` without URG. Urgent data that ends
+    /// further away than the field reaches is announced as far as that.
     #[cold]
     pub(super) fn urgent_pointer(&self, seq: SeqNumber) -> Option<u16> {
         let up = self.rare.urgent.as_ref().and_then(|u| u.sent)?;
         (seq < up).then(|| u16::try_from(up.bytes_since(seq)).unwrap_or(u16::MAX))
     }
 
-    /// Takes the urgent pointer of a segment whose sequence number after a SYN is `seq` (RFC 9293 §3.10.7.4, sixth).
+    /// Takes the urgent pointer of a segment whose sequence number after a SYN is `seq` (RFC 9293 §3.10.7.4,
+    /// sixth).
     #[cold]
     pub(super) fn note_urgent(&mut self, segment: &Segment, seq: SeqNumber) {
         if !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {

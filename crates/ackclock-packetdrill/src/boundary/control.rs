@@ -10,7 +10,8 @@ use super::device::EPOCH;
 /// Control messages start and end at words.
 const WORD: usize = size_of::<usize>();
 
-/// The bytes of control messages, one after the other, as far as they fit into `room` bytes; and whether all did.
+/// The bytes of control messages, one after the other, as far as they fit into `room` bytes; and whether all
+/// did.
 pub(super) fn write(control: &[Control], room: usize) -> (Vec<u8>, bool) {
     let mut bytes = Vec::new();
     for message in control {

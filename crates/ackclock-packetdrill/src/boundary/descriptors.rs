@@ -92,8 +92,8 @@ pub(super) unsafe extern "C" fn splice(
     len: size_t,
     flags: c_uint,
 ) -> ssize_t {
-    // Pipes and sockets have no places (splice(2)). Packetdrill passes the address of a null pointer for none.
-    // SAFETY: what is not null points to a place.
+    // Pipes and sockets have no places (splice(2)). Packetdrill passes the address of a null pointer for
+    // none. SAFETY: what is not null points to a place.
     let is_place = |at: *mut loff_t| unsafe { at.as_ref() }.is_some_and(|at| *at != 0);
     if is_place(from_offset) || is_place(to_offset) {
         return set_errno(libc::ESPIPE) as ssize_t;

@@ -25,8 +25,8 @@ pub trait AppIo {
     fn at_end(&self) -> bool;
     /// Closes the writing side once everything is sent.
     fn close(&mut self);
-    /// Leaves: closes both directions. What arrives later is not read, and the peer gets a reset for it. Where a
-    /// transport cannot do that, only the writing side is closed.
+    /// Leaves: closes both directions. What arrives later is not read, and the peer gets a reset for it.
+    /// Where a transport cannot do that, only the writing side is closed.
     fn leave(&mut self) {
         self.close();
     }

@@ -178,8 +178,8 @@ impl EngineHost {
         ZERO
     }
 
-    /// Closes a descriptor. Where the socket is to linger the call blocks until the FIN is acknowledged, or for as long
-    /// as it says (RFC 1122 §4.2.2.13), whether others block or not.
+    /// Closes a descriptor. Where the socket is to linger the call blocks until the FIN is acknowledged, or
+    /// for as long as it says (RFC 1122 §4.2.2.13), whether others block or not.
     fn close(&mut self, fd: i32, lingers: &mut Option<(usize, Instant)>) -> CallResult {
         let now = self.now;
         if lingers.is_none() {

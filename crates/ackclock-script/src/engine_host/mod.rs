@@ -187,8 +187,8 @@ impl EngineHost {
         self.run(i);
     }
 
-    /// True for a segment that would establish a connection for which there is no room: the SYN-ACK is sent again later
-    /// (`tcp_v4_syn_recv_sock`).
+    /// True for a segment that would establish a connection for which there is no room: the SYN-ACK is sent
+    /// again later (`tcp_v4_syn_recv_sock`).
     fn is_held_back(&self, i: usize, segment: &Segment) -> bool {
         let flow = &self.flows[i];
         let completes = segment.flags.has(Flags::ACK) && !segment.flags.any(Flags::SYN | Flags::RST);

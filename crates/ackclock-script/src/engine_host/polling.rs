@@ -90,7 +90,8 @@ impl EngineHost {
         ZERO
     }
 
-    /// Looks at descriptors of which something was heard. One that is level-triggered is looked at again next time.
+    /// Looks at descriptors of which something was heard. One that is level-triggered is looked at again next
+    /// time.
     pub(super) fn epoll_wait(
         &mut self,
         epoll: i32,

@@ -55,7 +55,8 @@ impl EngineHost {
 }
 
 impl IpFields {
-    /// Writes the fields into an IP header without options whose ECN field is set (RFC 791 §3.1, RFC 8200 §3).
+    /// Writes the fields into an IP header without options whose ECN field is set (RFC 791 §3.1, RFC 8200
+    /// §3).
     fn write(&self, packet: &mut [u8]) {
         match packet {
             [first, tos, _, _, _, _, _, _, ttl, _, sum_high, sum_low, ..] if *first >> 4 == 4 => {

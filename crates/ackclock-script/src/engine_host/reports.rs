@@ -1,5 +1,5 @@
-//! What a socket reports of data that was sent: when it left and arrived (`SO_TIMESTAMPING`), and that the buffers of
-//! zero-copy sends are free again. Both are read from the error queue.
+//! What a socket reports of data that was sent: when it left and arrived (`SO_TIMESTAMPING`), and that the
+//! buffers of zero-copy sends are free again. Both are read from the error queue.
 
 use std::collections::VecDeque;
 
@@ -72,12 +72,11 @@ impl Reports {
     pub(crate) fn left(&mut self, now: Instant, end: u64, options: &SocketOptions) -> bool {
         let before = self.queue.len();
         let wanted = stamps(options);
-        for i in 0..self.stamped.len() {
-            let stamped = &mut self.stamped[i];
-            if stamped.left || stamped.end > end {
-                continue;
-            }
+        // They leave in order.
+        let mut next = self.stamped.partition_point(|s| s.left);
+        while let Some(stamped) = self.stamped.get_mut(next).filter(|s| s.end <= end) {
             stamped.left = true;
+            next += 1;
             let last = stamped.end - 1;
             // It goes to the queue of the device, and from there to the device.
             for (flag, what) in [
@@ -128,7 +127,8 @@ impl Reports {
         self.queue.push_back(Report { error, at });
     }
 
-    /// A zero-copy send is over. Completions that follow each other become one, which names the first and the last.
+    /// A zero-copy send is over. Completions that follow each other become one, which names the first and the
+    /// last.
     fn complete(&mut self) {
         let id = self.next_completion;
         self.next_completion += 1;

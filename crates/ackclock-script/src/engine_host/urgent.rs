@@ -66,12 +66,9 @@ impl Flow {
     /// `recv` with `MSG_OOB` (`tcp_recv_urg`).
     pub(crate) fn read_urgent(&mut self, len: u64, peek: bool) -> Result<u64, Errno> {
         let available = self.has_urgent_byte();
-        let over = self.is_read_out();
+        let (over, inline) = (self.is_read_out(), self.inline());
         match &mut self.urgent {
-            Some(u)
-                if !u.taken
-                    && !self.options.int(c::SOL_SOCKET, c::SO_OOBINLINE).is_some_and(|on| on != 0) =>
-            {
+            Some(u) if !u.taken && !inline => {
                 if available {
                     u.taken = !peek;
                     Ok(len.min(1))

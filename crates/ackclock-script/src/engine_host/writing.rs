@@ -53,7 +53,8 @@ impl EngineHost {
         }
     }
 
-    /// Queues up to `n` bytes, as far as there is room and the limit of unsent data lets them in; returns how many.
+    /// Queues up to `n` bytes, as far as there is room and the limit of unsent data lets them in; returns how
+    /// many.
     fn fill(&mut self, i: usize, n: u64) -> u64 {
         let now = self.now;
         let Some(limit) = self.lowat(&self.flows[i]) else {
@@ -126,8 +127,8 @@ impl Flow {
         }
     }
 
-    /// Bytes that a write may queue now where unsent data is limited: what fills the packet that was begun, or another
-    /// packet while less than `limit` is unsent (`tcp_sendmsg_locked`).
+    /// Bytes that a write may queue now where unsent data is limited: what fills the packet that was begun,
+    /// or another packet while less than `limit` is unsent (`tcp_sendmsg_locked`).
     fn admits(&self, now: Instant, limit: u64) -> u64 {
         let view = self.connection.view(now);
         let smss = u64::from(view.smss.max(1));

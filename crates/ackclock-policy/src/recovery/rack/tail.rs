@@ -117,5 +117,6 @@ pub(super) const PTO_MARGIN: Param = Param::duration(
     "pto_margin",
     Duration::ZERO,
     Duration::ZERO..=Duration::from_secs(1),
-    "time added to the probe timeout when several segments are outstanding (RFC 8985 7.2 adds none; Linux 2 ms)",
+    "time added to the probe timeout when several segments are outstanding (RFC 8985 7.2 adds none, Linux \
+     2 ms)",
 );

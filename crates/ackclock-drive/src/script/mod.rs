@@ -1,6 +1,7 @@
 //! Scripts against the kernel's own TCP, in real time.
 
 mod calls;
+mod differ;
 mod errno;
 mod icmp;
 mod info;
@@ -22,6 +23,7 @@ use ackclock_script::code::TcpInfo;
 use ackclock_script::{Call, Departure, Host, Outcome, Ports, Returned, Setting, SettingsError};
 use ackclock_units::{Duration, Ecn, Instant};
 
+pub use differ::against_kernel;
 use packets::{Burst, Flow};
 use socket::Socket;
 
@@ -186,6 +188,14 @@ impl Host for KernelHost {
         let ports = self.flows.last()?.ports;
         let socket = self.sockets.values().find(|s| s.ports == Some(ports))?;
         info::of(socket.fd.as_fd())
+    }
+
+    fn is_real(&self) -> bool {
+        true
+    }
+
+    fn late(&self) -> Duration {
+        self.clock.map_or(Duration::ZERO, |clock| clock.now().since(self.now))
     }
 
     fn set(&mut self, name: &str, value: &str) -> Setting {

@@ -116,7 +116,7 @@ impl EngineHost {
                 if i >= super::MAX_OPEN {
                     return Err(Errno::EMFILE);
                 }
-                let mut flow = self.make_flow(ports, options);
+                let mut flow = self.make_flow(ports, options, false);
                 flow.connection.connect(now);
                 self.flows.push(flow);
                 self.socket(fd)?.kind = SocketKind::Stream(i);

@@ -52,6 +52,8 @@ pub struct EngineHost {
     sent: VecDeque<Departure>,
     /// How long a connection with keep-alives is idle before the first, where it sets nothing else.
     keepalive_time: Duration,
+    /// Connections that others open use ECN where these offer it, whatever the stack does by itself.
+    accepts_ecn: bool,
     /// Seed of initial sequence numbers and of connections' random streams.
     seed: u64,
 }
@@ -81,6 +83,8 @@ impl EngineHost {
             flows_before_socket: 0,
             sent: VecDeque::new(),
             keepalive_time: options::KEEPALIVE_TIME,
+            // Linux's default of `tcp_ecn`, 2: it takes ECN, and does not offer it (RFC 3168 §6.1.1 lets a host choose).
+            accepts_ecn: dialect == Dialect::Linux && stack.is_none(),
             seed,
         })
     }
@@ -104,7 +108,10 @@ impl EngineHost {
             found = self.open_passively(ports);
         }
         let Some(i) = found else {
-            self.refuse(ports, segment);
+            // What neither opens nor acknowledges is dropped where somebody listens (RFC 9293 §3.10.7.2).
+            if segment.flags.any(Flags::ACK | Flags::SYN) || self.listener(ports.local).is_none() {
+                self.refuse(ports, segment);
+            }
             return;
         };
         self.flows[i].arrived(self.now, segment);
@@ -150,18 +157,21 @@ impl EngineHost {
         }
         listener.opening.push(i);
         let options = socket.options.clone();
-        let mut flow = self.make_flow(ports, options);
+        let mut flow = self.make_flow(ports, options, self.accepts_ecn);
         flow.connection.listen();
         self.flows.push(flow);
         Some(i)
     }
 
-    fn make_flow(&self, ports: Ports, options: options::SocketOptions) -> Flow {
+    /// A connection that does not exist yet; `ecn`: it uses ECN, even where the stack does not.
+    fn make_flow(&self, ports: Ports, options: options::SocketOptions, ecn: bool) -> Flow {
         let index = self.flows.len() as u64;
         // Sequence numbers of scripts count from the SYN; the numbers on the wire are the same.
         let iss = SeqNumber(0);
         let rng = Rng::stream(self.seed, "script connection", index);
-        let config = Arc::new(options.config(&self.stack));
+        let mut config = options.config(&self.stack);
+        config.ecn |= ecn;
+        let config = Arc::new(config);
         let policies = options.policies(&self.stack);
         // What is written is all zeros, so that only its length counts.
         Flow::new(Connection::counted(config, policies, iss, rng), ports, options)
@@ -300,11 +310,21 @@ impl Host for EngineHost {
         self.flows.last_mut().map(|flow| info::of(flow, now))
     }
 
+    fn state(&self) -> &'static str {
+        self.flows.last().map_or("no connection", |flow| info::state_name(flow.connection.state()))
+    }
+
     fn set(&mut self, name: &str, value: &str) -> Setting {
         if name == "tcp_keepalive_time" {
             let Ok(seconds) = value.trim().parse::<u32>() else { return Setting::Refused };
             self.keepalive_time = Duration::from_secs(seconds.into());
             return Setting::Done;
+        }
+        if name == "tcp_ecn" {
+            self.accepts_ecn = value.trim() == "2";
+            if self.accepts_ecn {
+                return settings::set(&mut self.stack, name, "0");
+            }
         }
         settings::set(&mut self.stack, name, value)
     }

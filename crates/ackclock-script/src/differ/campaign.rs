@@ -214,7 +214,9 @@ impl<E: Send> Work<'_, E> {
         for _ in 0..MOST_REPEATS {
             let second = follow(first, &mut *(self.hosts.second)()?);
             if second.late <= self.campaign.lateness {
-                let difference = compare(first, &second, self.campaign.measure);
+                let difference = compare(first, &second, self.campaign.measure, &|cause| {
+                    explained(cause, &self.campaign.known).is_some()
+                });
                 return Ok(Some((second, difference)));
             }
         }

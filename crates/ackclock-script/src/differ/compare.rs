@@ -57,11 +57,17 @@ pub struct Measure {
     pub windows: bool,
 }
 
-/// Compares what the same stimuli did to two hosts.
-pub fn compare(first: &Timeline, second: &Timeline, measure: Measure) -> Option<Difference> {
+/// Compares what the same stimuli did to two hosts. A difference in a field after which both go on alike is passed
+/// over where it `is_explained`.
+pub fn compare(
+    first: &Timeline,
+    second: &Timeline,
+    measure: Measure,
+    is_explained: &dyn Fn(&Cause) -> bool,
+) -> Option<Difference> {
     let returned =
         (0..first.stimuli.len().min(second.returned.len())).find(|i| !same_return(first, second, *i));
-    let sent = segments(first, second, measure);
+    let sent = segments(first, second, measure, is_explained);
     if let Some(i) = returned
         && sent.as_ref().is_none_or(|(after, _)| *after > i)
     {
@@ -104,34 +110,46 @@ fn of_return(first: &Timeline, second: &Timeline, i: usize) -> Difference {
 }
 
 /// The first segments that differ, with how many stimuli came before.
-fn segments(first: &Timeline, second: &Timeline, measure: Measure) -> Option<(usize, Difference)> {
+fn segments(
+    first: &Timeline,
+    second: &Timeline,
+    measure: Measure,
+    is_explained: &dyn Fn(&Cause) -> bool,
+) -> Option<(usize, Difference)> {
     let clock = clock(first, second);
-    let most = first.sent.len().max(second.sent.len());
-    (0..most).find_map(|i| {
-        let (a, b) = (first.sent.get(i), second.sent.get(i));
-        let (what, place, shown) = match (a, b) {
-            (Some(a), None) => (format!("{} missing", name(first, i)), Place::Sent(Some(i), None), a),
-            (None, Some(b)) => (format!("{} extra", name(second, i)), Place::Sent(None, Some(i)), b),
-            (Some(a), Some(b)) => {
-                if a.after < b.after
-                    || (!alike(a, b)
-                        && first.sent.get(i + 1).is_some_and(|a| alike(a, b) && a.after == b.after))
-                {
-                    (format!("{} missing", name(first, i)), Place::Sent(Some(i), None), a)
-                } else if a.after > b.after
-                    || (!alike(a, b)
-                        && second.sent.get(i + 1).is_some_and(|b| alike(a, b) && a.after == b.after))
-                {
-                    (format!("{} extra", name(second, i)), Place::Sent(None, Some(i)), b)
-                } else {
-                    let field = field(first, a, b, clock, measure)?;
-                    (format!("{} of {}", field, name(first, i)), Place::Sent(Some(i), Some(i)), a)
-                }
-            }
+    // True where one host sends what the other sends after something else.
+    let skips =
+        |other: Option<&Sent>, sent: &Sent| other.is_some_and(|o| alike(o, sent) && o.after == sent.after);
+    for i in 0..first.sent.len().max(second.sent.len()) {
+        let missing = |a: &Sent| {
+            let cause = of_segment(first, format!("{} missing", name(first, i)), a);
+            Some((a.after, Difference { cause, place: Place::Sent(Some(i), None) }))
+        };
+        let extra = |b: &Sent| {
+            let cause = of_segment(first, format!("{} extra", name(second, i)), b);
+            Some((b.after, Difference { cause, place: Place::Sent(None, Some(i)) }))
+        };
+        let (a, b) = match (first.sent.get(i), second.sent.get(i)) {
+            (Some(a), Some(b)) => (a, b),
+            (Some(a), None) => return missing(a),
+            (None, Some(b)) => return extra(b),
             (None, None) => return None,
         };
-        Some((shown.after, Difference { cause: of_segment(first, what, shown), place }))
-    })
+        if a.after < b.after || (!alike(a, b) && skips(first.sent.get(i + 1), b)) {
+            return missing(a);
+        }
+        if a.after > b.after || (!alike(a, b) && skips(second.sent.get(i + 1), a)) {
+            return extra(b);
+        }
+        if let Some(field) = fields(first, a, b, clock, measure)
+            .into_iter()
+            .map(|field| of_segment(first, format!("{field} of {}", name(first, i)), a))
+            .find(|cause| !alike(a, b) || !is_explained(cause))
+        {
+            return Some((a.after, Difference { cause: field, place: Place::Sent(Some(i), Some(i)) }));
+        }
+    }
+    None
 }
 
 fn of_segment(first: &Timeline, what: String, sent: &Sent) -> Cause {
@@ -191,37 +209,32 @@ fn stamp(sent: &Sent) -> Option<(u32, u32)> {
     })
 }
 
-/// The first field that differs.
-fn field(timeline: &Timeline, a: &Sent, b: &Sent, clock: u32, measure: Measure) -> Option<String> {
-    let flags = (a.tcp.flags.bits ^ b.tcp.flags.bits) & !Flags::PSH.0;
-    if flags != 0 {
-        let name = |bits| render::flags(crate::ast::TcpFlags { bits, ace: None });
-        return Some(format!("flags {}, not {},", name(a.tcp.flags.bits), name(b.tcp.flags.bits)));
-    }
+/// The fields that differ, the most important one first.
+fn fields(timeline: &Timeline, a: &Sent, b: &Sent, clock: u32, measure: Measure) -> Vec<String> {
     let (x, y) = (&a.tcp, &b.tcp);
-    let fields = [
-        ("sequence number", x.seq != y.seq),
-        ("length", x.len != y.len),
-        ("acknowledgment number", x.ack != y.ack),
-        ("PSH", x.flags != y.flags),
-        ("urgent pointer", x.urgent != y.urgent),
-        ("ECN field", a.ecn != b.ecn && (a.ecn == Ecn::NotEct || b.ecn == Ecn::NotEct)),
-    ];
-    if let Some((name, _)) = fields.iter().find(|(_, differs)| *differs) {
-        return Some((*name).to_owned());
-    }
-    if let Some(option) = option(a, b, clock) {
-        return Some(option);
+    let mut found = Vec::new();
+    if (x.flags.bits ^ y.flags.bits) & !Flags::PSH.0 != 0 {
+        let name = |bits| render::flags(crate::ast::TcpFlags { bits: bits & !Flags::PSH.0, ace: None });
+        found.push(format!("flags {}, not {},", name(x.flags.bits), name(y.flags.bits)));
     }
     let zero = (x.window == Some(0)) != (y.window == Some(0));
     let reset = x.flags.bits & Flags::RST.0 != 0;
-    if !reset && (zero || (measure.windows && x.window != y.window)) {
-        return Some("window".to_owned());
-    }
     let since = a.after.checked_sub(1).map_or(Instant::ZERO, |i| timeline.stimuli[i].at);
     let part = Duration::from_nanos(a.at.since(since).as_nanos() / measure.tolerance_part);
     let apart = if a.at > b.at { a.at.since(b.at) } else { b.at.since(a.at) };
-    (apart > measure.tolerance.max(part)).then(|| "time".to_owned())
+    let simple = [
+        ("sequence number", x.seq != y.seq),
+        ("length", x.len != y.len),
+        ("acknowledgment number", x.ack != y.ack),
+        ("urgent pointer", x.urgent != y.urgent),
+        ("ECN field", a.ecn != b.ecn && (a.ecn == Ecn::NotEct || b.ecn == Ecn::NotEct)),
+        ("PSH", (x.flags.bits ^ y.flags.bits) & Flags::PSH.0 != 0),
+        ("window", !reset && (zero || (measure.windows && x.window != y.window))),
+        ("time", apart > measure.tolerance.max(part)),
+    ];
+    found.extend(simple.iter().filter(|(_, differs)| *differs).map(|(name, _)| (*name).to_owned()));
+    found.extend(option(a, b, clock));
+    found
 }
 
 /// By how many ticks timestamps may differ beyond what a clock between the two reads.

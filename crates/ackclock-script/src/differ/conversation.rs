@@ -110,8 +110,8 @@ pub struct Segment {
     pub len: u32,
     /// What it acknowledges.
     pub ack: Ack,
-    /// Window field as it is on the wire.
-    pub window: u16,
+    /// Window, bytes.
+    pub window: u32,
     /// Urgent pointer.
     pub urgent: Option<u16>,
     /// SACK blocks.

@@ -18,11 +18,22 @@ const ECE: u16 = Flags::ECE.0;
 const CWR: u16 = Flags::CWR.0;
 
 /// What each conversation sets: defaults of Linux that a machine may have otherwise.
-pub(super) const SETTINGS: &[(&str, &str)] =
-    &[("tcp_congestion_control", "cubic"), ("tcp_rmem", "4096 131072 6291456"), ("tcp_ecn", "2")];
+pub(super) const SETTINGS: &[(&str, &str)] = &[
+    ("tcp_congestion_control", "cubic"),
+    ("tcp_rmem", "4096 131072 6291456"),
+    ("tcp_ecn", "2"),
+    // Otherwise it limits acks of what is not acceptable to one in 500 ms, and no second one of a conversation is seen.
+    ("tcp_invalid_ratelimit", "0"),
+    // Otherwise it delays acks from the first data on that it sends. With this it acknowledges the first 16 segments
+    // at once.
+    ("tcp_pingpong_thresh", "255"),
+];
 
-/// Window field of a peer that has room.
-const OPEN: u16 = 1000;
+/// Window of a peer that has room, bytes.
+pub(super) const OPEN: u32 = 64_000;
+
+/// Longer than a receiver delays an ack by itself.
+const DELAYED_ACK: Duration = Duration::from_millis(60);
 
 /// Far beyond any window, bytes.
 const FAR: i64 = 50_000_000;
@@ -34,9 +45,9 @@ pub fn generate(seed: u64, index: u64) -> Conversation {
         oddity: 0.0,
         slow: false,
         steps: Vec::new(),
+        pause: Duration::ZERO,
         mss: 1000,
         ecn: false,
-        window: OPEN,
     };
     g.conversation()
 }
@@ -48,12 +59,12 @@ struct Generator {
     /// Waits are long enough for a retransmission timer.
     slow: bool,
     steps: Vec<Step>,
+    /// The next step comes no earlier.
+    pause: Duration,
     /// The peer's largest segment, bytes.
     mss: u32,
     /// The peer speaks ECN.
     ecn: bool,
-    /// The peer's usual window field.
-    window: u16,
 }
 
 impl Generator {
@@ -87,7 +98,6 @@ impl Generator {
         };
         self.mss = peer.mss.unwrap_or(536).into();
         self.ecn = peer.ecn;
-        self.window = if peer.window_scale.unwrap_or(0) >= 7 { OPEN } else { u16::MAX };
         let mut options = Vec::new();
         for (option, chance) in [
             (SocketOption::NoDelay(true), 0.3),
@@ -129,7 +139,8 @@ impl Generator {
             3..=6 => 10,
             _ => 4,
         };
-        self.steps.push(Step { after: Duration::from_millis(ms), act });
+        let after = Duration::from_millis(ms).max(std::mem::take(&mut self.pause));
+        self.steps.push(Step { after, act });
     }
 
     fn call(&mut self, op: Op) {
@@ -137,7 +148,12 @@ impl Generator {
     }
 
     fn inject(&mut self, segment: Segment) {
+        let ends = segment.flags & FIN != 0;
         self.add(Act::Inject(segment));
+        if ends {
+            // Linux delays the ack of a FIN: what follows at once would not show more than that.
+            self.pause = DELAYED_ACK;
+        }
     }
 
     fn plain(&self, flags: u16) -> Segment {
@@ -146,7 +162,7 @@ impl Generator {
             offset: 0,
             len: 0,
             ack: Ack::All,
-            window: self.window,
+            window: OPEN,
             urgent: None,
             sack: Vec::new(),
             stamp: Stamp::Fresh,
@@ -155,7 +171,7 @@ impl Generator {
     }
 
     fn syn(&self, flags: u16) -> Segment {
-        Segment { window: 32_000, ..self.plain(flags) }
+        self.plain(flags)
     }
 
     fn passive_opening(&mut self) {
@@ -311,7 +327,7 @@ impl Generator {
     }
 
     fn window(&mut self) {
-        let window = self.pick(&[0, 0, 1, 5, 10, 100, self.window]);
+        let window = self.pick(&[0, 0, 1, 500, 1000, 1500, 5000, 10_000, OPEN]);
         let ack = self.pick(&[Ack::All, Ack::All, Ack::Same, Ack::Segments(1)]);
         self.inject(Segment { window, ack, ..self.plain(ACK) });
         if self.rng.chance(0.4) {

@@ -83,7 +83,7 @@ impl Peer {
             seq,
             len: segment.len,
             ack,
-            window: Some(segment.window),
+            window: Some(self.window(segment)),
             urgent: segment.urgent,
             options: TcpOptions::List(self.options(segment, ack, now)),
         };
@@ -124,6 +124,15 @@ impl Peer {
             Ack::Offset(bytes) => self.acked.wrapping_add(bytes as u32),
             Ack::Beyond(bytes) => self.host_next.wrapping_add(bytes),
         }
+    }
+
+    /// The window field: scaled where both ends have said that they scale (RFC 7323 §2.2), and never in a SYN.
+    fn window(&self, segment: &Segment) -> u16 {
+        let host = self.host_offer.iter().flatten().any(|o| matches!(o, TcpOption::WindowScale(_)));
+        let scaled = host && segment.flags & Flags::SYN.0 == 0;
+        // The largest shift that counts (RFC 7323 §2.3).
+        let shift = self.offer.window_scale.filter(|_| scaled).map_or(0, |shift| shift.min(14));
+        u16::try_from(segment.window.div_ceil(1 << shift)).unwrap_or(u16::MAX)
     }
 
     fn options(&self, segment: &Segment, ack: Option<u32>, now: Instant) -> Vec<TcpOption> {

@@ -4,7 +4,7 @@ use ackclock_units::{Duration, Ecn};
 use ackclock_wire::Flags;
 
 use super::conversation::{Ack, Act, Conversation, Op, Segment, Stamp};
-use super::generate::SETTINGS;
+use super::generate::{OPEN, SETTINGS};
 
 /// The smallest conversation that `shows` still what the given one does. `budget` is how many are tried at most.
 pub fn shrink(
@@ -151,7 +151,7 @@ fn simpler_steps() -> Vec<SimplerStep> {
         },
         |c, i| {
             if let Some(s) = segment(c, i) {
-                s.window = 32_000;
+                s.window = OPEN;
             }
         },
     ]

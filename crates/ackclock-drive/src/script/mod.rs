@@ -61,6 +61,8 @@ pub struct KernelHost {
     closing: BTreeMap<i32, JoinHandle<()>>,
     /// All connections, in the order of their making.
     flows: Vec<Flow>,
+    /// How many there were when the latest socket was made.
+    flows_before_socket: usize,
     sent: VecDeque<Departure>,
     /// The latest data that left.
     burst: Option<Burst>,
@@ -86,6 +88,7 @@ impl KernelHost {
             sockets: BTreeMap::new(),
             closing: BTreeMap::new(),
             flows: Vec::new(),
+            flows_before_socket: 0,
             sent: VecDeque::new(),
             burst: None,
             buffer: vec![0; usize::from(u16::MAX)],

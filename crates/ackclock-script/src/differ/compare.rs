@@ -233,12 +233,17 @@ fn fields(timeline: &Timeline, a: &Sent, b: &Sent, clock: u32, measure: Measure)
         ("time", apart > measure.tolerance.max(part)),
     ];
     found.extend(simple.iter().filter(|(_, differs)| *differs).map(|(name, _)| (*name).to_owned()));
-    found.extend(option(a, b, clock));
+    found.extend(option(a, b, clock.wrapping_add(ticks(b.at, a.at))));
     found
 }
 
-/// By how many ticks timestamps may differ beyond what a clock between the two reads.
-const TICKS: u32 = 40;
+/// By how many ticks of a millisecond a reading may differ.
+const TICKS: u32 = 10;
+
+/// How far a clock goes from one moment to another, ticks of a millisecond; one that goes back wraps.
+fn ticks(to: Instant, from: Instant) -> u32 {
+    (to.as_nanos() as i64 / 1_000_000 - from.as_nanos() as i64 / 1_000_000) as u32
+}
 
 /// The first option that differs.
 fn option(a: &Sent, b: &Sent, clock: u32) -> Option<String> {

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use ackclock_units::{Duration, Ecn, Instant};
 
+use ackclock_wire::Flags;
+
 use super::conversation::{Act, Conversation, Op, Role};
 use super::peer::Peer;
 use super::timeline::{Doing, Sent, Stimulus, Timeline};
@@ -220,7 +222,7 @@ impl<'a> Run<'a> {
     }
 
     fn inject(&mut self, tcp: &Tcp, ecn: Ecn) {
-        let opens = tcp.flags.bits & 0x12 == 0x02;
+        let opens = tcp.flags.bits & (Flags::SYN | Flags::ACK).0 == Flags::SYN.0;
         let ports = self.host.ports(opens);
         // Segments of a conversation are such as a packet can carry.
         let _ = self.host.inject(ports, tcp, ecn);

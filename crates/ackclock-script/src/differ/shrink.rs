@@ -79,12 +79,15 @@ fn simpler_wholes() -> Vec<fn(&mut Conversation)> {
         |c| c.peer.window_scale = c.peer.window_scale.map(|_| 7),
         |c| c.peer.mss = Some(1000),
         |c| c.rest = c.rest.min(Duration::from_millis(60)),
-        |c| c.steps.iter_mut().for_each(|s| s.after = USUAL),
+        |c| c.steps.iter_mut().enumerate().for_each(|(i, s)| s.after = usual(i)),
     ]
 }
 
-/// The usual time between steps.
-const USUAL: Duration = Duration::from_millis(10);
+/// The usual time before step `i`. Later ones are longer: what is equal to an earlier round trip in virtual time is longer
+/// or shorter by chance on a real host.
+fn usual(i: usize) -> Duration {
+    Duration::from_millis(8 + 2 * i.min(10) as u64)
+}
 
 type SimplerStep = fn(&mut Conversation, usize);
 
@@ -97,7 +100,7 @@ fn simpler_steps() -> Vec<SimplerStep> {
         }
     }
     vec![
-        |c, i| c.steps[i].after = USUAL,
+        |c, i| c.steps[i].after = usual(i),
         |c, i| {
             if let Act::Call(Op::Write(len, more)) = &mut c.steps[i].act {
                 (*len, *more) = ((*len).min(1000), false);

@@ -26,6 +26,8 @@ pub(crate) struct Flow {
     pub connect_returned: bool,
     /// It ended without an orderly close.
     pub aborted: bool,
+    /// The last write said that more follows (`MSG_MORE`), and nothing has arrived since.
+    pub more_follows: bool,
     /// Segments that were retransmitted.
     pub retransmitted: u32,
     pub counts: Counts,
@@ -59,6 +61,7 @@ impl Flow {
             established: false,
             connect_returned: false,
             aborted: false,
+            more_follows: false,
             retransmitted: 0,
             counts: Counts::default(),
         }
@@ -88,6 +91,10 @@ impl Flow {
             self.counts.last_data_received = Some(now);
         }
         self.counts.last_ack_received = Some(now);
+        if std::mem::take(&mut self.more_follows) {
+            // `MSG_MORE` holds data in its own call only: what arrives next sends it, as Nagle's algorithm permits.
+            self.connection.set_cork(now, self.options.corks());
+        }
     }
 
     /// A segment has left.

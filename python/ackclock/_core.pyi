@@ -100,6 +100,18 @@ def run_script(
     defines: list[tuple[str, str]] = [],
     world: str = "engine",
 ) -> str: ...
+def differ_scripts(
+    seed: int,
+    count: int,
+    seconds: float | None,
+    jobs: int,
+    against: str,
+    dialect: str,
+    stack: str | None,
+    tolerance: int,
+    known: list[tuple[str, str]],
+    progress: Callable[[int, int, int], object] | None = None,
+) -> str: ...
 def script_dialects() -> list[str]: ...
 def check_stack(preset: str | None, settings: list[tuple[str, str]]) -> None: ...
 def check_value(kind: str, name: str, param: str, text: str) -> None: ...

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ackclock_script::ast::Script;
-use ackclock_script::{DIALECTS, EngineHost, Line, Outcome, SettingsError, in_folder, parse};
+use ackclock_script::{DIALECTS, Dialect, EngineHost, Line, Outcome, SettingsError, in_folder, parse};
 use ackclock_units::Duration;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -33,24 +33,28 @@ pub fn run_script(
     defines: Vec<(String, String)>,
     world: &str,
 ) -> PyResult<String> {
-    let Some((_, dialect)) = DIALECTS.iter().find(|(known, _)| *known == dialect) else {
-        let known: Vec<&str> = DIALECTS.iter().map(|(name, _)| *name).collect();
-        let message = format!("dialect `{dialect}` is not known; there are {}", known.join(", "));
-        return Err(PolicyError::new_err(message));
-    };
+    let dialect = dialect_named(dialect)?;
     let script = parse(name, text, &defines).map_err(|e| InputError::new_err(e.to_string()))?;
     let place = |e: &dyn std::fmt::Display| PolicyError::new_err(format!("{name}: {e}"));
     let tolerance = tolerance.map(Duration::from_nanos);
     let outcome = match world {
         "engine" => py.detach(|| {
             let mut host =
-                EngineHost::new(registry(), *dialect, stack.as_deref(), seed).map_err(|e| place(&e))?;
+                EngineHost::new(registry(), dialect, stack.as_deref(), seed).map_err(|e| place(&e))?;
             ackclock_script::run(&script, &mut host, tolerance, &in_folder(&folder)).map_err(|e| place(&e))
         }),
         "kernel" => against_kernel(py, &script, tolerance, &folder)?.map_err(|e| place(&e)),
         world => Err(PolicyError::new_err(format!("world `{world}` is not known; there are engine, kernel"))),
     }?;
     Ok(report(name, &outcome).to_string())
+}
+
+/// The dialect with that name.
+pub(crate) fn dialect_named(name: &str) -> PyResult<Dialect> {
+    DIALECTS.iter().find(|(known, _)| *known == name).map(|(_, dialect)| *dialect).ok_or_else(|| {
+        let known: Vec<&str> = DIALECTS.iter().map(|(name, _)| *name).collect();
+        PolicyError::new_err(format!("dialect `{name}` is not known; there are {}", known.join(", ")))
+    })
 }
 
 /// Runs a script against the kernel, until it is done or Ctrl-C is pressed.

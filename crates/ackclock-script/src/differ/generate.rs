@@ -228,19 +228,8 @@ impl Generator {
 
     fn write(&mut self) {
         let mss = self.mss;
-        let len = self.pick(&[
-            1,
-            100,
-            mss - 1,
-            mss,
-            mss,
-            mss + 1,
-            2 * mss,
-            3 * mss,
-            5 * mss,
-            10 * mss,
-            15 * mss,
-        ]);
+        let len =
+            self.pick(&[1, 100, mss - 1, mss, mss, mss + 1, 2 * mss, 3 * mss, 5 * mss, 10 * mss, 15 * mss]);
         let more = self.rng.chance(0.06);
         self.call(Op::Write(len, more));
     }

@@ -15,7 +15,7 @@ use crate::host::{Call, Host, Returned};
 
 /// No stimulus comes closer to a timer of the first host: the other one's may be as much off, and which of the
 /// two comes first would be chance.
-const CLOSEST: Duration = Duration::from_millis(10);
+const CLOSEST: Duration = Duration::from_millis(16);
 
 /// And no closer than this part of the time that the timer runs: those of a kernel are as inexact.
 const CLOSEST_PART: u64 = 8;

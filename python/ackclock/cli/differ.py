@@ -43,14 +43,12 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
                 metavar="kernel|STACK",
                 help="With --differ: what the stack is compared with. [default: kernel]",
             ),
-            click.option(
-                "--seed", type=click.IntRange(0, (1 << 64) - 1), help="With --differ. [default: 1]"
-            ),
+            click.option("--seed", type=click.IntRange(0, (1 << 64) - 1), help="With --differ. [default: 1]"),
             click.option(
                 "--count",
                 "number",
                 type=click.IntRange(1, MOST),
-                help=f"With --differ: conversations that are run. [default: {NUMBER}, or as many as --minutes allows]",
+                help=f"With --differ: how many conversations. [default: {NUMBER}, or all that --minutes allows]",
             ),
             click.option(
                 "--minutes",
@@ -60,7 +58,7 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option(
                 "--jobs",
                 type=click.IntRange(1, 512),
-                help="With --differ: conversations at once. [default: 32 against a kernel, 2 in virtual time]",
+                help="With --differ: conversations at once. [default: 32 with a kernel, 2 in virtual time]",
             ),
             click.option(
                 "--known",

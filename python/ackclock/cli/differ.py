@@ -48,7 +48,7 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
                 "--count",
                 "number",
                 type=click.IntRange(1, MOST),
-                help=f"With --differ: how many conversations. [default: {NUMBER}, or all that --minutes allows]",
+                help=f"With --differ: how many conversations. [default: {NUMBER}, or what --minutes allows]",
             ),
             click.option(
                 "--minutes",

@@ -162,7 +162,6 @@ impl EngineHost {
             return Err(Errno::EOPNOTSUPP);
         }
         let more = flags & c::MSG_MORE != 0;
-        flow.more_follows = more;
         flow.connection.set_cork(now, more || flow.options.corks());
         *done += flow.connection.write_counted(now, len - *done);
         if *done == len {

@@ -2,7 +2,7 @@
 
 use ackclock_engine::{AbortReason, Connection, ConnectionEvent, State, Transmit};
 use ackclock_trace::SendKind;
-use ackclock_units::{Instant, SeqNumber};
+use ackclock_units::Instant;
 use ackclock_wire::{IcmpError, IcmpKind, Segment};
 
 use super::options::SocketOptions;
@@ -26,10 +26,6 @@ pub(crate) struct Flow {
     pub connect_returned: bool,
     /// It ended without an orderly close.
     pub aborted: bool,
-    /// The last write said that more follows (`MSG_MORE`), and nothing has arrived since.
-    pub more_follows: bool,
-    /// The latest acknowledgment number.
-    acknowledged: Option<SeqNumber>,
     /// Segments that were retransmitted.
     pub retransmitted: u32,
     pub counts: Counts,
@@ -63,8 +59,6 @@ impl Flow {
             established: false,
             connect_returned: false,
             aborted: false,
-            more_follows: false,
-            acknowledged: None,
             retransmitted: 0,
             counts: Counts::default(),
         }
@@ -96,24 +90,8 @@ impl Flow {
         self.counts.last_ack_received = Some(now);
     }
 
-    /// A segment that has arrived was taken.
-    pub(crate) fn more_arrived(&mut self, now: Instant) {
-        if std::mem::take(&mut self.more_follows) {
-            // `MSG_MORE` holds data in its own call only: what arrives next sends it, as Nagle's algorithm permits.
-            self.connection.set_cork(now, self.options.corks());
-        }
-    }
-
-    /// True for text that begins or ends beyond what was acknowledged, before the peer's FIN.
-    pub(crate) fn has_beyond(&self, segment: &Segment) -> bool {
-        let waits = matches!(self.connection.state(), State::FinWait1 | State::FinWait2);
-        let new = self.acknowledged.is_some_and(|ack| segment.seq + segment.len > ack);
-        waits && new || self.connection.readable() > 0
-    }
-
     /// A segment has left.
     pub(crate) fn departed(&mut self, t: &Transmit) {
-        self.acknowledged = Some(t.segment.ack);
         self.counts.segments_out += 1;
         if t.retransmission {
             self.retransmitted += 1;
@@ -148,7 +126,7 @@ impl Flow {
         match reason {
             AbortReason::Refused => Some(Errno::ECONNREFUSED),
             // After the peer's FIN nothing but writing is left to fail.
-            AbortReason::Reset if self.connection.at_end() => Some(Errno::EPIPE),
+            AbortReason::Reset if self.connection.peer_has_closed() => Some(Errno::EPIPE),
             AbortReason::Reset => Some(Errno::ECONNRESET),
             AbortReason::SynTimeout | AbortReason::Timeout | AbortReason::KeepaliveTimeout => {
                 Some(Errno::ETIMEDOUT)

@@ -114,18 +114,14 @@ impl EngineHost {
             }
             return;
         };
-        let flow = &mut self.flows[i];
-        flow.arrived(self.now, segment);
-        let taken = flow.connection.stats().segments_received;
-        flow.connection.handle_segment(self.now, segment, &[], ecn);
-        if flow.connection.stats().segments_received > taken {
-            flow.more_arrived(self.now);
-            if flow.is_done() && flow.has_beyond(segment) {
-                // Nobody will read this (RFC 1122 §4.2.2.13).
-                flow.connection.abort(self.now);
-                while flow.connection.poll_transmit(self.now).is_some() {}
-                self.refuse(ports, segment);
-            }
+        self.flows[i].arrived(self.now, segment);
+        let unread = self.flows[i].connection.readable();
+        self.flows[i].connection.handle_segment(self.now, segment, &[], ecn);
+        if self.flows[i].is_done() && self.flows[i].connection.readable() > unread {
+            // Nobody will read this (RFC 1122 §4.2.2.13).
+            self.flows[i].connection.abort(self.now);
+            while self.flows[i].connection.poll_transmit(self.now).is_some() {}
+            self.refuse(ports, segment);
         }
         self.run(i);
     }

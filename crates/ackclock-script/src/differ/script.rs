@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use ackclock_units::{Ecn, Instant};
+use ackclock_wire::Flags;
 
 use super::compare::{Difference, Place};
 use super::conversation::{ACCEPTED, FIRST, Op, Role};
@@ -40,7 +41,8 @@ pub fn script(first: &Timeline, second: &Timeline, difference: Option<&Differenc
         }
         Some(Place::Sent(None, None)) => (0, 0, None),
     };
-    let mut sent = first.sent[..until_sent].iter().peekable();
+    let packets = packets(&first.sent[..until_sent]);
+    let mut sent = packets.iter().peekable();
     let mut leaves = |upto: usize, text: &mut String| {
         while let Some(s) = sent.next_if(|s| s.after <= upto) {
             expect(s, text);
@@ -63,6 +65,31 @@ pub fn script(first: &Timeline, second: &Timeline, difference: Option<&Differenc
         expect(&last, &mut text);
     }
     text
+}
+
+/// Segments of a burst as a kernel hands them to its device, in one packet up to one that pushes.
+fn packets(sent: &[Sent]) -> Vec<Sent> {
+    let mut packets: Vec<Sent> = Vec::new();
+    for s in sent {
+        let kind = |tcp: &Tcp| tcp.flags.bits & !(Flags::PSH | Flags::FIN).0;
+        let joins = packets.last().is_some_and(|p| {
+            (p.at, p.after, p.ecn) == (s.at, s.after, s.ecn)
+                && p.tcp.len > 0
+                && s.tcp.len > 0
+                && p.tcp.seq.wrapping_add(p.tcp.len) == s.tcp.seq
+                && p.tcp.flags.bits & (Flags::PSH | Flags::FIN).0 == 0
+                && kind(&p.tcp) == kind(&s.tcp)
+                && (p.tcp.ack, &p.tcp.options) == (s.tcp.ack, &s.tcp.options)
+        });
+        match packets.last_mut().filter(|_| joins) {
+            Some(packet) => {
+                packet.tcp.len += s.tcp.len;
+                packet.tcp.flags = s.tcp.flags;
+            }
+            None => packets.push(s.clone()),
+        }
+    }
+    packets
 }
 
 /// The segment of the second host with the readings of the first one's clock.

@@ -99,15 +99,6 @@ impl SendBuffer {
         }
     }
 
-    /// Nothing follows the bytes in order: what waits behind a gap lies beyond the end of the stream.
-    pub fn end(&mut self) {
-        if self.out_of_order.take().is_some()
-            && let Some(bytes) = &mut self.bytes
-        {
-            bytes.pages.clear();
-        }
-    }
-
     /// Memory of the bytes held.
     pub fn held(&self) -> Bytes {
         self.bytes.as_ref().map_or(0, |bytes| held_memory(bytes))

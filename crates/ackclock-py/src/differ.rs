@@ -19,12 +19,13 @@ const REPORTED: RealDuration = RealDuration::from_secs(1);
 /// What an engine is compared with that says `kernel`.
 const KERNEL: &str = "kernel";
 
-/// Runs random conversations on the stack `stack` of a dialect and on `against`, another stack or `kernel`, and returns
-/// what differed, as JSON. `seconds`: none begins later. `tolerance`: ns by which times may differ. `known`: causes
-/// that have an explanation, in which `*` stands for any text, with the explanations. `progress` is called now and
-/// then with the conversations run, those in which nothing differed, and the causes found. The first run against the
-/// kernel must be in a process with a single thread, which may be moved into a user namespace. Raises `PolicyError`
-/// where a stack is not known, `MissingRightError` if the system does not permit it.
+/// Runs random conversations on the stack `stack` of a dialect and on `against`, another stack or `kernel`,
+/// and returns what differed, as JSON. `seconds`: none begins later. `tolerance`: ns by which times may
+/// differ. `known`: causes that have an explanation, in which `*` stands for any text, with the explanations.
+/// `progress` is called now and then with the conversations run, those in which nothing differed, and the
+/// causes found. The first run against the kernel must be in a process with a single thread, which may be
+/// moved into a user namespace. Raises `PolicyError` where a stack is not known, `MissingRightError` if the
+/// system does not permit it.
 #[pyfunction]
 #[pyo3(signature = (seed, count, seconds, jobs, against, dialect, stack, tolerance, known, progress = None))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]

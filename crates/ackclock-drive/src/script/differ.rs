@@ -9,7 +9,8 @@ use super::KernelHost;
 use crate::DriveError;
 use crate::linux::wait;
 
-/// Runs a campaign of conversations on hosts that `first` makes and on the kernel, each in a namespace of its own.
+/// Runs a campaign of conversations on hosts that `first` makes and on the kernel, each in a namespace of its
+/// own.
 ///
 /// # Errors
 ///

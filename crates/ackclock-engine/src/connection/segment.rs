@@ -206,8 +206,8 @@ impl Connection {
         segment.ack <= self.snd_nxt && (mostly(segment.ack >= self.snd_una) || self.was_sent(segment.ack))
     }
 
-    /// True for an old acknowledgment number that the peer can have sent: it lies within the largest window, and not
-    /// before the first byte of data.
+    /// True for an old acknowledgment number that the peer can have sent: it lies within the largest window,
+    /// and not before the first byte of data.
     #[cold]
     fn was_sent(&self, ack: SeqNumber) -> bool {
         let below = u64::try_from(self.snd_una.diff(ack)).unwrap_or(0);

@@ -57,8 +57,8 @@ pub struct Measure {
     pub windows: bool,
 }
 
-/// Compares what the same stimuli did to two hosts. A difference in a field after which both go on alike is passed
-/// over where it `is_explained`.
+/// Compares what the same stimuli did to two hosts. A difference in a field after which both go on alike is
+/// passed over where it `is_explained`.
 pub fn compare(
     first: &Timeline,
     second: &Timeline,

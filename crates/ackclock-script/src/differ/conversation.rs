@@ -1,5 +1,5 @@
-//! A conversation: what an application and a peer do, one after the other, in terms that keep their meaning when
-//! steps before are left out.
+//! A conversation: what an application and a peer do, one after the other, in terms that keep their meaning
+//! when steps before are left out.
 
 use ackclock_units::{Duration, Ecn};
 

@@ -8,24 +8,25 @@ use super::conversation::{
 };
 use crate::constants as c;
 
-const SYN: u16 = Flags::SYN.0;
-const ACK: u16 = Flags::ACK.0;
-const FIN: u16 = Flags::FIN.0;
-const RST: u16 = Flags::RST.0;
-const PSH: u16 = Flags::PSH.0;
-const URG: u16 = Flags::URG.0;
-const ECE: u16 = Flags::ECE.0;
-const CWR: u16 = Flags::CWR.0;
+pub(super) const SYN: u16 = Flags::SYN.0;
+pub(super) const ACK: u16 = Flags::ACK.0;
+pub(super) const FIN: u16 = Flags::FIN.0;
+pub(super) const RST: u16 = Flags::RST.0;
+pub(super) const PSH: u16 = Flags::PSH.0;
+pub(super) const URG: u16 = Flags::URG.0;
+pub(super) const ECE: u16 = Flags::ECE.0;
+pub(super) const CWR: u16 = Flags::CWR.0;
 
 /// What each conversation sets: defaults of Linux that a machine may have otherwise.
 pub(super) const SETTINGS: &[(&str, &str)] = &[
     ("tcp_congestion_control", "cubic"),
     ("tcp_rmem", "4096 131072 6291456"),
     ("tcp_ecn", "2"),
-    // Otherwise it limits acks of what is not acceptable to one in 500 ms, and no second one of a conversation is seen.
+    // Otherwise it limits acks of what is not acceptable to one in 500 ms, and no second one of a
+    // conversation is seen.
     ("tcp_invalid_ratelimit", "0"),
-    // Otherwise it delays acks from the first data on that it sends. With this it acknowledges the first 16 segments
-    // at once.
+    // Otherwise it delays acks from the first data on that it sends. With this it acknowledges the first 16
+    // segments at once.
     ("tcp_pingpong_thresh", "255"),
 ];
 
@@ -52,8 +53,9 @@ pub fn generate(seed: u64, index: u64) -> Conversation {
     g.conversation()
 }
 
-struct Generator {
-    rng: Rng,
+/// What makes a conversation.
+pub(super) struct Generator {
+    pub(super) rng: Rng,
     /// How many of the steps are such as no sound peer takes.
     oddity: f64,
     /// Waits are long enough for a retransmission timer.
@@ -64,7 +66,7 @@ struct Generator {
     /// The peer's largest segment, bytes.
     mss: u32,
     /// The peer speaks ECN.
-    ecn: bool,
+    pub(super) ecn: bool,
 }
 
 impl Generator {
@@ -121,11 +123,11 @@ impl Generator {
         Conversation { settings, role, options, peer, steps: self.steps, rest }
     }
 
-    fn pick<T: Copy>(&mut self, all: &[T]) -> T {
+    pub(super) fn pick<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.rng.below(all.len() as u64) as usize]
     }
 
-    fn odd(&mut self) -> bool {
+    pub(super) fn odd(&mut self) -> bool {
         let p = self.oddity;
         self.rng.chance(p)
     }
@@ -139,18 +141,18 @@ impl Generator {
             3..=6 => 10,
             _ => 4,
         };
-        // Later waits are longer: what is equal to an earlier round trip in virtual time is longer or shorter by chance
-        // on a real host.
+        // Later waits are longer: what is equal to an earlier round trip in virtual time is longer or shorter
+        // by chance on a real host.
         let ms = ms + self.steps.len().min(10) as u64;
         let after = Duration::from_millis(ms).max(std::mem::take(&mut self.pause));
         self.steps.push(Step { after, act });
     }
 
-    fn call(&mut self, op: Op) {
+    pub(super) fn call(&mut self, op: Op) {
         self.add(Act::Call(op));
     }
 
-    fn inject(&mut self, segment: Segment) {
+    pub(super) fn inject(&mut self, segment: Segment) {
         let ends = segment.flags & FIN != 0;
         self.add(Act::Inject(segment));
         if ends {
@@ -159,7 +161,7 @@ impl Generator {
         }
     }
 
-    fn plain(&self, flags: u16) -> Segment {
+    pub(super) fn plain(&self, flags: u16) -> Segment {
         Segment {
             flags,
             offset: 0,
@@ -173,55 +175,7 @@ impl Generator {
         }
     }
 
-    fn syn(&self, flags: u16) -> Segment {
-        self.plain(flags)
-    }
-
-    fn passive_opening(&mut self) {
-        let syn = self.syn(if self.ecn { SYN | ECE | CWR } else { SYN });
-        if self.odd() {
-            self.stray();
-        }
-        if self.odd() {
-            let len = self.pick(&[0, 100]);
-            let flags = self.pick(&[SYN | FIN, SYN | RST, SYN | ACK, SYN | URG, SYN | PSH, ACK | FIN]);
-            self.inject(Segment { len, ..self.syn(flags) });
-        }
-        self.inject(syn.clone());
-        if self.odd() {
-            match self.rng.below(6) {
-                0 => self.inject(syn),
-                1 => self.inject(Segment { ack: Ack::Beyond(5), ..self.plain(ACK) }),
-                2 => self.inject(self.plain(RST)),
-                3 => self.inject(Segment { offset: 1000, ..self.plain(RST) }),
-                4 => self.inject(Segment { len: 500, ..self.plain(ACK | PSH) }),
-                _ => self.inject(self.plain(ACK | FIN)),
-            }
-        }
-        let len = if self.rng.chance(0.15) { self.len() } else { 0 };
-        self.inject(Segment { len, ..self.plain(ACK) });
-        self.call(Op::Accept);
-    }
-
-    fn active_opening(&mut self) {
-        let flags = if self.ecn { SYN | ACK | ECE } else { SYN | ACK };
-        if self.odd() {
-            match self.rng.below(7) {
-                0 => self.inject(Segment { ack: Ack::Beyond(1), ..self.syn(flags) }),
-                1 => self.inject(Segment { ack: Ack::Same, ..self.syn(flags) }),
-                2 => self.inject(self.syn(SYN)),
-                3 => self.inject(self.plain(ACK)),
-                4 => self.inject(self.plain(RST)),
-                5 => self.inject(self.plain(RST | ACK)),
-                _ => self.inject(Segment { flags: ACK | FIN, ..self.plain(ACK) }),
-            }
-        }
-        let len = if self.odd() { 200 } else { 0 };
-        self.inject(Segment { len, ..self.syn(flags) });
-        self.call(Op::Error);
-    }
-
-    fn len(&mut self) -> u32 {
+    pub(super) fn len(&mut self) -> u32 {
         let mss = self.mss;
         self.pick(&[1, 100, 500, mss, mss, mss, 2 * mss - 1, 1460]).min(1460)
     }
@@ -350,7 +304,7 @@ impl Generator {
     }
 
     /// A segment that no sound peer sends, or one that comes at an odd time.
-    fn stray(&mut self) {
+    pub(super) fn stray(&mut self) {
         let len = self.len();
         let n = i64::from(len);
         let plain = self.plain(ACK);

@@ -7,6 +7,7 @@ mod conversation;
 mod generate;
 mod known;
 mod observe;
+mod opening;
 mod peer;
 mod script;
 mod shrink;

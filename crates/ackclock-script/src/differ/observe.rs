@@ -13,8 +13,8 @@ use super::timeline::{Doing, Sent, Stimulus, Timeline};
 use crate::ast::{Tcp, TcpOption, TcpOptions};
 use crate::host::{Call, Host, Returned};
 
-/// No stimulus comes closer to a timer of the first host: the other one's may be as much off, and which of the
-/// two comes first would be chance.
+/// No stimulus comes closer to a timer of the first host: the other one's may be as much off, and which of
+/// the two comes first would be chance.
 const CLOSEST: Duration = Duration::from_millis(16);
 
 /// And no closer than this part of the time that the timer runs: those of a kernel are as inexact.
@@ -86,8 +86,8 @@ pub fn follow(first: &Timeline, host: &mut dyn Host) -> Timeline {
     run.finish(first.end)
 }
 
-/// Replaces the echo of the first host's clock by that of the other's: what it read when it sent the segment that
-/// corresponds, or as much later.
+/// Replaces the echo of the first host's clock by that of the other's: what it read when it sent the segment
+/// that corresponds, or as much later.
 fn clocks(tcp: &mut Tcp, first: &Timeline, second: &Timeline) {
     let value = |s: &Sent| match &s.tcp.options {
         TcpOptions::List(list) => list.iter().find_map(|o| match o {

@@ -126,7 +126,8 @@ impl Peer {
         }
     }
 
-    /// The window field: scaled where both ends have said that they scale (RFC 7323 §2.2), and never in a SYN.
+    /// The window field: scaled where both ends have said that they scale (RFC 7323 §2.2), and never in a
+    /// SYN.
     fn window(&self, segment: &Segment) -> u16 {
         let host = self.host_offer.iter().flatten().any(|o| matches!(o, TcpOption::WindowScale(_)));
         let scaled = host && segment.flags & Flags::SYN.0 == 0;

@@ -13,8 +13,8 @@ use crate::ast::{Tcp, TcpOption, TcpOptions, Tos};
 use crate::host::Returned;
 use crate::render;
 
-/// The script of what happened on the first host. With a difference it ends with that, as the second host has it;
-/// where that sends nothing, as the first host has it.
+/// The script of what happened on the first host. With a difference it ends with that, as the second host has
+/// it; where that sends nothing, as the first host has it.
 pub fn script(first: &Timeline, second: &Timeline, difference: Option<&Difference>) -> String {
     let mut text = String::new();
     let settings: Vec<String> = first

@@ -6,7 +6,8 @@ use ackclock_wire::Flags;
 use super::conversation::{Ack, Act, Conversation, Op, Segment, Stamp};
 use super::generate::{OPEN, SETTINGS};
 
-/// The smallest conversation that `shows` still what the given one does. `budget` is how many are tried at most.
+/// The smallest conversation that `shows` still what the given one does. `budget` is how many are tried at
+/// most.
 pub fn shrink(
     conversation: Conversation,
     budget: u32,
@@ -83,8 +84,8 @@ fn simpler_wholes() -> Vec<fn(&mut Conversation)> {
     ]
 }
 
-/// The usual time before step `i`. Later ones are longer: what is equal to an earlier round trip in virtual time is longer
-/// or shorter by chance on a real host.
+/// The usual time before step `i`. Later ones are longer: what is equal to an earlier round trip in virtual
+/// time is longer or shorter by chance on a real host.
 fn usual(i: usize) -> Duration {
     Duration::from_millis(8 + 2 * i.min(10) as u64)
 }

@@ -83,7 +83,8 @@ impl EngineHost {
             flows_before_socket: 0,
             sent: VecDeque::new(),
             keepalive_time: options::KEEPALIVE_TIME,
-            // Linux's default of `tcp_ecn`, 2: it takes ECN, and does not offer it (RFC 3168 §6.1.1 lets a host choose).
+            // Linux's default of `tcp_ecn`, 2: it takes ECN, and does not offer it (RFC 3168 §6.1.1 lets a
+            // host choose).
             accepts_ecn: dialect == Dialect::Linux && stack.is_none(),
             seed,
         })

@@ -105,7 +105,7 @@ fn a_missing_segment_is_told_from_a_late_one() {
     assert_eq!(difference.place, Place::Sent(Some(gone), None));
     assert!(difference.cause.what.ends_with(" missing"), "{}", difference.cause);
     let mut second = first.clone();
-    second.sent[gone].at = second.sent[gone].at + Duration::from_millis(1);
+    second.sent[gone].at += Duration::from_millis(1);
     let difference = compare(&first, &second, EXACT, &|_| false).unwrap();
     assert_eq!(difference.place, Place::Sent(Some(gone), Some(gone)));
     assert!(difference.cause.what.starts_with("time of "), "{}", difference.cause);

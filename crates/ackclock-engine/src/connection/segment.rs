@@ -207,11 +207,12 @@ impl Connection {
     }
 
     /// True for an old acknowledgment number that the peer can have sent: it lies within the largest window,
-    /// and not before the first byte of data.
+    /// and not before what was sent. The SYN counts where this end has opened the connection, as in Linux.
     #[cold]
     fn was_sent(&self, ack: SeqNumber) -> bool {
         let below = u64::try_from(self.snd_una.diff(ack)).unwrap_or(0);
-        below <= u64::from(self.max_snd_wnd).min(self.stats.bytes_acked)
+        let sent = self.stats.bytes_acked + u64::from(!self.passive);
+        below <= u64::from(self.max_snd_wnd).min(sent)
     }
 
     /// Protection against wrapped sequence numbers: the check R1 of RFC 7323 §5.3.

@@ -107,6 +107,18 @@ def run_script(
     ip: str | None = None,
     mtu: int | None = None,
 ) -> str: ...
+def differ_scripts(
+    seed: int,
+    count: int,
+    seconds: float | None,
+    jobs: int,
+    against: str,
+    dialect: str,
+    stack: str | None,
+    tolerance: int,
+    known: list[tuple[str, str]],
+    progress: Callable[[int, int, int], object] | None = None,
+) -> str: ...
 def script_dialects() -> list[str]: ...
 def script_ip_versions() -> list[str]: ...
 def check_stack(preset: str | None, settings: list[tuple[str, str]]) -> None: ...

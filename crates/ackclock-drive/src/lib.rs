@@ -57,7 +57,7 @@ pub(crate) use linux::Offload;
 pub use linux::*;
 pub use probe::*;
 #[cfg(target_os = "linux")]
-pub use script::{KernelHost, run_script};
+pub use script::{KernelHost, against_kernel, run_script};
 #[cfg(target_os = "linux")]
 pub use sockets::{OptionSeen, TcpCounts, TcpOption};
 #[cfg(target_os = "linux")]

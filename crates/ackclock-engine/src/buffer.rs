@@ -212,6 +212,15 @@ impl ReceiveBuffer {
         Some(next)
     }
 
+    /// Nothing follows the bytes in order: what waits behind a gap lies beyond the end of the stream.
+    pub fn end(&mut self) {
+        if self.out_of_order.take().is_some()
+            && let Some(bytes) = &mut self.bytes
+        {
+            bytes.pages.clear();
+        }
+    }
+
     /// Memory of the bytes held.
     pub fn held(&self) -> Bytes {
         self.bytes.as_ref().map_or(0, |bytes| held_memory(&bytes.in_order) + bytes.pages.held())

@@ -17,6 +17,7 @@ mod capture;
 mod capture_json;
 mod checked;
 mod declarations;
+mod differ;
 #[cfg(target_os = "linux")]
 mod download;
 mod error;
@@ -65,6 +66,7 @@ pub fn fill_module(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult
         declarations::declarations,
         declarations::rate_intervals,
         declarations::tables_reference,
+        differ::differ_scripts,
         probe::probe_simulated,
         quantity::quantity,
         resolved::expected_arrivals,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ackclock_script::ast::Script;
 use ackclock_script::{
-    DIALECTS, EngineHost, IP_VERSIONS, Line, Link, Outcome, SettingsError, in_folder, parse,
+    DIALECTS, Dialect, EngineHost, IP_VERSIONS, Line, Link, Outcome, SettingsError, in_folder, parse,
 };
 use ackclock_units::Duration;
 use pyo3::prelude::*;
@@ -37,11 +37,7 @@ pub fn run_script(
     ip: Option<&str>,
     mtu: Option<u16>,
 ) -> PyResult<String> {
-    let Some((_, dialect)) = DIALECTS.iter().find(|(known, _)| *known == dialect) else {
-        let known: Vec<&str> = DIALECTS.iter().map(|(name, _)| *name).collect();
-        let message = format!("dialect `{dialect}` is not known; there are {}", known.join(", "));
-        return Err(PolicyError::new_err(message));
-    };
+    let dialect = dialect_named(dialect)?;
     let script = parse(name, text, &defines).map_err(|e| InputError::new_err(e.to_string()))?;
     let version = |name| IP_VERSIONS.iter().find(|(known, _)| *known == name).map(|(_, ip)| *ip);
     let ip = match ip.map(|name| (name, version(name))) {
@@ -59,7 +55,7 @@ pub fn run_script(
     let outcome = match world {
         "engine" => py.detach(|| {
             let mut host =
-                EngineHost::new(registry(), *dialect, stack.as_deref(), seed).map_err(|e| place(&e))?;
+                EngineHost::new(registry(), dialect, stack.as_deref(), seed).map_err(|e| place(&e))?;
             host.set_link(link);
             ackclock_script::run(&script, &mut host, tolerance, &in_folder(&folder)).map_err(|e| place(&e))
         }),
@@ -67,6 +63,14 @@ pub fn run_script(
         world => Err(PolicyError::new_err(format!("world `{world}` is not known; there are engine, kernel"))),
     }?;
     Ok(report(name, &outcome).to_string())
+}
+
+/// The dialect with that name.
+pub(crate) fn dialect_named(name: &str) -> PyResult<Dialect> {
+    DIALECTS.iter().find(|(known, _)| *known == name).map(|(_, dialect)| *dialect).ok_or_else(|| {
+        let known: Vec<&str> = DIALECTS.iter().map(|(name, _)| *name).collect();
+        PolicyError::new_err(format!("dialect `{name}` is not known; there are {}", known.join(", ")))
+    })
 }
 
 /// Runs a script against the kernel, until it is done or Ctrl-C is pressed.

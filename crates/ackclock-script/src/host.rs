@@ -71,6 +71,21 @@ pub trait Host {
         false
     }
 
+    /// The state of the latest connection by its name (RFC 9293 §3.3.2), where it is known.
+    fn state(&self) -> &'static str {
+        ""
+    }
+
+    /// True where time passes by itself.
+    fn is_real(&self) -> bool {
+        false
+    }
+
+    /// By how much [`Host::now`] is behind, in real time.
+    fn late(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// Sets `net.ipv4.NAME`.
     fn set(&mut self, name: &str, value: &str) -> Setting;
 }

@@ -5,6 +5,7 @@ pub mod ast;
 pub mod code;
 mod constants;
 mod dialect;
+pub mod differ;
 mod engine_host;
 mod files;
 mod host;

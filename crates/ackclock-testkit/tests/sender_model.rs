@@ -25,7 +25,8 @@ impl Model {
     /// Accepts an acceptable segment. False when its acknowledgment is invalid.
     fn take(&mut self, seq: u32, ack: i64, window: u32) -> bool {
         let (una, nxt) = (i64::from(self.una), i64::from(self.nxt));
-        if ack > nxt || ack < una - i64::from(self.largest) {
+        // Nothing before the SYN was ever sent.
+        if ack > nxt || ack < (una - i64::from(self.largest)).max(0) {
             return false;
         }
         if ack >= una {

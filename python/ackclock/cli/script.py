@@ -15,6 +15,7 @@ from ackclock._core import (
     script_dialects,
     script_ip_versions,
 )
+from ackclock.cli import differ
 from ackclock.console import note, print_json, say
 from ackclock.exit_codes import DONE, FELL_SHORT
 from ackclock.quantities import count
@@ -26,13 +27,12 @@ EVENTS = 8
 
 
 @click.command("script")
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", metavar="FILE...", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--world",
     type=click.Choice(["engine", "kernel"]),
-    default="engine",
-    show_default=True,
-    help="What is tested: the engine, in virtual time, or this machine's kernel, in real time.",
+    help="What is tested: the engine, in virtual time, or this machine's kernel, in real time. "
+    "[default: engine]",
 )
 @click.option(
     "--stack",
@@ -62,10 +62,12 @@ EVENTS = 8
     "--define", "defines", metavar="NAME=VALUE", multiple=True, help="What a word of scripts stands for."
 )
 @click.option("--show", is_flag=True, help="Show the whole timeline of each script.")
+@click.option("--differ", "differs", is_flag=True, help="Find where two stacks differ, by random scripts.")
+@differ.options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     files: tuple[Path, ...],
-    world: str,
+    world: str | None,
     stack: str | None,
     dialect: str | None,
     ip: str | None,
@@ -73,7 +75,9 @@ def command(
     tolerance: str | None,
     defines: tuple[str, ...],
     show: bool,
+    differs: bool,
     as_json: bool,
+    **search: Any,
 ) -> int:
     """Run scripted tests in packetdrill's language, FILE.pkt or folders of them, against a stack in virtual
     time, or against this machine's kernel.
@@ -82,7 +86,26 @@ def command(
     Shell commands are not run: what they set by sysctl is set, and the rest is named. The kernel's TCP runs
     in a network namespace of its own, which takes the right to make one. Exit code 1: a script failed; 2: one
     is no script, or the right is missing.
+
+    With --differ, random conversations run on the stack and --against another one, which is the kernel by
+    default. The same seed gives the same conversations. Each difference is confirmed, made as small as it
+    gets, and written as a script to the folder --out, one for each cause. Exit code 1: there is a difference
+    that --known does not explain.
     """
+    if differs:
+        for value, option in [
+            (files, "FILE"),
+            (world, "--world"),
+            (defines, "--define"),
+            (show, "--show"),
+        ]:
+            if value:
+                raise InputError(f"`{option}` is for scripts that there are; leave it out with `--differ`")
+        return differ.command(dialect or "linux", stack, tolerance, as_json, **search)
+    differ.refuse(search)
+    if not files:
+        raise InputError("no scripts are given; give FILE.pkt or folders of them, or `--differ`")
+    world = world or "engine"
     if world == "kernel" and (stack or dialect):
         given = f"--stack {stack}" if stack else f"--dialect {dialect}"
         raise InputError(f"`{given}` says what the engine runs; leave it out with `--world kernel`")

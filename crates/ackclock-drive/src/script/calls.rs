@@ -52,6 +52,7 @@ impl KernelHost {
                     socket_with(family, SocketType::STREAM, flags, None)
                 });
                 let fd = made.map_err(|_| Errno::NFILE)??;
+                self.flows_before_socket = self.flows.len();
                 value(self.open(Socket::new(fd, *nonblocking)))
             }
             Call::Bind { fd, port } => {

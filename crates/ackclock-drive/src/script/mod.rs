@@ -3,6 +3,7 @@
 mod addresses;
 mod calls;
 mod descriptors;
+mod differ;
 mod early_calls;
 mod errno;
 mod icmp;
@@ -27,6 +28,7 @@ use ackclock_script::code::TcpInfo;
 use ackclock_script::{Call, Departure, Host, Link, Outcome, Ports, Returned, Setting, SettingsError};
 use ackclock_units::{Duration, Ecn, Instant};
 
+pub use differ::against_kernel;
 use packets::{Burst, Flow};
 use rustix::io::Errno;
 use socket::Socket;
@@ -64,6 +66,8 @@ pub struct KernelHost {
     writing: BTreeMap<i32, JoinHandle<Result<usize, Errno>>>,
     /// All connections, in the order of their making.
     flows: Vec<Flow>,
+    /// How many there were when the latest socket was made.
+    flows_before_socket: usize,
     sent: VecDeque<Departure>,
     /// The latest data that left.
     burst: Option<Burst>,
@@ -105,6 +109,7 @@ impl KernelHost {
             closing: BTreeMap::new(),
             writing: BTreeMap::new(),
             flows: Vec::new(),
+            flows_before_socket: 0,
             sent: VecDeque::new(),
             burst: None,
             buffer: vec![0; usize::from(u16::MAX)],
@@ -225,6 +230,14 @@ impl Host for KernelHost {
     fn set_addresses(&mut self, local: Option<IpAddr>, remote: Option<IpAddr>) -> bool {
         let [own, scripts] = addresses::of_packets(self.link, [0, 0]).map(|a| a.ip());
         local.is_none_or(|ip| ip == own) && remote.is_none_or(|ip| ip == scripts)
+    }
+
+    fn is_real(&self) -> bool {
+        true
+    }
+
+    fn late(&self) -> Duration {
+        self.clock.map_or(Duration::ZERO, |clock| clock.now().since(self.now))
     }
 
     fn set(&mut self, name: &str, value: &str) -> Setting {

@@ -65,8 +65,8 @@ impl KernelHost {
     /// The ports of a packet for which the script names none.
     pub(super) fn next_ports(&self, opens: bool) -> Ports {
         match self.flows.last() {
-            // One in TIME-WAIT may be opened again (RFC 9293 §3.6.1).
-            Some(f) if !opens || f.opening || f.closed == (true, true) => f.ports,
+            // A SYN opens another connection where another socket was made since the latest one.
+            Some(f) if !opens || self.flows.len() > self.flows_before_socket => f.ports,
             _ => {
                 let others = u16::try_from(self.flows.len()).unwrap_or(0);
                 Ports { local: SERVER_PORT, remote: CLIENT_PORT.saturating_add(others) }
@@ -166,7 +166,12 @@ impl KernelHost {
         }
         let tcp = Tcp {
             flags: TcpFlags { bits: segment.flags.0, ace: None },
-            seq: segment.seq.0.wrapping_sub(iss),
+            // A reset for what belongs to no connection has the number 0 (RFC 9293 §3.10.7.1).
+            seq: if segment.flags.has(Flags::RST) && segment.seq.0 == 0 {
+                0
+            } else {
+                segment.seq.0.wrapping_sub(iss)
+            },
             len: segment.len,
             ack: segment.flags.has(Flags::ACK).then_some(segment.ack.0),
             window: Some(segment.window),

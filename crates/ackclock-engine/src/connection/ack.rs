@@ -176,12 +176,14 @@ impl Connection {
     }
 
     /// Updates the send window from the newest segment, unless its acknowledgment is old (RFC 9293
-    /// §3.10.7.4). Returns true when the window changed.
+    /// §3.10.7.4). That takes segments in the order of their numbers: here data ahead of a gap may have set
+    /// `snd_wl1`, and a segment behind it that acknowledges more is newer all the same. Returns true when the
+    /// window changed.
     #[inline(always)]
     fn update_send_window(&mut self, now: Instant, segment: &Segment) -> bool {
         let newer =
             self.snd_wl1 < segment.seq || (self.snd_wl1 == segment.seq && self.snd_wl2 <= segment.ack);
-        if seldom(!newer | (segment.ack < self.snd_una)) {
+        if seldom(!newer | (segment.ack < self.snd_una)) && segment.ack <= self.snd_una {
             return false;
         }
         let window = u32::from(segment.window) << self.snd_wnd_shift;

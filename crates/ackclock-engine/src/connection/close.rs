@@ -73,7 +73,7 @@ impl Connection {
         let send_reset = matches!(
             self.state,
             State::SynReceived | State::Established | State::FinWait1 | State::FinWait2 | State::CloseWait
-        ) || self.readable() > 0;
+        ) || (self.state != State::Closed && self.readable() > 0);
         if send_reset {
             self.rare.make_mut().reset = Some(self.reset(now));
         }

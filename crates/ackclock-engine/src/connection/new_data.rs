@@ -76,7 +76,7 @@ impl Connection {
         let at_once = idle
             || !self.config.nagle
             || most < whole
-            || seldom(self.config.minshall) && self.has_no_small_outstanding();
+            || seldom(self.config.minshall) && self.has_no_small_outstanding(most);
         if unsent > 0 && !self.worth_sending(len, most, last, at_once, fin_due) {
             if self.sender.sent.is_empty() && usable < most && unsent > u64::from(usable) {
                 self.arm_persist(now);
@@ -137,7 +137,8 @@ impl Connection {
     /// Returns the ECN field.
     #[inline(never)]
     fn before_new_data(&mut self, now: Instant, len: u32, flags: &mut Flags) -> Ecn {
-        if self.rare.make_mut().ecn.take_cwr(self.snd_nxt) {
+        // Data confirms the reduction, a FIN alone does not (RFC 3168 §6.1.2).
+        if len > 0 && self.rare.make_mut().ecn.take_cwr(self.snd_nxt) {
             *flags |= Flags::CWR;
         }
         self.spend_spurious_test_quota(len);
@@ -184,11 +185,12 @@ impl Connection {
         at_once && len >= self.max_snd_wnd / 2
     }
 
-    /// True when all that is outstanding is in full segments.
+    /// True when all that is outstanding is in full segments, as far as options leave room: `most` bytes now.
     #[cold]
-    fn has_no_small_outstanding(&self) -> bool {
+    fn has_no_small_outstanding(&self, most: u32) -> bool {
+        let full = most.min(self.smss);
         // Text of a SYN that is sent again was cut by the SYN's size, not by what was written.
-        let is_small = |range: SeqRange| range.len() < self.smss && !range.is_inside(self.unacked_syn_text());
+        let is_small = |range: SeqRange| range.len() < full && !range.is_inside(self.unacked_syn_text());
         !self.sender.sent.segments_from(self.snd_una).any(|s| is_small(s.range))
     }
 

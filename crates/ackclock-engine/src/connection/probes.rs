@@ -74,13 +74,13 @@ impl Connection {
             self.arm_persist(now);
         }
         let segment = self.segment(now, seq, len, Flags::ACK | Flags::PSH);
-        Some(Transmit {
-            segment,
-            offset,
-            kind: SendKind::WindowProbe,
-            retransmission: again,
-            ecn: Ecn::NotEct,
-        })
+        // A probe of a closed window is not ECN-capable, new data inside the window is (RFC 3168 §6.1.6).
+        let ecn = if !again && usable > 0 && self.rare.is_allocated() {
+            self.rare.ecn.codepoint()
+        } else {
+            Ecn::NotEct
+        };
+        Some(Transmit { segment, offset, kind: SendKind::WindowProbe, retransmission: again, ecn })
     }
 
     /// The window has opened after probes. Unless it was acknowledged, the probe's byte was discarded by the

@@ -159,6 +159,7 @@ impl Connection {
         self.rcv_nxt += 1;
         self.rcv_adv = self.rcv_adv.max(self.rcv_nxt);
         self.fin_received = true;
+        self.receive.end();
         self.events.add(PendingEvents::READABLE);
         self.pending.ack = true;
         match self.state {

@@ -220,8 +220,16 @@ impl Connection {
 
     /// RFC 5961 §5.2: the ACK field must be in `snd_una - max_snd_wnd ..= snd_nxt`.
     fn ack_is_plausible(&self, segment: &Segment) -> bool {
-        segment.ack <= self.snd_nxt
-            && i64::from(segment.ack.diff(self.snd_una)) >= -i64::from(self.max_snd_wnd)
+        segment.ack <= self.snd_nxt && (mostly(segment.ack >= self.snd_una) || self.was_sent(segment.ack))
+    }
+
+    /// True for an old acknowledgment number that the peer can have sent: it lies within the largest window,
+    /// and not before what was sent. The SYN counts where this end has opened the connection, as in Linux.
+    #[cold]
+    fn was_sent(&self, ack: SeqNumber) -> bool {
+        let below = u64::try_from(self.snd_una.diff(ack)).unwrap_or(0);
+        let sent = self.stats.bytes_acked + u64::from(!self.passive);
+        below <= u64::from(self.max_snd_wnd).min(sent)
     }
 
     /// Protection against wrapped sequence numbers: the check R1 of RFC 7323 §5.3.

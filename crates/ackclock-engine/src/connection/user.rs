@@ -165,6 +165,11 @@ impl Connection {
         2 * self.sender.sent.held_bytes() + lost + self.receive.list_bytes()
     }
 
+    /// True when the peer has sent all that it has to send, read or not.
+    pub fn peer_has_closed(&self) -> bool {
+        self.fin_received
+    }
+
     /// True when the peer's FIN was received and everything before it has been read.
     pub fn at_end(&self) -> bool {
         self.fin_received && self.receive.readable() == 0

@@ -129,7 +129,7 @@ impl EngineHost {
         if i >= super::MAX_OPEN {
             return Err(Errno::EMFILE);
         }
-        let flow = self.make_flow(ports, options);
+        let flow = self.make_flow(ports, options, false);
         self.flows.push(flow);
         self.socket(fd)?.kind = SocketKind::Stream(i);
         Ok(i)

@@ -176,7 +176,7 @@ impl Flow {
         match reason {
             AbortReason::Refused => Some(Errno::ECONNREFUSED),
             // After the peer's FIN nothing but writing is left to fail.
-            AbortReason::Reset if self.connection.at_end() => Some(Errno::EPIPE),
+            AbortReason::Reset if self.connection.peer_has_closed() => Some(Errno::EPIPE),
             AbortReason::Reset => Some(Errno::ECONNRESET),
             AbortReason::SynTimeout | AbortReason::Timeout | AbortReason::KeepaliveTimeout => {
                 Some(Errno::ETIMEDOUT)

@@ -151,3 +151,20 @@ fn state(state: State) -> u8 {
         State::Closing => 11,
     }
 }
+
+/// The name of a state (RFC 9293 §3.3.2).
+pub(super) fn state_name(state: State) -> &'static str {
+    match state {
+        State::Established => "ESTABLISHED",
+        State::SynSent => "SYN-SENT",
+        State::SynReceived => "SYN-RECEIVED",
+        State::FinWait1 => "FIN-WAIT-1",
+        State::FinWait2 => "FIN-WAIT-2",
+        State::TimeWait => "TIME-WAIT",
+        State::Closed => "CLOSED",
+        State::CloseWait => "CLOSE-WAIT",
+        State::LastAck => "LAST-ACK",
+        State::Listen => "LISTEN",
+        State::Closing => "CLOSING",
+    }
+}

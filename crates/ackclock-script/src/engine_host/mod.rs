@@ -83,6 +83,8 @@ pub struct EngineHost {
     notsent_lowat: u64,
     /// Bytes in each pipe.
     pipes: Vec<u64>,
+    /// Connections that others open use ECN where these offer it, whatever the stack does by itself.
+    accepts_ecn: bool,
     /// Seed of initial sequence numbers and of connections' random streams.
     seed: u64,
 }
@@ -124,6 +126,9 @@ impl EngineHost {
             fast_open: FastOpenSettings::new(key),
             notsent_lowat: u64::from(u32::MAX),
             pipes: Vec::new(),
+            // Linux's default of `tcp_ecn`, 2: it takes ECN, and does not offer it (RFC 3168 §6.1.1 lets a
+            // host choose).
+            accepts_ecn: dialect == Dialect::Linux && stack.is_none(),
             seed,
         })
     }
@@ -167,7 +172,10 @@ impl EngineHost {
             }
         }
         let Some(i) = found else {
-            self.refuse(ports, segment);
+            // What neither opens nor acknowledges is dropped where somebody listens (RFC 9293 §3.10.7.2).
+            if segment.flags.any(Flags::ACK | Flags::SYN) || self.listener(ports.local).is_none() {
+                self.refuse(ports, segment);
+            }
             return;
         };
         if self.is_held_back(i, segment) {
@@ -240,7 +248,7 @@ impl EngineHost {
         } else {
             listener.queue.open();
         }
-        let mut flow = self.make_flow(ports, options);
+        let mut flow = self.make_flow(ports, options, self.accepts_ecn);
         flow.connection.listen();
         flow.listener = Some(fd);
         if verdict.accepts {
@@ -253,12 +261,14 @@ impl EngineHost {
         Some((i, verdict.accepts))
     }
 
-    fn make_flow(&self, ports: Ports, options: options::SocketOptions) -> Flow {
+    /// A connection that does not exist yet; `ecn`: it uses ECN, even where the stack does not.
+    fn make_flow(&self, ports: Ports, options: options::SocketOptions, ecn: bool) -> Flow {
         let index = self.flows.len() as u64;
         // Sequence numbers of scripts count from the SYN; the numbers on the wire are the same.
         let iss = SeqNumber(0);
         let rng = Rng::stream(self.seed, "script connection", index);
         let mut config = options.config(&self.stack, self.link);
+        config.ecn |= ecn;
         let sending = (self.dialect == Dialect::Linux).then(|| {
             config.snd_buf = options::MAX_BUFFER;
             Sending::new(options.send_memory(), self.send_memory)
@@ -491,6 +501,10 @@ impl Host for EngineHost {
         true
     }
 
+    fn state(&self) -> &'static str {
+        self.flows.last().map_or("no connection", |flow| info::state_name(flow.connection.state()))
+    }
+
     fn set(&mut self, name: &str, value: &str) -> Setting {
         match self.fast_open.set(name, value) {
             Some(true) => return Setting::Done,
@@ -515,6 +529,12 @@ impl Host for EngineHost {
             let Ok(segments) = value.trim().parse() else { return Setting::Refused };
             self.least_segments = segments;
             return Setting::Done;
+        }
+        if name == "tcp_ecn" {
+            self.accepts_ecn = value.trim() == "2";
+            if self.accepts_ecn {
+                return settings::set(&mut self.stack, self.dialect, name, "0");
+            }
         }
         settings::set(&mut self.stack, self.dialect, name, value)
     }

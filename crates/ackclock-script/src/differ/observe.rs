@@ -1,0 +1,239 @@
+//! Runs a conversation: on the first host, whose segments give the peer's their numbers, and then the same
+//! stimuli on another.
+
+use std::collections::BTreeMap;
+
+use ackclock_units::{Duration, Ecn, Instant};
+
+use ackclock_wire::Flags;
+
+use super::conversation::{Act, Conversation, Op, Role};
+use super::peer::Peer;
+use super::timeline::{Doing, Sent, Stimulus, Timeline};
+use crate::ast::{Tcp, TcpOption, TcpOptions};
+use crate::host::{Call, Host, Returned};
+
+/// No stimulus comes closer to a timer of the first host: the other one's may be as much off, and which of
+/// the two comes first would be chance.
+const CLOSEST: Duration = Duration::from_millis(16);
+
+/// And no closer than this part of the time that the timer runs: those of a kernel are as inexact.
+const CLOSEST_PART: u64 = 8;
+
+/// How often a stimulus is put off on account of timers.
+const MOST_DELAYS: u32 = 16;
+
+/// Timers of one wait: far more than any host needs.
+const MOST_TIMERS: u32 = 10_000;
+
+/// Runs a conversation on a host in virtual time, and records what was done to it and what it did.
+pub fn lead(conversation: &Conversation, host: &mut dyn Host) -> Timeline {
+    let mut run = Run::new(conversation, host);
+    let mut peer = Peer::new(conversation.peer);
+    let mut at = Instant::ZERO;
+    for step in &conversation.steps {
+        let waits_for_accept =
+            matches!(step.act, Act::Call(op) if op != Op::Accept) && run.descriptor.is_none();
+        if waits_for_accept {
+            continue;
+        }
+        at = run.quiet(at + step.after);
+        run.wait(at);
+        run.timeline.sent[run.heard..].iter().for_each(|s| peer.hears(&s.tcp));
+        run.heard = run.timeline.sent.len();
+        let state = run.host.state();
+        let (doing, kind) = match &step.act {
+            Act::Call(op) => (Doing::Call(*op), op.kind().to_owned()),
+            Act::Inject(segment) => {
+                let (tcp, kind) = peer.says(segment, at);
+                (Doing::Inject(tcp, segment.ecn), kind)
+            }
+        };
+        run.act(Stimulus { at, doing, kind, state });
+        if matches!(step.act, Act::Call(Op::Close)) {
+            run.descriptor = None;
+        }
+    }
+    let end = run.quiet(at + conversation.rest);
+    run.finish(end)
+}
+
+/// Repeats on a host what was done to another one.
+pub fn follow(first: &Timeline, host: &mut dyn Host) -> Timeline {
+    let empty = Conversation {
+        settings: first.settings.clone(),
+        role: first.role,
+        options: first.options.clone(),
+        peer: super::conversation::Offer {
+            mss: None,
+            sack: false,
+            timestamps: false,
+            window_scale: None,
+            ecn: false,
+        },
+        steps: Vec::new(),
+        rest: Duration::ZERO,
+    };
+    let mut run = Run::new(&empty, host);
+    for stimulus in &first.stimuli {
+        run.wait(stimulus.at);
+        let mut stimulus = stimulus.clone();
+        if let Doing::Inject(tcp, _) = &mut stimulus.doing {
+            clocks(tcp, first, &run.timeline);
+        }
+        run.act(stimulus);
+    }
+    run.finish(first.end)
+}
+
+/// Replaces the echo of the first host's clock by that of the other's: what it read when it sent the segment
+/// that corresponds, or as much later.
+fn clocks(tcp: &mut Tcp, first: &Timeline, second: &Timeline) {
+    let value = |s: &Sent| match &s.tcp.options {
+        TcpOptions::List(list) => list.iter().find_map(|o| match o {
+            TcpOption::Timestamps { val, .. } => Some(*val),
+            _ => None,
+        }),
+        TcpOptions::Any => None,
+    };
+    let pairs: BTreeMap<u32, u32> =
+        first.sent.iter().zip(&second.sent).filter_map(|(a, b)| Some((value(a)?, value(b)?))).collect();
+    let TcpOptions::List(list) = &mut tcp.options else { return };
+    for option in list {
+        if let TcpOption::Timestamps { ecr, .. } = option
+            && *ecr != 0
+            && let Some((a, b)) = pairs.range(..=*ecr).next_back()
+        {
+            *ecr = b.wrapping_add(ecr.wrapping_sub(*a));
+        }
+    }
+}
+
+/// A conversation on one host.
+struct Run<'a> {
+    host: &'a mut dyn Host,
+    /// The host's descriptor of the socket that listens or connects.
+    first: i32,
+    /// That of the connection.
+    descriptor: Option<i32>,
+    /// Segments that the peer knows of.
+    heard: usize,
+    /// When the latest stimulus was.
+    last: Instant,
+    timeline: Timeline,
+}
+
+impl<'a> Run<'a> {
+    /// Sets the host up, and opens a socket.
+    fn new(conversation: &Conversation, host: &'a mut dyn Host) -> Self {
+        for (name, value) in &conversation.settings {
+            host.set(name, value);
+        }
+        let timeline = Timeline {
+            settings: conversation.settings.clone(),
+            role: conversation.role,
+            options: conversation.options.clone(),
+            stimuli: Vec::new(),
+            returned: Vec::new(),
+            sent: Vec::new(),
+            end: Instant::ZERO,
+            late: Duration::ZERO,
+        };
+        let mut run = Self { host, first: -1, descriptor: None, heard: 0, last: Instant::ZERO, timeline };
+        if let Some(Returned::Value(fd)) = run.host.call(&mut Call::Socket { nonblocking: true }) {
+            run.first = i32::try_from(fd).unwrap_or(-1);
+        }
+        run.host.advance(Instant::ZERO);
+        let fd = run.first;
+        for option in &conversation.options {
+            run.host.call(&mut Op::Set(*option).call(fd));
+        }
+        match conversation.role {
+            Role::Server => {
+                run.host.call(&mut Call::Bind { fd, port: None });
+                run.host.call(&mut Call::Listen { fd, backlog: BACKLOG });
+            }
+            Role::Client => {
+                run.host.call(&mut Call::Connect { fd, port: None });
+                run.descriptor = Some(fd);
+            }
+        }
+        run.collect();
+        run
+    }
+
+    /// The moment from which on no timer is near, where there is one soon.
+    fn quiet(&mut self, wanted: Instant) -> Instant {
+        let mut at = wanted;
+        for _ in 0..MOST_DELAYS {
+            let due =
+                |d: Instant| CLOSEST.max(Duration::from_nanos(d.since(self.last).as_nanos() / CLOSEST_PART));
+            match self.host.deadline() {
+                Some(d) if d + due(d) <= at => self.host.advance(d),
+                Some(d) if d.saturating_sub(due(d)) < at => at = d + due(d),
+                _ => return at,
+            }
+            self.collect();
+        }
+        at
+    }
+
+    /// Lets time pass until `then`.
+    fn wait(&mut self, then: Instant) {
+        for _ in 0..MOST_TIMERS {
+            // A host in real time runs its timers by itself.
+            let due = self.host.deadline().filter(|_| !self.host.is_real());
+            self.host.advance(due.map_or(then, |d| d.min(then)));
+            self.collect();
+            if self.host.now() >= then && due.is_none_or(|d| d > then) {
+                break;
+            }
+        }
+    }
+
+    /// Takes what has left.
+    fn collect(&mut self) {
+        let after = self.timeline.stimuli.len();
+        let sent = self.host.sent().drain(..).map(|d| Sent { at: d.at, tcp: d.tcp, ecn: d.ecn, after });
+        self.timeline.sent.extend(sent);
+    }
+
+    /// Does something to the host.
+    fn act(&mut self, stimulus: Stimulus) {
+        let returned = match &stimulus.doing {
+            Doing::Call(op) => {
+                let fd = if *op == Op::Accept { self.first } else { self.descriptor.unwrap_or(-1) };
+                let returned = self.host.call(&mut op.call(fd));
+                if let (Op::Accept, Some(Returned::Value(fd))) = (op, &returned) {
+                    self.descriptor = i32::try_from(*fd).ok();
+                }
+                returned
+            }
+            Doing::Inject(tcp, ecn) => {
+                self.inject(tcp, *ecn);
+                None
+            }
+        };
+        self.timeline.late = self.timeline.late.max(self.host.late());
+        self.last = stimulus.at;
+        self.timeline.stimuli.push(stimulus);
+        self.timeline.returned.push(returned);
+        self.collect();
+    }
+
+    fn inject(&mut self, tcp: &Tcp, ecn: Ecn) {
+        let opens = tcp.flags.bits & (Flags::SYN | Flags::ACK).0 == Flags::SYN.0;
+        let ports = self.host.ports(opens);
+        // Segments of a conversation are such as a packet can carry.
+        let _ = self.host.inject(ports, tcp, ecn);
+    }
+
+    fn finish(mut self, end: Instant) -> Timeline {
+        self.wait(end);
+        self.timeline.end = end;
+        self.timeline
+    }
+}
+
+/// Connections that the socket keeps for `accept`.
+pub(super) const BACKLOG: i64 = 4;

@@ -1,0 +1,251 @@
+//! The peer of a conversation: it turns segments in its terms into numbers, by what the host has sent.
+
+use ackclock_units::Instant;
+use ackclock_wire::Flags;
+
+use super::conversation::{Ack, Block, Offer, Segment, Stamp};
+use crate::ast::{Tcp, TcpFlags, TcpOption, TcpOptions};
+
+/// The peer's clock at the beginning of a conversation, ticks of a millisecond.
+const FIRST_TICK: u32 = 10_000;
+
+/// The peer's side of a connection.
+#[derive(Clone, Debug)]
+pub(super) struct Peer {
+    offer: Offer,
+    /// The next byte that it has to send.
+    next: u32,
+    /// Ranges that it has sent beyond.
+    ahead: Vec<(u32, u32)>,
+    /// What it has acknowledged.
+    acked: u32,
+    /// The end of what the host has sent.
+    host_next: u32,
+    /// Segments of the host above what is acknowledged, in order of their numbers.
+    outstanding: Vec<(u32, u32)>,
+    /// The options of the host's SYN.
+    host_offer: Option<Vec<TcpOption>>,
+    /// The host's latest timestamp.
+    heard: u32,
+}
+
+impl Peer {
+    pub(super) fn new(offer: Offer) -> Self {
+        Self {
+            offer,
+            next: 0,
+            ahead: Vec::new(),
+            acked: 0,
+            host_next: 0,
+            outstanding: Vec::new(),
+            host_offer: None,
+            heard: 0,
+        }
+    }
+
+    /// The host has sent a segment.
+    pub(super) fn hears(&mut self, tcp: &Tcp) {
+        let has = |flag: Flags| tcp.flags.bits & flag.0 != 0;
+        if has(Flags::RST) {
+            return;
+        }
+        let TcpOptions::List(list) = &tcp.options else { return };
+        if has(Flags::SYN) {
+            self.host_offer = Some(list.clone());
+        }
+        for option in list {
+            if let TcpOption::Timestamps { val, .. } = option {
+                self.heard = *val;
+            }
+        }
+        let end = tcp.seq.wrapping_add(tcp.len + u32::from(has(Flags::SYN)) + u32::from(has(Flags::FIN)));
+        if end.wrapping_sub(self.host_next) as i32 > 0 {
+            self.host_next = end;
+        }
+        if tcp.len > 0 && !self.outstanding.iter().any(|(from, to)| *from <= tcp.seq && end <= *to) {
+            self.outstanding.push((tcp.seq, end));
+            self.outstanding.sort_unstable();
+        }
+    }
+
+    /// The segment in numbers, with what a cause calls it.
+    pub(super) fn says(&mut self, segment: &Segment, now: Instant) -> (Tcp, String) {
+        let has = |flag: Flags| segment.flags & flag.0 != 0;
+        let ack = has(Flags::ACK).then(|| self.ack(segment.ack));
+        let seq = if has(Flags::SYN) && self.next <= 1 {
+            (segment.offset as u32).wrapping_add(0)
+        } else {
+            self.next.wrapping_add(segment.offset as u32)
+        };
+        let kind = self.kind(segment, ack);
+        let tcp = Tcp {
+            flags: TcpFlags { bits: segment.flags, ace: None },
+            seq,
+            len: segment.len,
+            ack,
+            window: Some(self.window(segment)),
+            urgent: segment.urgent,
+            options: TcpOptions::List(self.options(segment, ack, now)),
+        };
+        if !has(Flags::RST) && segment.stamp != Stamp::Missing {
+            let occupied = segment.len + u32::from(has(Flags::SYN)) + u32::from(has(Flags::FIN));
+            self.sent(seq, seq.wrapping_add(occupied));
+            if let Some(ack) = ack.filter(|a| *a > self.acked && *a <= self.host_next) {
+                self.acked = ack;
+                self.outstanding.retain(|(_, to)| *to > ack);
+            }
+        }
+        (tcp, kind)
+    }
+
+    /// Numbers that the peer has sent: the next one comes after all that follow each other.
+    fn sent(&mut self, from: u32, to: u32) {
+        if to > from && to < 1 << 30 {
+            self.ahead.push((from, to));
+            self.ahead.sort_unstable();
+        }
+        for (from, to) in &self.ahead {
+            if *from <= self.next {
+                self.next = self.next.max(*to);
+            }
+        }
+        let next = self.next;
+        self.ahead.retain(|(_, to)| *to > next);
+    }
+
+    fn ack(&self, ack: Ack) -> u32 {
+        match ack {
+            Ack::All => self.host_next,
+            Ack::Same => self.acked,
+            Ack::Segments(n) => {
+                let segment = usize::from(n).checked_sub(1).and_then(|i| self.outstanding.get(i));
+                segment.map_or(if n == 0 { self.acked } else { self.host_next }, |(_, to)| *to)
+            }
+            Ack::Offset(bytes) => self.acked.wrapping_add(bytes as u32),
+            Ack::Beyond(bytes) => self.host_next.wrapping_add(bytes),
+        }
+    }
+
+    /// The window field: scaled where both ends have said that they scale (RFC 7323 §2.2), and never in a
+    /// SYN.
+    fn window(&self, segment: &Segment) -> u16 {
+        let host = self.host_offer.iter().flatten().any(|o| matches!(o, TcpOption::WindowScale(_)));
+        let scaled = host && segment.flags & Flags::SYN.0 == 0;
+        // The largest shift that counts (RFC 7323 §2.3).
+        let shift = self.offer.window_scale.filter(|_| scaled).map_or(0, |shift| shift.min(14));
+        u16::try_from(segment.window.div_ceil(1 << shift)).unwrap_or(u16::MAX)
+    }
+
+    fn options(&self, segment: &Segment, ack: Option<u32>, now: Instant) -> Vec<TcpOption> {
+        let tick = FIRST_TICK + u32::try_from(now.as_nanos() / 1_000_000).unwrap_or(0);
+        let stamp = match segment.stamp {
+            Stamp::Fresh => Some((tick, self.heard)),
+            Stamp::Old(ticks) => Some((tick.wrapping_sub(ticks), self.heard)),
+            Stamp::NoEcho => Some((tick, 0)),
+            Stamp::Missing => None,
+        };
+        let stamp =
+            stamp.map(|(val, ecr)| TcpOption::Timestamps { val, ecr: if ack.is_some() { ecr } else { 0 } });
+        if segment.flags & Flags::SYN.0 != 0 {
+            return self.of_syn(segment, stamp);
+        }
+        let mut list = Vec::new();
+        if let Some(stamp) = stamp.filter(|_| self.stamps()) {
+            list.extend([TcpOption::Nop, TcpOption::Nop, stamp]);
+        }
+        let blocks: Vec<(u32, u32)> = segment.sack.iter().filter_map(|b| self.block(*b, ack)).collect();
+        if !blocks.is_empty() && ack.is_some() {
+            list.extend([TcpOption::Nop, TcpOption::Nop, TcpOption::Sack(blocks)]);
+        }
+        list
+    }
+
+    /// The options of a SYN; those of a SYN-ACK are limited to what the host has offered.
+    fn of_syn(&self, segment: &Segment, stamp: Option<TcpOption>) -> Vec<TcpOption> {
+        let answers = segment.flags & Flags::ACK.0 != 0;
+        let may = |offers: fn(&TcpOption) -> bool| {
+            !answers || self.host_offer.as_ref().is_some_and(|list| list.iter().any(offers))
+        };
+        let sack = self.offer.sack && may(|o| matches!(o, TcpOption::SackPermitted));
+        let stamp =
+            stamp.filter(|_| self.offer.timestamps && may(|o| matches!(o, TcpOption::Timestamps { .. })));
+        let scale = self.offer.window_scale.filter(|_| may(|o| matches!(o, TcpOption::WindowScale(_))));
+        let mut list: Vec<TcpOption> = self.offer.mss.map(TcpOption::Mss).into_iter().collect();
+        match (sack, stamp) {
+            (true, Some(stamp)) => list.extend([TcpOption::SackPermitted, stamp]),
+            (true, None) => list.extend([TcpOption::Nop, TcpOption::Nop, TcpOption::SackPermitted]),
+            (false, Some(stamp)) => list.extend([TcpOption::Nop, TcpOption::Nop, stamp]),
+            (false, None) => {}
+        }
+        if let Some(scale) = scale {
+            list.extend([TcpOption::Nop, TcpOption::WindowScale(scale)]);
+        }
+        list
+    }
+
+    /// True where timestamps were negotiated.
+    fn stamps(&self) -> bool {
+        let offered = |o: &TcpOption| matches!(o, TcpOption::Timestamps { .. });
+        self.offer.timestamps && self.host_offer.as_ref().is_some_and(|list| list.iter().any(offered))
+    }
+
+    fn block(&self, block: Block, ack: Option<u32>) -> Option<(u32, u32)> {
+        match block {
+            Block::Segments(from, to) => {
+                let first = self.outstanding.get(usize::from(from))?;
+                let last = self.outstanding.get(usize::from(to.max(from))).or(self.outstanding.last())?;
+                Some((first.0, last.1))
+            }
+            Block::Bytes(from, to) => {
+                let base = ack.unwrap_or(self.acked);
+                Some((base.wrapping_add(from as u32), base.wrapping_add(to as u32)))
+            }
+        }
+    }
+
+    /// What a cause calls a segment.
+    fn kind(&self, segment: &Segment, ack: Option<u32>) -> String {
+        let has = |flag: Flags| segment.flags & flag.0 != 0;
+        let end = segment.offset + i64::from(segment.len) + i64::from(has(Flags::FIN));
+        let place = match segment.offset {
+            0 => "",
+            1.. => " ahead",
+            _ if end > 0 => " overlapping",
+            _ => " old",
+        };
+        let name = match () {
+            () if has(Flags::RST) => "RST",
+            () if has(Flags::SYN) && has(Flags::ACK) => "SYN-ACK",
+            () if has(Flags::SYN) => "SYN",
+            () if has(Flags::FIN) && segment.len > 0 => "data with FIN",
+            () if has(Flags::FIN) => "FIN",
+            () if segment.len > 0 => "data",
+            () => "ack",
+        };
+        let mut kind = format!("{name}{place}");
+        let ahead = |ack: u32| ack.wrapping_sub(self.acked) as i32;
+        match ack {
+            None if !has(Flags::SYN) && !has(Flags::RST) => kind.push_str(" without ACK"),
+            Some(ack) if ack.wrapping_sub(self.host_next) as i32 > 0 => kind.push_str(" of the unsent"),
+            Some(ack) if ahead(ack) > 0 => kind.push_str(" of new data"),
+            Some(ack) if ahead(ack) < 0 => kind.push_str(" of the past"),
+            _ => {}
+        }
+        let notes = [
+            (!segment.sack.is_empty(), " with SACK"),
+            (segment.window == 0 && !has(Flags::RST), " with closed window"),
+            (has(Flags::FIN) && has(Flags::SYN), " with FIN"),
+            (has(Flags::RST) && has(Flags::SYN), " with SYN"),
+            (has(Flags::SYN) && segment.len > 0, " with data"),
+            (has(Flags::URG), " with URG"),
+            (matches!(segment.stamp, Stamp::Old(_)) && self.stamps(), " with old timestamp"),
+            (segment.stamp == Stamp::NoEcho && self.stamps(), " with empty echo"),
+            (segment.stamp == Stamp::Missing && self.stamps(), " without timestamp"),
+            (has(Flags::ECE) && !has(Flags::SYN), " with ECE"),
+            (has(Flags::CWR) && !has(Flags::SYN), " with CWR"),
+            (segment.ecn == ackclock_units::Ecn::Ce, " with CE"),
+        ];
+        notes.iter().filter(|(there, _)| *there).for_each(|(_, note)| kind.push_str(note));
+        kind
+    }
+}

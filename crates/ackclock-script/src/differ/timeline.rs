@@ -1,0 +1,70 @@
+//! What happened in a conversation on one host, moment by moment.
+
+use ackclock_units::{Duration, Ecn, Instant};
+
+use super::conversation::{ACCEPTED, FIRST, Op, Role, SocketOption};
+use crate::ast::Tcp;
+use crate::host::Returned;
+
+/// What happened on one host.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Timeline {
+    /// Settings under `net.ipv4`.
+    pub settings: Vec<(&'static str, &'static str)>,
+    /// Which end the host was.
+    pub role: Role,
+    /// Options of the socket before it listened or connected.
+    pub options: Vec<SocketOption>,
+    /// What was done to the host, in order.
+    pub stimuli: Vec<Stimulus>,
+    /// What each stimulus that is a call returned, in the order of the stimuli.
+    pub returned: Vec<Option<Returned>>,
+    /// Segments that left, in order.
+    pub sent: Vec<Sent>,
+    /// Until when the host was watched.
+    pub end: Instant,
+    /// By how much the latest stimulus of all was late.
+    pub late: Duration,
+}
+
+/// What was done to a host.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Stimulus {
+    /// When.
+    pub at: Instant,
+    /// What.
+    pub doing: Doing,
+    /// What a cause calls it.
+    pub kind: String,
+    /// The state of the host's connection before.
+    pub state: &'static str,
+}
+
+/// What was done.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Doing {
+    /// A call.
+    Call(Op),
+    /// A segment arrived.
+    Inject(Tcp, Ecn),
+}
+
+/// A segment that left.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sent {
+    /// When.
+    pub at: Instant,
+    /// What.
+    pub tcp: Tcp,
+    /// The mark of its IP header.
+    pub ecn: Ecn,
+    /// How many stimuli came before it.
+    pub after: usize,
+}
+
+impl Timeline {
+    /// The number that scripts give to the descriptor of a call.
+    pub(super) fn named(&self, op: Op) -> i32 {
+        if self.role == Role::Client || op == Op::Accept { FIRST } else { ACCEPTED }
+    }
+}

@@ -13,12 +13,23 @@ use crate::{IdleAfter, IdleSince, RttSampling};
 impl Connection {
     /// A segment of new data (or a FIN), if `room` in the congestion window, the receiver's window and the
     /// rules against small segments allow one (RFC 9293 §3.8.6.2.1, §3.7.4).
-    #[inline(always)]
     pub(super) fn transmit_new(&mut self, now: Instant, room: Bytes) -> Option<Transmit> {
         let (unsent, fin_due) = (self.unsent(), self.fin_is_due());
         if unsent == 0 && !fin_due {
             return None;
         }
+        self.transmit_waiting(now, room, unsent, fin_due)
+    }
+
+    /// The same where `unsent` bytes wait, or a FIN is due.
+    #[inline(always)]
+    pub(super) fn transmit_waiting(
+        &mut self,
+        now: Instant,
+        room: Bytes,
+        unsent: Bytes,
+        fin_due: bool,
+    ) -> Option<Transmit> {
         let idle = self.snd_nxt == self.snd_una;
         if !idle
             && room < u64::from(self.smss)

@@ -52,7 +52,7 @@ impl Connection {
             return Some(self.transmit_syn(now));
         } else if self.state == State::SynReceived
             && self.opens_early()
-            && let Some(transmit) = self.transmit_data(now)
+            && let Some(transmit) = self.transmit_early_data(now)
         {
             return Some(transmit);
         }
@@ -62,6 +62,13 @@ impl Connection {
             return Some(transmit);
         }
         (self.pending.ack && self.state != State::SynSent).then(|| self.transmit_ack(now))
+    }
+
+    /// Data before the handshake ends, as Fast Open allows (RFC 7413 §4.2.2).
+    #[cold]
+    #[inline(never)]
+    fn transmit_early_data(&mut self, now: Instant) -> Option<Transmit> {
+        self.transmit_data(now)
     }
 
     /// What is sent before everything else: a reset, an ack that must not wait, forged acks of a misbehaving
@@ -123,11 +130,12 @@ impl Connection {
         let sender = &*self.sender;
         if mostly(self.phase == Phase::Open && !sender.sent.has_lost()) || sender.sent.is_empty() {
             // Checked before the windows: an end that only receives has nothing to send.
-            if self.unsent() == 0 && !self.fin_is_due() {
+            let (unsent, fin_due) = (self.unsent(), self.fin_is_due());
+            if unsent == 0 && !fin_due {
                 return None;
             }
             let room = sender.window.cwnd.saturating_sub(u64::from(self.pipe()));
-            return self.transmit_new(now, room);
+            return self.transmit_waiting(now, room, unsent, fin_due);
         }
         if let Some(quota) = self.spurious_test_quota() {
             return self.transmit_new(now, quota);

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use ackclock_units::{Bytes, Duration, Instant};
 
 use super::growth::{Remainder, counted};
-use super::in_use::{IN_USE, InUse, REDUCE_FROM, VALIDATE, reduced_from};
+use super::in_use::{Flight, Half, IN_USE, InUse, REDUCE_FROM, VALIDATE, counts_flights, reduced_from};
 use super::initial::{INITIAL_SEGS, INITIAL_WINDOW, InitialWindow};
 use crate::{
     AckInfo, Congestion, CongestionControl, Control, Entry, EpisodeEnd, Feedback, Needs, Param, Params,
@@ -12,9 +12,9 @@ use crate::{
 
 /// A window that follows a cubic curve through its size at the last loss.
 #[derive(Debug)]
-struct Cubic {
+struct Cubic<U> {
     rules: Arc<Rules>,
-    in_use: InUse,
+    in_use: U,
     remainder: Remainder,
     curve: Curve,
     /// The curve from before the last reduction, in case it was spurious (RFC 9438 §4.9).
@@ -27,6 +27,7 @@ struct Cubic {
 /// The parameters.
 #[derive(Debug)]
 struct Rules {
+    validate: bool,
     c: f64,
     beta_cubic: f64,
     fast_convergence: bool,
@@ -41,6 +42,7 @@ struct Rules {
 impl Rules {
     fn new(p: &Params) -> Self {
         Self {
+            validate: p.flag("validate"),
             c: p.ratio("c"),
             beta_cubic: p.ratio("beta_cubic"),
             fast_convergence: p.flag("fast_convergence"),
@@ -88,7 +90,19 @@ fn plateau_after(c: f64, w_max: f64, cwnd_epoch: f64) -> f64 {
     libm::cbrt((w_max - cwnd_epoch) / c)
 }
 
-impl Cubic {
+impl<U: InUse> Cubic<U> {
+    fn new(p: &Params) -> Self {
+        Self {
+            rules: p.shared(Rules::new),
+            in_use: U::default(),
+            remainder: Remainder::default(),
+            curve: Curve::NEW,
+            undo: Curve::NEW,
+            last_ack_at: Instant::ZERO,
+            read_at: Instant::ZERO,
+        }
+    }
+
     /// Begins a congestion-avoidance stage with a window of `cwnd` segments.
     fn begin(&mut self, cwnd: f64, now: Instant) {
         let curve = &mut self.curve;
@@ -136,7 +150,7 @@ impl Cubic {
 
     fn grown(&mut self, a: &AckInfo, slow_start: &mut dyn SlowStart, v: &SenderView) -> Window {
         let since_last = v.now.since(std::mem::replace(&mut self.last_ack_at, v.now));
-        if !self.in_use.permits(a, v) {
+        if self.rules.validate && !self.in_use.permits(a, v) {
             // Time in which the application limited the sender does not count (§4.2, §5.8).
             self.curve.epoch_start = self.curve.epoch_start.map(|t| (t + since_last).min(v.now));
             return v.window;
@@ -182,7 +196,7 @@ impl Cubic {
     }
 }
 
-impl Policy for Cubic {
+impl<U: InUse> Policy for Cubic<U> {
     fn name(&self) -> &str {
         ENTRY.name
     }
@@ -194,9 +208,9 @@ impl Policy for Cubic {
     }
 }
 
-impl CongestionControl for Cubic {
+impl<U: InUse> CongestionControl for Cubic<U> {
     fn needs(&self) -> Needs {
-        Needs { sends: self.in_use.counts(), ..Needs::default() }
+        Needs { sends: U::COUNTS, ..Needs::default() }
     }
 
     fn start(&mut self, v: &SenderView) -> Control {
@@ -258,14 +272,6 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
         INITIAL_SEGS,
     ],
     build: |p| {
-        Box::new(Cubic {
-            rules: p.shared(Rules::new),
-            in_use: InUse::new(p),
-            remainder: Remainder::default(),
-            curve: Curve::NEW,
-            undo: Curve::NEW,
-            last_ack_at: Instant::ZERO,
-            read_at: Instant::ZERO,
-        })
+        if counts_flights(p) { Box::new(Cubic::<Flight>::new(p)) } else { Box::new(Cubic::<Half>::new(p)) }
     },
 };

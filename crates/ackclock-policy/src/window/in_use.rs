@@ -1,20 +1,41 @@
 //! Whether a window is in use, so that it may grow.
 
+use std::fmt::Debug;
+
 use ackclock_units::SeqNumber;
 
 use crate::{AckInfo, Param, Params, SenderView};
 
-/// Decides on each ack whether the window was in use. What it counts itself takes no memory unless it counts.
-#[derive(Debug)]
-pub(super) struct InUse {
-    validate: bool,
-    /// The flight is counted here, as Linux does it.
-    flight: Option<Box<Flight>>,
+/// Decides on each ack whether the window was in use.
+pub(super) trait InUse: Default + Debug + Send + 'static {
+    /// True when it has to be called on each segment sent.
+    const COUNTS: bool;
+
+    /// A segment was sent.
+    fn sent(&mut self, v: &SenderView);
+
+    /// True when the window may grow on this ack.
+    fn permits(&self, a: &AckInfo, v: &SenderView) -> bool;
 }
 
-/// The use of the window in this flight of data (`tcp_cwnd_validate`).
+/// At least half of it within the last round trips (RFC 7661 §4.3: not in the non-validated phase), which the
+/// engine counts.
+#[derive(Debug, Default)]
+pub(super) struct Half;
+
+impl InUse for Half {
+    const COUNTS: bool = false;
+
+    fn sent(&mut self, _: &SenderView) {}
+
+    fn permits(&self, a: &AckInfo, _: &SenderView) -> bool {
+        a.validated
+    }
+}
+
+/// The use of the window in this flight of data, as Linux counts it (`tcp_cwnd_validate`).
 #[derive(Clone, Copy, Debug, Default)]
-struct Flight {
+pub(super) struct Flight {
     /// The window was full.
     full: bool,
     /// Most bytes outstanding; 0 before the first segment.
@@ -23,39 +44,26 @@ struct Flight {
     until: SeqNumber,
 }
 
-impl InUse {
-    /// Reads [`VALIDATE`] and [`IN_USE`].
-    pub(super) fn new(p: &Params) -> Self {
-        let counts = p.flag("validate") && p.choice("in_use") == "flight";
-        Self { validate: p.flag("validate"), flight: counts.then(Box::default) }
-    }
+impl InUse for Flight {
+    const COUNTS: bool = true;
 
-    /// True when it has to be told of sent data.
-    pub(super) fn counts(&self) -> bool {
-        self.flight.is_some()
-    }
-
-    /// A segment was sent.
-    pub(super) fn sent(&mut self, v: &SenderView) {
-        let Some(flight) = &mut self.flight else { return };
+    fn sent(&mut self, v: &SenderView) {
         let full = v.pipe + u64::from(v.smss) > v.window.cwnd;
-        let over = flight.most == 0 || v.snd_una >= flight.until;
-        if over || full || (!flight.full && v.flight_size > flight.most) {
-            **flight = Flight { full, most: v.flight_size, until: v.snd_nxt };
+        let over = self.most == 0 || v.snd_una >= self.until;
+        if over || full || (!self.full && v.flight_size > self.most) {
+            *self = Self { full, most: v.flight_size, until: v.snd_nxt };
         }
     }
 
-    /// True when the window may grow on this ack.
-    pub(super) fn permits(&self, a: &AckInfo, v: &SenderView) -> bool {
-        match &self.flight {
-            // RFC 7661 §4.3: not in the non-validated phase.
-            None => !self.validate || a.validated,
-            // In slow start to no more than twice what was in use (`tcp_is_cwnd_limited`).
-            Some(flight) => {
-                flight.full || (v.window.cwnd < v.window.ssthresh && v.window.cwnd < 2 * flight.most)
-            }
-        }
+    fn permits(&self, _: &AckInfo, v: &SenderView) -> bool {
+        // In slow start to no more than twice what was in use (`tcp_is_cwnd_limited`).
+        self.full || (v.window.cwnd < v.window.ssthresh && v.window.cwnd < 2 * self.most)
     }
+}
+
+/// True when [`VALIDATE`] and [`IN_USE`] ask for [`Flight`].
+pub(super) fn counts_flights(p: &Params) -> bool {
+    p.flag("validate") && p.choice("in_use") == "flight"
 }
 
 /// Whether a window that is not in use may grow.
@@ -91,12 +99,12 @@ mod tests {
     use crate::Window;
     use crate::harness::{ack, view};
 
-    fn counting() -> InUse {
-        InUse { validate: true, flight: Some(Box::default()) }
+    fn counting() -> Flight {
+        Flight::default()
     }
 
     /// `segments` of 1000 bytes are sent with a window of ten.
-    fn send(use_of: &mut InUse, segments: u32) -> SenderView {
+    fn send(use_of: &mut Flight, segments: u32) -> SenderView {
         let mut v = view();
         for _ in 0..segments {
             v.snd_nxt += 1000;

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use ackclock_units::Bytes;
 
 use super::growth::{Remainder, counted};
-use super::in_use::{IN_USE, InUse, REDUCE_FROM, VALIDATE, reduced_from};
+use super::in_use::{Flight, Half, IN_USE, InUse, REDUCE_FROM, VALIDATE, counts_flights, reduced_from};
 use super::initial::{INITIAL_SEGS, INITIAL_WINDOW, InitialWindow};
 use crate::{
     AckInfo, Congestion, CongestionControl, Control, Entry, EpisodeEnd, Feedback, Needs, Param, Params,
@@ -12,12 +12,12 @@ use crate::{
 
 /// Slow start and congestion avoidance with AIMD parameters.
 #[derive(Debug)]
-struct Reno {
+struct Reno<U> {
     rules: Arc<Rules>,
     /// The current episode is a loss inferred from acks.
     repairing: bool,
     remainder: Remainder,
-    in_use: InUse,
+    in_use: U,
     /// Bytes acknowledged towards the next increase, with byte counting (RFC 3465 §2.1).
     bytes_acked: Bytes,
 }
@@ -25,6 +25,7 @@ struct Reno {
 /// The parameters.
 #[derive(Debug)]
 struct Rules {
+    validate: bool,
     phases: Phases,
     decrease: f64,
     increase_segs: f64,
@@ -55,6 +56,7 @@ enum Phases {
 impl Rules {
     fn new(p: &Params) -> Self {
         Self {
+            validate: p.flag("validate"),
             phases: match p.choice("phases") {
                 "slow-start" => Phases::SlowStart,
                 "avoidance" => Phases::Avoidance,
@@ -78,7 +80,17 @@ impl Rules {
     }
 }
 
-impl Reno {
+impl<U: InUse> Reno<U> {
+    fn new(p: &Params) -> Self {
+        Self {
+            rules: p.shared(Rules::new),
+            repairing: false,
+            remainder: Remainder::default(),
+            in_use: U::default(),
+            bytes_acked: 0,
+        }
+    }
+
     fn avoidance(&mut self, a: &AckInfo, v: &SenderView) -> Bytes {
         let (cwnd, smss) = (v.window.cwnd, f64::from(v.smss));
         // J-A17's b: a round trip's acks together add (b - 1) times the window that they acknowledge.
@@ -102,7 +114,7 @@ impl Reno {
     }
 
     fn grown(&mut self, a: &AckInfo, slow_start: &mut dyn SlowStart, v: &SenderView) -> Window {
-        if !self.in_use.permits(a, v) {
+        if self.rules.validate && !self.in_use.permits(a, v) {
             return v.window;
         }
         let slow = match self.rules.phases {
@@ -174,7 +186,7 @@ impl Reno {
     }
 }
 
-impl Policy for Reno {
+impl<U: InUse> Policy for Reno<U> {
     fn name(&self) -> &str {
         ENTRY.name
     }
@@ -185,9 +197,9 @@ impl Policy for Reno {
     }
 }
 
-impl CongestionControl for Reno {
+impl<U: InUse> CongestionControl for Reno<U> {
     fn needs(&self) -> Needs {
-        Needs { sends: self.in_use.counts(), ..Needs::default() }
+        Needs { sends: U::COUNTS, ..Needs::default() }
     }
 
     fn start(&mut self, v: &SenderView) -> Control {
@@ -297,12 +309,6 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
         ),
     ],
     build: |p| {
-        Box::new(Reno {
-            rules: p.shared(Rules::new),
-            repairing: false,
-            remainder: Remainder::default(),
-            in_use: InUse::new(p),
-            bytes_acked: 0,
-        })
+        if counts_flights(p) { Box::new(Reno::<Flight>::new(p)) } else { Box::new(Reno::<Half>::new(p)) }
     },
 };

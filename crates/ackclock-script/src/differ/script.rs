@@ -43,26 +43,27 @@ pub fn script(first: &Timeline, second: &Timeline, difference: Option<&Differenc
     };
     let packets = packets(&first.sent[..until_sent]);
     let mut sent = packets.iter().peekable();
-    let mut leaves = |upto: usize, text: &mut String| {
+    let mut peer = PeerNumbers::default();
+    let mut leaves = |upto: usize, peer: &PeerNumbers, text: &mut String| {
         while let Some(s) = sent.next_if(|s| s.after <= upto) {
-            expect(s, text);
+            expect(s, peer, text);
         }
     };
     for (i, stimulus) in first.stimuli[..until_call].iter().enumerate() {
-        leaves(i, &mut text);
+        leaves(i, &peer, &mut text);
         match &stimulus.doing {
-            Doing::Inject(tcp, ecn) => inject(stimulus.at, tcp, *ecn, &mut text),
+            Doing::Inject(tcp, ecn) => inject(stimulus.at, peer.injected(tcp.clone()), *ecn, &mut text),
             Doing::Call(op) => call(first, stimulus.at, *op, first.returned[i].as_ref(), &mut text),
         }
     }
-    leaves(usize::MAX, &mut text);
+    leaves(usize::MAX, &peer, &mut text);
     if let Some(Place::Returned(i)) = difference.map(|d| d.place)
         && let Doing::Call(op) = first.stimuli[i].doing
     {
         call(first, first.stimuli[i].at, op, second.returned[i].as_ref(), &mut text);
     }
     if let Some(last) = last {
-        expect(&last, &mut text);
+        expect(&last, &peer, &mut text);
     }
     text
 }
@@ -137,13 +138,49 @@ fn mark(ecn: Ecn) -> String {
     }
 }
 
-fn inject(at: Instant, tcp: &Tcp, ecn: Ecn, text: &mut String) {
-    let _ = writeln!(text, "{} < {}{}", time(at), mark(ecn), render::tcp(tcp));
+/// The peer's sequence numbers in the script's terms: those of SYNs as they are, all others counted from its
+/// first SYN.
+#[derive(Default)]
+struct PeerNumbers {
+    initial: Option<u32>,
+}
+
+impl PeerNumbers {
+    fn counts(&self, tcp: &Tcp) -> u32 {
+        if tcp.flags.bits & Flags::SYN.0 == 0 { self.initial.unwrap_or(0) } else { 0 }
+    }
+
+    fn injected(&mut self, mut tcp: Tcp) -> Tcp {
+        tcp.seq = tcp.seq.wrapping_sub(self.counts(&tcp));
+        if tcp.flags.bits & Flags::SYN.0 != 0 {
+            self.initial.get_or_insert(tcp.seq);
+        }
+        tcp
+    }
+
+    fn sent(&self, mut tcp: Tcp) -> Tcp {
+        let from = self.counts(&tcp);
+        tcp.ack = tcp.ack.map(|ack| ack.wrapping_sub(from));
+        if let TcpOptions::List(list) = &mut tcp.options {
+            for option in list {
+                if let TcpOption::Sack(blocks) = option {
+                    for (start, end) in blocks {
+                        (*start, *end) = (start.wrapping_sub(from), end.wrapping_sub(from));
+                    }
+                }
+            }
+        }
+        tcp
+    }
+}
+
+fn inject(at: Instant, tcp: Tcp, ecn: Ecn, text: &mut String) {
+    let _ = writeln!(text, "{} < {}{}", time(at), mark(ecn), render::tcp(&tcp));
 }
 
 /// A segment that is expected; its window only where it is closed.
-fn expect(sent: &Sent, text: &mut String) {
-    let mut tcp = sent.tcp.clone();
+fn expect(sent: &Sent, peer: &PeerNumbers, text: &mut String) {
+    let mut tcp = peer.sent(sent.tcp.clone());
     tcp.window = tcp.window.filter(|w| *w == 0 && tcp.flags.bits & 4 == 0);
     let _ = writeln!(text, "{} > {}{}", time(sent.at), mark(sent.ecn), render::tcp(&tcp));
 }

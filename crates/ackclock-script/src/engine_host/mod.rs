@@ -1,5 +1,6 @@
 //! A host in virtual time: sockets above connections of the engine, and the packets that leave it.
 
+mod arriving;
 mod bursts;
 mod calls;
 mod early_calls;
@@ -7,6 +8,7 @@ mod fast_open;
 mod flow;
 mod icmp;
 mod info;
+mod leaving;
 mod options;
 mod pipes;
 mod polling;
@@ -26,18 +28,17 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use ackclock_engine::{AbortReason, Connection, ConnectionEvent, Stack, StackError, State};
+use ackclock_engine::{Connection, Stack, StackError};
 use ackclock_policy::Registry;
 use ackclock_units::{Duration, Ecn, Instant, Rng, SeqNumber};
-use ackclock_wire::{FastOpen, Flags, IcmpError, Segment};
+use ackclock_wire::{Flags, Segment};
 
 use fast_open::FastOpenSettings;
 use flow::Flow;
-use options::SocketOptions;
 use sending::{SendMemory, Sending};
-use socket::{Socket, SocketKind};
+use socket::Socket;
 
-use crate::ast::{Icmp, Tcp, TcpFlags, TcpOptions};
+use crate::ast::{Icmp, Tcp, TcpOptions};
 use crate::code::TcpInfo;
 use crate::constants as c;
 use crate::constants::Errno;
@@ -138,129 +139,6 @@ impl EngineHost {
         self.link = link;
     }
 
-    fn find(&self, ports: Ports) -> Option<usize> {
-        // The newest first: an old connection in TIME-WAIT may have had the same ports.
-        let alive = |f: &Flow| f.ports == ports && f.connection.state() != State::Closed;
-        self.flows.iter().rposition(alive)
-    }
-
-    /// A segment arrives; `option`: that of Fast Open among its options.
-    fn receive(&mut self, ports: Ports, segment: &Segment, option: Option<FastOpen>, ecn: Ecn) {
-        let mut found = self.find(ports);
-        if let Some(i) = found
-            && self.flows[i].connection.may_be_replaced_by(segment)
-            && self.listener(ports.local).is_some()
-        {
-            self.flows[i].connection.abort(self.now);
-            found = None;
-        }
-        let mut changed = *segment;
-        let mut segment = segment;
-        if segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) {
-            let mut accepted = false;
-            if found.is_none() {
-                let opened = self.open_passively(ports, segment, option);
-                (found, accepted) = (opened.map(|(i, _)| i), opened.is_some_and(|(_, accepts)| accepts));
-                if found.is_none() && self.listener(ports.local).is_some() {
-                    // No room: the peer will send it again (`tcp_conn_request`).
-                    return;
-                }
-            }
-            if found.is_some() && !accepted && self.dialect.drops_text_of_syns() {
-                changed.len = 0;
-                segment = &changed;
-            }
-        }
-        let Some(i) = found else {
-            // What neither opens nor acknowledges is dropped where somebody listens (RFC 9293 §3.10.7.2).
-            if segment.flags.any(Flags::ACK | Flags::SYN) || self.listener(ports.local).is_none() {
-                self.refuse(ports, segment);
-            }
-            return;
-        };
-        if self.is_held_back(i, segment) {
-            return;
-        }
-        self.flows[i].arrived(self.now, segment);
-        self.flows[i].release_more(self.now);
-        let unread = self.flows[i].connection.readable();
-        let begun = self.flows[i].connection.state() == State::SynSent;
-        self.flows[i].connection.handle_segment(self.now, segment, &[], ecn);
-        if begun && self.flows[i].connection.state() == State::Established {
-            self.learn_from_syn_ack(i, segment, option);
-        }
-        if self.flows[i].connection.readable() > unread || segment.flags.has(Flags::FIN) {
-            self.hear(i, c::POLLIN | c::POLLRDHUP);
-        }
-        self.run(i);
-    }
-
-    /// True for a segment that would establish a connection for which there is no room: the SYN-ACK is sent
-    /// again later (`tcp_v4_syn_recv_sock`).
-    fn is_held_back(&self, i: usize, segment: &Segment) -> bool {
-        let flow = &self.flows[i];
-        let completes = segment.flags.has(Flags::ACK) && !segment.flags.any(Flags::SYN | Flags::RST);
-        let socket =
-            flow.listener.filter(|_| completes && !flow.established).and_then(|fd| self.sockets.get(&fd));
-        matches!(socket.map(|s| &s.kind), Some(SocketKind::Listener(l)) if l.queue.is_full())
-    }
-
-    fn receive_icmp(&mut self, ports: Ports, error: &IcmpError) {
-        if let Some(i) = self.find(ports) {
-            self.flows[i].noted(error);
-            self.flows[i].connection.handle_icmp(self.now, error);
-            self.run(i);
-        }
-    }
-
-    /// Responds to a segment that belongs to no connection (RFC 9293 §3.10.7.1).
-    fn refuse(&mut self, ports: Ports, segment: &Segment) {
-        if let Some(segment) = Connection::reset_for(segment) {
-            self.depart(&segment, None, Ecn::NotEct, ports);
-        }
-    }
-
-    fn listener(&self, port: u16) -> Option<i32> {
-        let listens = |s: &Socket| matches!(s.kind, SocketKind::Listener(_)) && s.port == Some(port);
-        self.sockets.iter().find(|(_, s)| listens(s)).map(|(fd, _)| *fd)
-    }
-
-    /// Makes the connection for a SYN, where somebody listens and has room. Returns whether its text is
-    /// delivered.
-    fn open_passively(
-        &mut self,
-        ports: Ports,
-        syn: &Segment,
-        option: Option<FastOpen>,
-    ) -> Option<(usize, bool)> {
-        let fd = self.listener(ports.local)?;
-        let (i, now) = (self.flows.len(), self.now);
-        let socket = self.sockets.get_mut(&fd)?;
-        let SocketKind::Listener(listener) = &mut socket.kind else { return None };
-        if listener.queue.is_full() || i >= MAX_OPEN {
-            return None;
-        }
-        let options = socket.options.clone();
-        let verdict = self.fast_open.judge(syn, option, &options, &mut listener.fast_opens, now);
-        if verdict.accepts {
-            listener.queue.wait(i);
-            listener.fast_opens.opening.push(i);
-        } else {
-            listener.queue.open();
-        }
-        let mut flow = self.make_flow(ports, options, self.accepts_ecn);
-        flow.connection.listen();
-        flow.listener = Some(fd);
-        if verdict.accepts {
-            flow.connection.accept_fast_open(verdict.answer);
-            flow.established = true;
-        } else if let Some(answer) = verdict.answer {
-            flow.connection.offer_cookie(answer);
-        }
-        self.flows.push(flow);
-        Some((i, verdict.accepts))
-    }
-
     /// A connection that does not exist yet; `ecn`: it uses ECN, even where the stack does not.
     fn make_flow(&self, ports: Ports, options: options::SocketOptions, ecn: bool) -> Flow {
         let index = self.flows.len() as u64;
@@ -279,121 +157,6 @@ impl EngineHost {
         Flow::new(connection, ports, options, sending)
     }
 
-    /// Sends what a connection has to send, and passes on what happened to it.
-    fn run(&mut self, i: usize) {
-        let mut burst = Vec::new();
-        let flow = &mut self.flows[i];
-        if let Some(sending) = &mut flow.sending {
-            sending.free(&flow.connection, flow.reordering.degree, self.now);
-        }
-        let (mut option, mut reported) = (None, false);
-        while let Some(t) = flow.connection.poll_transmit(self.now) {
-            reported |= flow.departed(self.now, &t);
-            if t.segment.flags.has(Flags::SYN) {
-                option = flow.connection.take_syn_option();
-            }
-            burst.push(t);
-        }
-        let acked = flow.written.saturating_sub(flow.connection.unacked());
-        reported |= flow.reports.acked(self.now, acked, &flow.options);
-        if let Some(sending) = &mut flow.sending {
-            let most = bursts::segments(&flow.connection, self.least_segments, self.now);
-            sending.sent(&mut burst, flow.connection.smss(), most);
-        }
-        if reported {
-            self.hear(i, c::POLLERR);
-        }
-        if self.flows[i].wants_room && self.is_writable(&self.flows[i]) {
-            self.flows[i].wants_room = false;
-            self.hear(i, c::POLLOUT);
-        }
-        let flow = &mut self.flows[i];
-        let no_memory = flow.sending.as_ref().is_some_and(|s| s.waits);
-        flow.stalls.note(&flow.connection, no_memory, self.now);
-        let ports = flow.ports;
-        for t in burst {
-            let option = option.filter(|_| t.segment.flags.has(Flags::SYN));
-            self.depart(&t.segment, option, t.ecn, ports);
-        }
-        while let Some(event) = self.flows[i].connection.poll_event() {
-            self.flows[i].took(event, self.now);
-            match event {
-                ConnectionEvent::Urgent => {
-                    self.flows[i].note_urgent(self.now);
-                    self.hear(i, c::POLLPRI);
-                }
-                ConnectionEvent::Established => self.hear(i, c::POLLOUT),
-                ConnectionEvent::Finished => self.hear(i, c::POLLHUP),
-                ConnectionEvent::Aborted(_) => {
-                    self.hear(i, c::POLLIN | c::POLLOUT | c::POLLRDHUP | ENDED);
-                }
-                _ => {}
-            }
-            let over = matches!(event, ConnectionEvent::Aborted(_));
-            if event != ConnectionEvent::Established && !over {
-                continue;
-            }
-            if self.ends_fast_open(i, event) {
-                continue;
-            }
-            // One that waits already and ends is accepted all the same, and has an error.
-            let Some(fd) = self.flows[i].listener else { continue };
-            let Some(SocketKind::Listener(listener)) = self.sockets.get_mut(&fd).map(|s| &mut s.kind) else {
-                continue;
-            };
-            if !over {
-                listener.queue.establish(i);
-                self.hear_of(fd, c::POLLIN);
-            } else if !self.flows[i].established {
-                listener.queue.leave();
-                self.flows[i].listener = None;
-            }
-        }
-    }
-
-    /// True where the event ends the handshake of a connection that waits to be accepted since its SYN, or was
-    /// accepted before.
-    fn ends_fast_open(&mut self, i: usize, event: ConnectionEvent) -> bool {
-        let accepted = self.flows[i].listener.is_none();
-        for socket in self.sockets.values_mut() {
-            let SocketKind::Listener(listener) = &mut socket.kind else { continue };
-            if let Some(at) = listener.fast_opens.opening.iter().position(|o| *o == i) {
-                listener.fast_opens.opening.remove(at);
-                if event == ConnectionEvent::Aborted(AbortReason::Reset) && accepted {
-                    listener.fast_opens.reset(self.now);
-                }
-                return true;
-            }
-        }
-        false
-    }
-
-    fn depart(&mut self, segment: &Segment, option: Option<FastOpen>, ecn: Ecn, ports: Ports) {
-        let tcp = Tcp {
-            flags: TcpFlags { bits: segment.flags.0, ace: None },
-            seq: segment.seq.0,
-            len: segment.len,
-            ack: segment.flags.has(Flags::ACK).then_some(segment.ack.0),
-            window: Some(segment.window),
-            urgent: segment.flags.has(Flags::URG).then_some(segment.urgent),
-            options: TcpOptions::List(self.dialect.options(segment, option)),
-        };
-        let options = self.flows.iter().rfind(|f| f.ports == ports).map(|f| &f.options);
-        let ip = match options {
-            Some(options) => options.ip_fields(self.link, flow_label(self.seed, ports)),
-            None => SocketOptions::new(self.keepalive_time).ip_fields(self.link, 0),
-        };
-        self.sent.push_back(Departure { at: self.now, tcp, ecn, ip, ports });
-    }
-
-    /// A client's SYN was acknowledged: notes what that says of the server.
-    fn learn_from_syn_ack(&mut self, i: usize, syn_ack: &Segment, answer: Option<FastOpen>) {
-        let Some(attempt) = self.flows[i].connection.fast_open() else { return };
-        // RFC 9293 §3.7.1: without an option it is 536 bytes over IPv4.
-        let mss = syn_ack.options.mss.map_or(536, u32::from);
-        self.fast_open.cache.learn(self.fast_open.remote, mss, answer, &attempt);
-    }
-
     fn free_port(&self) -> u16 {
         let taken = |port: &u16| self.flows.iter().any(|f| f.ports.local == *port);
         (FIRST_EPHEMERAL_PORT..=u16::MAX).find(|p| !taken(p)).unwrap_or(FIRST_EPHEMERAL_PORT)
@@ -407,12 +170,6 @@ impl EngineHost {
         self.sockets.insert(fd, socket);
         Ok(fd)
     }
-}
-
-/// The flow label of a connection, which is never zero (RFC 6437 §3).
-fn flow_label(seed: u64, ports: Ports) -> u32 {
-    let flow = u64::from(ports.local) << 16 | u64::from(ports.remote);
-    (Rng::stream(seed, "flow label", flow).next_u64() as u32 & 0xf_ffff).max(1)
 }
 
 impl Host for EngineHost {

@@ -1,0 +1,144 @@
+//! What arrives at a host: segments for its connections and listeners, and ICMP errors.
+
+use ackclock_engine::{Connection, State};
+use ackclock_units::Ecn;
+use ackclock_wire::{FastOpen, Flags, IcmpError, Segment};
+
+use super::flow::Flow;
+use super::socket::{Socket, SocketKind};
+use super::{EngineHost, MAX_OPEN};
+use crate::constants as c;
+use crate::host::Ports;
+
+impl EngineHost {
+    pub(super) fn find(&self, ports: Ports) -> Option<usize> {
+        // The newest first: an old connection in TIME-WAIT may have had the same ports.
+        let alive = |f: &Flow| f.ports == ports && f.connection.state() != State::Closed;
+        self.flows.iter().rposition(alive)
+    }
+
+    /// A segment arrives; `option`: that of Fast Open among its options.
+    pub(super) fn receive(&mut self, ports: Ports, segment: &Segment, option: Option<FastOpen>, ecn: Ecn) {
+        let mut found = self.find(ports);
+        if let Some(i) = found
+            && self.flows[i].connection.may_be_replaced_by(segment)
+            && self.listener(ports.local).is_some()
+        {
+            self.flows[i].connection.abort(self.now);
+            found = None;
+        }
+        let mut changed = *segment;
+        let mut segment = segment;
+        if segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) {
+            let mut accepted = false;
+            if found.is_none() {
+                let opened = self.open_passively(ports, segment, option);
+                (found, accepted) = (opened.map(|(i, _)| i), opened.is_some_and(|(_, accepts)| accepts));
+                if found.is_none() && self.listener(ports.local).is_some() {
+                    // No room: the peer will send it again (`tcp_conn_request`).
+                    return;
+                }
+            }
+            if found.is_some() && !accepted && self.dialect.drops_text_of_syns() {
+                changed.len = 0;
+                segment = &changed;
+            }
+        }
+        let Some(i) = found else {
+            // What neither opens nor acknowledges is dropped where somebody listens (RFC 9293 §3.10.7.2).
+            if segment.flags.any(Flags::ACK | Flags::SYN) || self.listener(ports.local).is_none() {
+                self.refuse(ports, segment);
+            }
+            return;
+        };
+        if self.is_held_back(i, segment) {
+            return;
+        }
+        self.flows[i].arrived(self.now, segment);
+        self.flows[i].release_more(self.now);
+        let unread = self.flows[i].connection.readable();
+        let begun = self.flows[i].connection.state() == State::SynSent;
+        self.flows[i].connection.handle_segment(self.now, segment, &[], ecn);
+        if begun && self.flows[i].connection.state() == State::Established {
+            self.learn_from_syn_ack(i, segment, option);
+        }
+        if self.flows[i].connection.readable() > unread || segment.flags.has(Flags::FIN) {
+            self.hear(i, c::POLLIN | c::POLLRDHUP);
+        }
+        self.run(i);
+    }
+
+    /// True for a segment that would establish a connection for which there is no room: the SYN-ACK is sent
+    /// again later (`tcp_v4_syn_recv_sock`).
+    pub(super) fn is_held_back(&self, i: usize, segment: &Segment) -> bool {
+        let flow = &self.flows[i];
+        let completes = segment.flags.has(Flags::ACK) && !segment.flags.any(Flags::SYN | Flags::RST);
+        let socket =
+            flow.listener.filter(|_| completes && !flow.established).and_then(|fd| self.sockets.get(&fd));
+        matches!(socket.map(|s| &s.kind), Some(SocketKind::Listener(l)) if l.queue.is_full())
+    }
+
+    pub(super) fn receive_icmp(&mut self, ports: Ports, error: &IcmpError) {
+        if let Some(i) = self.find(ports) {
+            self.flows[i].noted(error);
+            self.flows[i].connection.handle_icmp(self.now, error);
+            self.run(i);
+        }
+    }
+
+    /// Responds to a segment that belongs to no connection (RFC 9293 §3.10.7.1).
+    pub(super) fn refuse(&mut self, ports: Ports, segment: &Segment) {
+        if let Some(segment) = Connection::reset_for(segment) {
+            self.depart(&segment, None, Ecn::NotEct, ports);
+        }
+    }
+
+    pub(super) fn listener(&self, port: u16) -> Option<i32> {
+        let listens = |s: &Socket| matches!(s.kind, SocketKind::Listener(_)) && s.port == Some(port);
+        self.sockets.iter().find(|(_, s)| listens(s)).map(|(fd, _)| *fd)
+    }
+
+    /// Makes the connection for a SYN, where somebody listens and has room. Returns whether its text is
+    /// delivered.
+    pub(super) fn open_passively(
+        &mut self,
+        ports: Ports,
+        syn: &Segment,
+        option: Option<FastOpen>,
+    ) -> Option<(usize, bool)> {
+        let fd = self.listener(ports.local)?;
+        let (i, now) = (self.flows.len(), self.now);
+        let socket = self.sockets.get_mut(&fd)?;
+        let SocketKind::Listener(listener) = &mut socket.kind else { return None };
+        if listener.queue.is_full() || i >= MAX_OPEN {
+            return None;
+        }
+        let options = socket.options.clone();
+        let verdict = self.fast_open.judge(syn, option, &options, &mut listener.fast_opens, now);
+        if verdict.accepts {
+            listener.queue.wait(i);
+            listener.fast_opens.opening.push(i);
+        } else {
+            listener.queue.open();
+        }
+        let mut flow = self.make_flow(ports, options, self.accepts_ecn);
+        flow.connection.listen();
+        flow.listener = Some(fd);
+        if verdict.accepts {
+            flow.connection.accept_fast_open(verdict.answer);
+            flow.established = true;
+        } else if let Some(answer) = verdict.answer {
+            flow.connection.offer_cookie(answer);
+        }
+        self.flows.push(flow);
+        Some((i, verdict.accepts))
+    }
+
+    /// A client's SYN was acknowledged: notes what that says of the server.
+    pub(super) fn learn_from_syn_ack(&mut self, i: usize, syn_ack: &Segment, answer: Option<FastOpen>) {
+        let Some(attempt) = self.flows[i].connection.fast_open() else { return };
+        // RFC 9293 §3.7.1: without an option it is 536 bytes over IPv4.
+        let mss = syn_ack.options.mss.map_or(536, u32::from);
+        self.fast_open.cache.learn(self.fast_open.remote, mss, answer, &attempt);
+    }
+}

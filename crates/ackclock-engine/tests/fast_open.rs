@@ -1,4 +1,4 @@
-//! Fast Open (RFC 7413) between two endpoints: text on the SYN, what its acknowledgment settles, and data
+//! Fast Open (RFC 7413) between two endpoints: text on the SYN, what its acknowledgment confirms, and data
 //! before the handshake is complete.
 
 mod support;

@@ -1,4 +1,4 @@
-//! Fast Open within a connection (RFC 7413): text on a SYN, what its acknowledgment settles, and data that a
+//! Fast Open within a connection (RFC 7413): text on a SYN, what its acknowledgment confirms, and data that a
 //! server sends before the handshake is complete. Options come from the world and go to it, since only SYNs
 //! have them.
 
@@ -156,7 +156,7 @@ impl Connection {
     /// The connection is established, and the peer has acknowledged the text on our SYN up to `ack`. What it
     /// did not take is sent again at once (RFC 7413 §4.2.2), which is no sign of congestion.
     #[cold]
-    pub(super) fn settle_syn_text(&mut self, now: Instant, ack: SeqNumber, end: SeqNumber) {
+    pub(super) fn acknowledge_syn_text(&mut self, now: Instant, ack: SeqNumber, end: SeqNumber) {
         let taken = u64::from(ack.bytes_since(self.iss + 1));
         self.send.advance(taken);
         self.stats.bytes_acked += taken;

@@ -91,7 +91,7 @@ impl Connection {
         if acks {
             if let Some(end) = self.end_of_syn_text() {
                 self.establish(now, &Segment { ack: self.iss + 1, ..*segment });
-                self.settle_syn_text(now, segment.ack, end);
+                self.acknowledge_syn_text(now, segment.ack, end);
             } else {
                 self.establish(now, segment);
             }

@@ -171,7 +171,7 @@ impl Connection {
         self.take_handshake_feedback(segment, was_syn);
         self.establish(now, &Segment { ack: self.iss + 1, ..*segment });
         if let Some(end) = self.end_of_syn_text() {
-            self.settle_syn_text(now, segment.ack.min(end), end);
+            self.acknowledge_syn_text(now, segment.ack.min(end), end);
         }
         if was_syn {
             // The peer's SYN-ACK in a simultaneous open repeats its SYN. It may not have received ours, of

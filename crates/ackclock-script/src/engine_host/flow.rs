@@ -33,7 +33,7 @@ pub(crate) struct Flow {
     pub connect_returned: bool,
     /// It ended without an orderly close.
     pub aborted: bool,
-    /// A write was cut short, or somebody asked for room in vain.
+    /// A write was cut short, or somebody asked for room and there was none.
     pub wants_room: bool,
     /// Bytes of the stream that were written and read.
     pub written: u64,

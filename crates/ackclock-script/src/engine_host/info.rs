@@ -127,10 +127,10 @@ fn delivered(connection: &Connection, sacked: u32) -> u32 {
 
 /// Why a client's Fast Open failed, as Linux numbers it (`enum tcp_fastopen_client_fail`).
 fn failure(state: State, report: &FastOpenReport) -> u8 {
-    let settled = state != State::SynSent && state != State::Closed;
+    let opened = state != State::SynSent && state != State::Closed;
     match report.option {
         Some(option) if option.is_request() => 1,
-        _ if settled && report.has_failed() => 2 + u8::from(report.repeated),
+        _ if opened && report.has_failed() => 2 + u8::from(report.repeated),
         _ => 0,
     }
 }

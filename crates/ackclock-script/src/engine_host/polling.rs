@@ -134,7 +134,7 @@ impl EngineHost {
         if !found.is_empty() || over { Ok(Some(Returned::Ready(found))) } else { Ok(None) }
     }
 
-    /// Events of a connection have happened: those who wait for any of them are told.
+    /// Events of a connection have happened: those who wait for any of them are notified.
     pub(super) fn hear(&mut self, i: usize, events: i64) {
         let of_flow = |s: &Socket| matches!(s.kind, SocketKind::Stream(own) if own == i);
         let fds: Vec<i32> = self.sockets.iter().filter(|(_, s)| of_flow(s)).map(|(fd, _)| *fd).collect();
@@ -162,7 +162,7 @@ impl EngineHost {
         }
     }
 
-    /// Somebody who found no room is told when there is some (`SOCK_NOSPACE`).
+    /// Somebody who found no room is notified when there is some (`SOCK_NOSPACE`).
     fn wait_for_room(&mut self, fd: i32, wanted: i64) {
         let Some(SocketKind::Stream(i)) = self.sockets.get(&fd).map(|s| &s.kind) else { return };
         let i = *i;

@@ -133,6 +133,8 @@ pub(super) struct RareState {
     /// Window probes since the window closed, and those since the peer last replied.
     pub(super) probes: u32,
     pub(super) unanswered_probes: u32,
+    /// The byte of a probe that was withdrawn, to be sent again with more: `snd_nxt` as long as nothing was.
+    pub(super) withdrawn_probe: Option<SeqNumber>,
     /// Sequence number of a FIN that arrived before the data below it.
     pub(super) fin_at: Option<SeqNumber>,
     pub(super) timestamps: TimestampState,
@@ -170,6 +172,7 @@ impl RareState {
         keepalives: 0,
         probes: 0,
         unanswered_probes: 0,
+        withdrawn_probe: None,
         fin_at: None,
         timestamps: TimestampState {
             on: false,

@@ -122,7 +122,7 @@ impl Connection {
             if self.rcv_window() == 0
                 && segment.seq == self.rcv_nxt
                 && flags.has(Flags::ACK)
-                && self.ack_is_plausible(segment)
+                && (self.ack_is_plausible(segment) || self.acknowledges_withdrawn_probe(now, segment))
             {
                 self.handle_ack(now, segment);
             }
@@ -143,7 +143,7 @@ impl Connection {
         if seldom(self.state == State::SynReceived) && !self.handle_ack_of_syn(now, segment, was_syn) {
             return false;
         }
-        if !self.ack_is_plausible(segment) {
+        if !self.ack_is_plausible(segment) && !self.acknowledges_withdrawn_probe(now, segment) {
             self.challenge(now);
             return false;
         }

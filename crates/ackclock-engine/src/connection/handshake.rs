@@ -223,7 +223,12 @@ impl Connection {
         if syn_ack {
             options.accecn = self.syn_ack_option(&options, repeat);
         }
-        let window = self.config.rcv_buf.min(65_535) as u16;
+        // Text that came with the peer's SYN is in the buffer.
+        let free = self.config.rcv_buf.saturating_sub(self.receive.readable());
+        let window = free.min(65_535) as u16;
+        if syn_ack {
+            self.rcv_adv = self.rcv_adv.max(self.rcv_nxt + u32::from(window));
+        }
         let len = if self.rare.fast_open.is_some() { self.begin_fast_open(now, syn_ack) } else { 0 };
         let segment = Segment {
             len,

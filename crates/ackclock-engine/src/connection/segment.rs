@@ -119,12 +119,8 @@ impl Connection {
                 self.restart_time_wait(now);
             }
             // RFC 9293 §3.10.7.4: with a closed window, valid ACKs still count.
-            if self.rcv_window() == 0
-                && segment.seq == self.rcv_nxt
-                && flags.has(Flags::ACK)
-                && (self.ack_is_plausible(segment) || self.acknowledges_withdrawn_probe(now, segment))
-            {
-                self.handle_ack(now, segment);
+            if self.rcv_window() == 0 && segment.seq == self.rcv_nxt && flags.has(Flags::ACK) {
+                self.take_ack_of_refused(now, segment, was_syn);
             }
             return false;
         }
@@ -156,6 +152,18 @@ impl Connection {
         self.handle_ack(now, segment);
         self.after_ack_of_fin(now);
         !matches!(self.state, State::Closed)
+    }
+
+    /// The ACK field of a segment whose text does not fit into a closed window.
+    #[cold]
+    fn take_ack_of_refused(&mut self, now: Instant, segment: &Segment, was_syn: bool) {
+        if self.state == State::SynReceived && !self.handle_ack_of_syn(now, segment, was_syn) {
+            return;
+        }
+        if self.ack_is_plausible(segment) || self.acknowledges_withdrawn_probe(now, segment) {
+            self.handle_ack(now, segment);
+            self.after_ack_of_fin(now);
+        }
     }
 
     /// The ACK field in SYN-RECEIVED (RFC 9293 §3.10.7.4). Returns true when it acknowledges our SYN.

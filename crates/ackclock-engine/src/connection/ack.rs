@@ -97,7 +97,9 @@ impl Connection {
             self.on_rtt_sample(now, rtt, flight_before);
         }
         if advanced > 0 {
-            self.on_progress(now, sample.is_some());
+            let weak = self.rare.is_some_and(|r| r.timed_out.is_some())
+                && self.take_weak_sample(now, sample.is_some(), flight_before);
+            self.on_progress(now, sample.is_some() || weak);
         }
         let mut delivered = u64::from(acked.newly_delivered + newly_sacked);
         let marked = self.marked_bytes(segment, delivered);

@@ -114,6 +114,9 @@ pub(super) struct RareState {
     pub(super) pacer: Option<Box<Pacer>>,
     /// A timeout that may still turn out to have been spurious.
     pub(super) undecided_timeout: Option<Box<UndecidedTimeout>>,
+    /// The end of a segment that timed out, and when it was first sent, for an estimator that takes weak
+    /// samples.
+    pub(super) timed_out: Option<Box<(SeqNumber, Instant)>>,
     /// Estimates to restore after a spurious timeout (RFC 4015 §3.6).
     pub(super) rebase: Option<Box<Rebase>>,
     /// Where records of unsent data end.
@@ -160,6 +163,7 @@ impl RareState {
         needs: Needs { every_ack: false, rate_samples: false, sends: false },
         pacer: None,
         undecided_timeout: None,
+        timed_out: None,
         rebase: None,
         records: None,
         copies: None,

@@ -124,6 +124,7 @@ pub const PRESETS: &[Preset] = &[
             ("reduction.from_window", "true"),
             ("undo", "f-rto"),
             ("estimator", "linux"),
+            ("backoff", "linux"),
             ("ack", "every"),
             ("timestamps", "true"),
             ("minshall", "true"),

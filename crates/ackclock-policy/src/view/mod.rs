@@ -282,6 +282,14 @@ pub struct TimerView {
     pub oldest_sent_at: Option<Instant>,
     /// When the timer last expired or was restarted with a probe.
     pub restarted_at: Instant,
+    /// When a segment was last sent, new or again.
+    pub last_sent_at: Instant,
+    /// Segments sent and not cumulatively acknowledged.
+    pub outstanding_segs: u32,
+    /// Written by the application and not yet sent, bytes.
+    pub unsent: Bytes,
+    /// Largest segment sent, bytes.
+    pub smss: u32,
     /// Phase of the loss repair.
     pub phase: Phase,
 }

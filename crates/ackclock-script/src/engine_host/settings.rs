@@ -36,6 +36,7 @@ const SETTINGS: &[(&str, Meaning)] = &[
     ("tcp_ecn", Meaning::Ecn),
     ("tcp_slow_start_after_idle", Meaning::Flag("idle_restart")),
     ("tcp_syn_retries", Meaning::Number("syn_retries", 0)),
+    ("tcp_syn_linear_timeouts", Meaning::Number("backoff.syn_linear", 0)),
     ("tcp_synack_retries", Meaning::Number("syn_retries", 0)),
     ("tcp_rmem", Meaning::ReceiveBuffer),
     ("tcp_wmem", Meaning::Bytes("snd_buf", 1)),

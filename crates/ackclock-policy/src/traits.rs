@@ -245,6 +245,31 @@ pub trait SpuriousTimeout: Policy {
     fn adapts_timer(&self) -> bool {
         false
     }
+
+    /// True when it also examines whole episodes, by the duplicates that the receiver reports or by
+    /// timestamps. The methods below are called on such a policy only. Read once, when the first data is
+    /// retransmitted or the first episode begins.
+    fn examines_episodes(&self) -> bool {
+        false
+    }
+
+    /// A loss episode begins: a recovery, or a timeout outside of one. `v` is from before its reduction.
+    fn on_episode(&mut self, _b: &dyn ScoreboardView, _v: &SenderView) {}
+
+    /// `sent` was retransmitted, in an episode or as a tail loss probe.
+    fn on_retransmit(&mut self, _sent: SeqRange, _v: &SenderView) {}
+
+    /// Called for acks after the scoreboard was updated and before the loss recovery, until there is a verdict
+    /// or another episode begins: for all of them during the episode, and for those with a DSACK afterwards.
+    fn on_episode_ack(
+        &mut self,
+        _a: &AckInfo,
+        _e: &SuspectEpisode,
+        _b: &dyn ScoreboardView,
+        _v: &SenderView,
+    ) -> EpisodeVerdict {
+        EpisodeVerdict::Genuine
+    }
 }
 
 /// Decides the congestion window, and the pacing rate if it paces.

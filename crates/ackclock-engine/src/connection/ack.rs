@@ -72,7 +72,9 @@ impl Connection {
             && !copied
             && self.is_duplicate(segment, newly_sacked, opened);
         let nothing_new = advanced == 0 && newly_sacked == 0 && !is_dup;
-        if nothing_new && self.can_skip(segment) {
+        let suspect = self.rare.is_some_and(|r| r.suspect_episode.is_some())
+            && (dsack.is_some() || matches!(self.phase, Phase::Recovery | Phase::Loss));
+        if nothing_new && !suspect && self.can_skip(segment) {
             return;
         }
         if advanced > 0 {
@@ -139,6 +141,9 @@ impl Connection {
         }
         let undone = self.rare.is_some_and(|r| r.undecided_timeout.is_some())
             && self.check_undecided_timeout(now, &info);
+        if seldom(suspect) {
+            self.check_suspect_episode(now, segment, &info);
+        }
         let v = self.recover(now, &mut info, undone);
         if seldom(measures) && self.sender.sent.keeps_rates() {
             self.check_app_limited();

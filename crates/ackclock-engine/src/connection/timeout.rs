@@ -129,6 +129,7 @@ impl Connection {
             self.sender.make_mut().sent.forget_sacks();
         }
         self.record_timeout(&before);
+        self.begin_suspect_timeout(&before);
         let v = self.view(now);
         let BuiltSender { policies, state } = self.sender.split_mut();
         policies.recovery.on_rto(&state.sent, &v, &mut state.lost);

@@ -122,7 +122,7 @@ pub const PRESETS: &[Preset] = &[
             ("reduction", "prr"),
             ("reduction.whole_segs", "true"),
             ("reduction.from_window", "true"),
-            ("undo", "f-rto"),
+            ("undo", "linux"),
             ("estimator", "linux"),
             ("backoff", "linux"),
             ("ack", "every"),

@@ -212,6 +212,31 @@ pub enum TimeoutVerdict {
     Spurious,
 }
 
+/// A loss episode of which it is not yet known whether its retransmissions were spurious.
+#[derive(Clone, Copy, Debug)]
+pub struct SuspectEpisode {
+    /// Window before its reduction.
+    pub window: Window,
+    /// `snd_una` when it began.
+    pub start: SeqNumber,
+    /// `snd_nxt` when it began.
+    pub recover: SeqNumber,
+    /// True when the ack's timestamp shows that it was elicited by a segment sent before the first
+    /// retransmission of the episode; `None` without timestamps.
+    pub acks_original: Option<bool>,
+}
+
+/// What an ack shows about the retransmissions of an episode.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EpisodeVerdict {
+    /// Nothing yet.
+    Unknown,
+    /// Nothing that acks could still show would undo the reduction.
+    Genuine,
+    /// Nothing was lost: the window is restored.
+    Spurious,
+}
+
 /// Round-trip times known to an estimator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rtt {

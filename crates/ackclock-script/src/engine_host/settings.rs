@@ -44,7 +44,7 @@ const SETTINGS: &[(&str, Meaning)] = &[
     ("tcp_recovery", Meaning::Choice("recovery", "sack", "rack")),
     ("tcp_early_retrans", Meaning::Flag("recovery.tlp")),
     ("tcp_reordering", Meaning::Number("recovery.dup_thresh", 0)),
-    ("tcp_frto", Meaning::Choice("undo", "none", "f-rto")),
+    ("tcp_frto", Meaning::Flag("undo.f_rto")),
     ("tcp_rto_min_us", Meaning::Micros("estimator.variation_floor")),
     ("tcp_congestion_control", Meaning::Word("window")),
     ("tcp_keepalive_intvl", Meaning::Seconds("keepalive_interval")),

@@ -72,7 +72,9 @@ impl Connection {
             && !copied
             && self.is_duplicate(segment, newly_sacked, opened);
         let nothing_new = advanced == 0 && newly_sacked == 0 && !is_dup;
-        if nothing_new && self.can_skip(segment) {
+        let suspect = self.rare.is_some_and(|r| r.suspect_episode.is_some())
+            && (dsack.is_some() || matches!(self.phase, Phase::Recovery | Phase::Loss));
+        if nothing_new && !suspect && self.can_skip(segment) {
             return;
         }
         if advanced > 0 {
@@ -97,7 +99,9 @@ impl Connection {
             self.on_rtt_sample(now, rtt, flight_before);
         }
         if advanced > 0 {
-            self.on_progress(now, sample.is_some());
+            let weak = self.rare.is_some_and(|r| r.timed_out.is_some())
+                && self.take_weak_sample(now, sample.is_some(), flight_before);
+            self.on_progress(now, sample.is_some() || weak);
         }
         let mut delivered = u64::from(acked.newly_delivered + newly_sacked);
         let marked = self.marked_bytes(segment, delivered);
@@ -137,6 +141,9 @@ impl Connection {
         }
         let undone = self.rare.is_some_and(|r| r.undecided_timeout.is_some())
             && self.check_undecided_timeout(now, &info);
+        if seldom(suspect) {
+            self.check_suspect_episode(now, segment, &info);
+        }
         let v = self.recover(now, &mut info, undone);
         if seldom(measures) && self.sender.sent.keeps_rates() {
             self.check_app_limited();

@@ -253,6 +253,7 @@ impl Connection {
         self.timeout = match self.backoff_level {
             // Level 0 is the unmodified timeout for every backoff.
             0 => rto,
+            level if syn_ack => self.sender.policies().backoff.syn_ack_timeout(rto, level, &mut self.rng),
             level => self.sender.policies().backoff.syn_timeout(rto, level, &mut self.rng),
         };
         self.timers.arm(Timer::Retransmission, now + self.timeout);

@@ -31,6 +31,7 @@ mod timeout;
 mod timing;
 mod trace;
 mod undo;
+mod undo_episode;
 mod urgent;
 mod usage;
 mod user;

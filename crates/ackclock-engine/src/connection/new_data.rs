@@ -222,6 +222,8 @@ impl Connection {
     #[cold]
     fn restart_after_idle(&mut self, now: Instant) {
         if let Some(idle) = self.idle_period(now) {
+            self.estimator.on_idle(now);
+            self.update_timeout();
             let v = self.view(now);
             let control = self.sender.policies().window.on(Feedback::Idle(idle), &v);
             if control.window != self.sender.window {

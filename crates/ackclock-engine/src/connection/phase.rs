@@ -43,6 +43,7 @@ impl Connection {
         let Some(t) = Transition::of(self.phase, phase, covered) else { return };
         self.phase = t.phase;
         if t.begins_episode {
+            self.begin_suspect_episode(now, t.reduces.is_some());
             self.end_repaired(now);
             self.sender.make_mut().recovery_point = self.snd_nxt;
             self.begin_episode(now, LossClass::Ca);

@@ -15,6 +15,7 @@ use super::icmp::ClaimedSize;
 use super::records::Records;
 use super::skip_test::SkipTest;
 use super::undo::{Rebase, UndecidedTimeout};
+use super::undo_episode::UndecidedEpisode;
 use super::urgent::Urgent;
 use crate::Pacer;
 
@@ -114,6 +115,11 @@ pub(super) struct RareState {
     pub(super) pacer: Option<Box<Pacer>>,
     /// A timeout that may still turn out to have been spurious.
     pub(super) undecided_timeout: Option<Box<UndecidedTimeout>>,
+    /// A loss episode whose retransmissions may turn out to have been spurious.
+    pub(super) suspect_episode: Option<Box<UndecidedEpisode>>,
+    /// The end of a segment that timed out, and when it was first sent, for an estimator that takes weak
+    /// samples.
+    pub(super) timed_out: Option<Box<(SeqNumber, Instant)>>,
     /// Estimates to restore after a spurious timeout (RFC 4015 §3.6).
     pub(super) rebase: Option<Box<Rebase>>,
     /// Where records of unsent data end.
@@ -162,6 +168,8 @@ impl RareState {
         needs: Needs { every_ack: false, rate_samples: false, sends: false },
         pacer: None,
         undecided_timeout: None,
+        suspect_episode: None,
+        timed_out: None,
         rebase: None,
         records: None,
         copies: None,

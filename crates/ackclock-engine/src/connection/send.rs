@@ -175,6 +175,9 @@ impl Connection {
         self.sender.make_mut().quota = self.sender.quota.saturating_sub(u64::from(len));
         let v = self.view(now);
         self.sender.policies().recovery.on_retransmit(range, &v);
+        if self.sender.policies().undo.examines_episodes() {
+            self.note_suspect_retransmission(now, range, &v);
+        }
         if len > 0 {
             self.stats.retransmitted_segments += 1;
             self.stats.retransmitted_bytes += u64::from(len);

@@ -94,7 +94,7 @@ impl Connection {
 
     /// The retransmission timer expired (RFC 6298 §5.4-5.6, RFC 5681 §3.1).
     fn retransmission_expired(&mut self, now: Instant) {
-        if self.sender.sent.is_empty() {
+        if self.sender.sent.is_empty() || self.postpone_retransmission(now) {
             return;
         }
         if self.sender.policies().backoff.give_up(self.expiries + 1, now.since(self.waiting_since)) {
@@ -109,6 +109,9 @@ impl Connection {
         let repeated = self.expiries > 0;
         self.count_timeout(now);
         self.estimator.on_expiry(self.expiries);
+        if !repeated && self.estimator.takes_weak_samples() {
+            self.time_first_transmission(before.oldest_sent_at);
+        }
         let expiry = Expiry {
             expiries: before.expiries,
             level: self.backoff_level,
@@ -126,6 +129,7 @@ impl Connection {
             self.sender.make_mut().sent.forget_sacks();
         }
         self.record_timeout(&before);
+        self.begin_suspect_timeout(&before);
         let v = self.view(now);
         let BuiltSender { policies, state } = self.sender.split_mut();
         policies.recovery.on_rto(&state.sent, &v, &mut state.lost);

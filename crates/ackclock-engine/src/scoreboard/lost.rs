@@ -64,6 +64,17 @@ impl OutstandingSegments {
         lost
     }
 
+    /// Removes the marks of lost segments; what was retransmitted stays in the network.
+    pub fn forget_lost(&mut self) {
+        for s in &mut self.sent {
+            s.marks &= !LOST;
+        }
+        self.lost_bytes = 0;
+        if let Some(first) = self.sent.front() {
+            self.set_lost_hint(first.seq);
+        }
+    }
+
     /// Saves which segments are marked lost and retransmitted now, for
     /// [`OutstandingSegments::restore_marks`].
     pub fn save_marks(&mut self) {

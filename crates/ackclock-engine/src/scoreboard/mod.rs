@@ -81,6 +81,12 @@ impl OutstandingSegments {
         (self.sent.capacity() * size_of::<Sent>()) as u64 + self.sacked.held_bytes() + rates
     }
 
+    /// Outstanding segments.
+    #[inline]
+    pub fn segments(&self) -> u32 {
+        self.sent.len() as u32
+    }
+
     pub fn is_empty(&self) -> bool {
         self.sent.is_empty()
     }

@@ -157,6 +157,14 @@ fn draw(param: &Param, rng: &mut Rng) -> Value {
 }
 
 /// The parameter `name` of a policy, if it has one of that name and kind.
+fn count(p: &Params, name: &str) -> Option<u64> {
+    p.iter().find_map(|(n, value)| match value {
+        Value::Count(count) if n == name => Some(count),
+        _ => None,
+    })
+}
+
+/// The parameter `name` as a time, if there is one.
 fn duration(p: &Params, name: &str) -> Option<Duration> {
     p.iter().find_map(|(n, value)| match value {
         Value::Duration(d) if n == name => Some(d),

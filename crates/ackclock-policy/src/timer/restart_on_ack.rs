@@ -68,8 +68,10 @@ mod tests {
     use super::*;
     use ackclock_units::Instant;
 
+    use crate::harness::timer_view;
+
     fn view(now: Instant, phase: Phase) -> TimerView {
-        TimerView { now, deadline: None, oldest_sent_at: None, restarted_at: Instant::ZERO, phase }
+        TimerView { phase, ..timer_view(now) }
     }
 
     #[test]

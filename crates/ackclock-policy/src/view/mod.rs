@@ -212,6 +212,31 @@ pub enum TimeoutVerdict {
     Spurious,
 }
 
+/// A loss episode of which it is not yet known whether its retransmissions were spurious.
+#[derive(Clone, Copy, Debug)]
+pub struct SuspectEpisode {
+    /// Window before its reduction.
+    pub window: Window,
+    /// `snd_una` when it began.
+    pub start: SeqNumber,
+    /// `snd_nxt` when it began.
+    pub recover: SeqNumber,
+    /// True when the ack's timestamp shows that it was elicited by a segment sent before the first
+    /// retransmission of the episode; `None` without timestamps.
+    pub acks_original: Option<bool>,
+}
+
+/// What an ack shows about the retransmissions of an episode.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EpisodeVerdict {
+    /// Nothing yet.
+    Unknown,
+    /// Nothing that acks could still show would undo the reduction.
+    Genuine,
+    /// Nothing was lost: the window is restored.
+    Spurious,
+}
+
 /// Round-trip times known to an estimator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rtt {
@@ -282,6 +307,14 @@ pub struct TimerView {
     pub oldest_sent_at: Option<Instant>,
     /// When the timer last expired or was restarted with a probe.
     pub restarted_at: Instant,
+    /// When a segment was last sent, new or again.
+    pub last_sent_at: Instant,
+    /// Segments sent and not cumulatively acknowledged.
+    pub outstanding_segs: u32,
+    /// Written by the application and not yet sent, bytes.
+    pub unsent: Bytes,
+    /// Largest segment sent, bytes.
+    pub smss: u32,
     /// Phase of the loss repair.
     pub phase: Phase,
 }

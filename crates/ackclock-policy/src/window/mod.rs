@@ -1,5 +1,6 @@
 //! Congestion windows.
 
+mod careful_resume;
 mod cubic;
 mod growth;
 mod in_use;
@@ -11,7 +12,7 @@ use crate::{CongestionControl, Entry};
 
 /// The built-in windows.
 pub(crate) const ENTRIES: &[&Entry<dyn CongestionControl>] =
-    &[&receiver_only::ENTRY, &reno::ENTRY, &cubic::ENTRY];
+    &[&receiver_only::ENTRY, &reno::ENTRY, &cubic::ENTRY, &careful_resume::ENTRY];
 
 #[cfg(test)]
 mod cubic_tests;

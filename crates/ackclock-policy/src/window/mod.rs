@@ -14,6 +14,8 @@ pub(crate) const ENTRIES: &[&Entry<dyn CongestionControl>] =
     &[&receiver_only::ENTRY, &reno::ENTRY, &cubic::ENTRY];
 
 #[cfg(test)]
+mod abe_tests;
+#[cfg(test)]
 mod cubic_tests;
 #[cfg(test)]
 mod tests;

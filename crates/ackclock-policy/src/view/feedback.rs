@@ -102,6 +102,9 @@ pub enum Family {
     /// Acks never shrink the window, congestion signals and idling never grow it, and in slow start it grows
     /// by at most what is acknowledged.
     LossBased,
+    /// Growing delays shrink the window before anything is lost. Congestion signals and idling never grow it,
+    /// an unused window does not grow, and in slow start it grows by at most what is acknowledged.
+    DelayBased,
     /// The window follows a model of the path or marks on packets, and may shrink on any ack.
     ModelBased,
 }

@@ -1,17 +1,21 @@
 //! Congestion windows.
 
 mod cubic;
+mod dctcp;
 mod growth;
 mod in_use;
 mod initial;
 mod receiver_only;
 mod reno;
+mod standard;
+mod vegas;
+mod westwood;
 
 use crate::{CongestionControl, Entry};
 
 /// The built-in windows.
 pub(crate) const ENTRIES: &[&Entry<dyn CongestionControl>] =
-    &[&receiver_only::ENTRY, &reno::ENTRY, &cubic::ENTRY];
+    &[&receiver_only::ENTRY, &reno::ENTRY, &cubic::ENTRY, &dctcp::ENTRY, &vegas::ENTRY, &westwood::ENTRY];
 
 #[cfg(test)]
 mod abe_tests;

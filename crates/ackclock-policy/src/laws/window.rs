@@ -16,7 +16,7 @@ fn random_events(
     let mut w = c.build();
     let needs = w.needs();
     let smss = [1, 100, 536, 1000, 1460, 9000, 65_000][rng.below(7) as usize];
-    let mut v = SenderView { smss, now: Instant::ZERO, ..view() };
+    let mut v = SenderView { smss, now: Instant::ZERO, counts_marks: rng.chance(0.5), ..view() };
     v.window = w.start(&v).window;
     v.initial_window = v.window.cwnd;
     assert!(v.window.cwnd >= u64::from(smss), "{:?}: {c:?}", v.window);

@@ -1,10 +1,13 @@
 //! Congestion windows.
 
+mod copa;
 mod cubic;
 mod dctcp;
 mod growth;
 mod in_use;
 mod initial;
+mod ledbat_pp;
+mod prague;
 mod receiver_only;
 mod reno;
 mod standard;
@@ -14,8 +17,17 @@ mod westwood;
 use crate::{CongestionControl, Entry};
 
 /// The built-in windows.
-pub(crate) const ENTRIES: &[&Entry<dyn CongestionControl>] =
-    &[&receiver_only::ENTRY, &reno::ENTRY, &cubic::ENTRY, &dctcp::ENTRY, &vegas::ENTRY, &westwood::ENTRY];
+pub(crate) const ENTRIES: &[&Entry<dyn CongestionControl>] = &[
+    &receiver_only::ENTRY,
+    &reno::ENTRY,
+    &cubic::ENTRY,
+    &dctcp::ENTRY,
+    &prague::ENTRY,
+    &vegas::ENTRY,
+    &westwood::ENTRY,
+    &ledbat_pp::ENTRY,
+    &copa::ENTRY,
+];
 
 #[cfg(test)]
 mod abe_tests;

@@ -128,6 +128,22 @@ pub const MODIFIERS: &[Modifier] = &[
         &[("slow_start", "hystart")],
     ),
     plain(
+        "hystart-pp",
+        "slow start slows down when round-trip times grow, and ends five round trips later (HyStart++, RFC \
+         9406)",
+        &[("slow_start", "hystart-pp")],
+    ),
+    plain(
+        "limited-slow-start",
+        "a window above 100 segments grows by 50 a round trip in slow start (RFC 3742)",
+        &[("slow_start", "limited")],
+    ),
+    plain(
+        "abe",
+        "an ECN echo reduces the window by less than a loss does (RFC 8511); offers ECN",
+        &[("window.abe", "true"), ("ecn", "true")],
+    ),
+    plain(
         "prr",
         "proportional rate reduction: what is sent during a repair follows what is delivered (RFC 9937)",
         &[("reduction", "prr")],

@@ -40,6 +40,8 @@ pub(super) struct EcnState {
     /// Where the data sent after the reduction begins. Valid only with `reduced`: a stale number would
     /// compare wrongly after two gigabytes.
     reduced_at: SeqNumber,
+    /// The congestion window needs ECT(1) on new data.
+    pub(super) ect1: bool,
     feedback: Option<Box<FeedbackState>>,
 }
 
@@ -82,6 +84,7 @@ impl EcnState {
         cwr: false,
         reduced: false,
         reduced_at: SeqNumber(0),
+        ect1: false,
         feedback: None,
     };
 
@@ -93,14 +96,20 @@ impl EcnState {
         self.mode == Mode::Accurate
     }
 
-    /// The codepoint for segments with new data.
+    /// The codepoint for segments with new data. ECT(1) takes counters of marks (RFC 9331 §4.2).
     pub(super) fn codepoint(&self) -> Ecn {
-        let capable = match self.mode {
-            Mode::Off => false,
-            Mode::Rfc3168 | Mode::Dctcp => true,
-            Mode::Accurate => self.feedback.as_ref().is_some_and(|m| m.counters.capable),
-        };
-        if capable { Ecn::Ect0 } else { Ecn::NotEct }
+        match self.mode {
+            Mode::Off => Ecn::NotEct,
+            Mode::Rfc3168 | Mode::Dctcp => Ecn::Ect0,
+            Mode::Accurate if !self.feedback.as_ref().is_some_and(|m| m.counters.capable) => Ecn::NotEct,
+            Mode::Accurate => {
+                if self.ect1 {
+                    Ecn::Ect1
+                } else {
+                    Ecn::Ect0
+                }
+            }
+        }
     }
 
     /// True when segments carry feedback of marks in their flags.

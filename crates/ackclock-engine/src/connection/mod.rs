@@ -308,6 +308,7 @@ impl Connection {
             rtt,
             sack: self.sack_on,
             timestamps: self.rare.is_some_and(|r| r.timestamps.on),
+            counts_marks: false,
         }
     }
 

@@ -165,7 +165,7 @@ impl RareState {
         skip_test: None,
         forged: None,
         acked_early: 0,
-        needs: Needs { every_ack: false, rate_samples: false, sends: false },
+        needs: Needs { every_ack: false, rate_samples: false, sends: false, ect1: false },
         pacer: None,
         undecided_timeout: None,
         suspect_episode: None,

@@ -4,7 +4,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use ackclock_policy::{Needs, SamplingRate, Window};
+use ackclock_policy::{Needs, SamplingRate, SenderView, Window};
 use ackclock_trace::LossClass;
 use ackclock_units::{Bytes, Instant, SeqNumber, SeqRange, seldom};
 
@@ -175,7 +175,7 @@ impl Connection {
         sender.recovery_point = from;
         sender.sampling = SamplingRate::new(from);
         sender.window = Window { cwnd: smss, ssthresh: Bytes::MAX };
-        let v = self.view(now);
+        let v = SenderView { counts_marks: self.uses_accurate_ecn(), ..self.view(now) };
         let BuiltSender { policies, state } = self.sender.split_mut();
         let needs = policies.window.needs();
         if needs.rate_samples {
@@ -183,7 +183,8 @@ impl Connection {
         }
         let needs = Needs { sends: needs.sends || policies.reduction().is_some(), ..needs };
         if needs != Needs::default() {
-            self.rare.make_mut().needs = needs;
+            let rare = self.rare.make_mut();
+            (rare.needs, rare.ecn.ect1) = (needs, needs.ect1);
         }
         let mut control = self.sender.policies().window.start(&v);
         if self.stats.syn_retransmissions > 0 || self.rare.is_some_and(|r| r.ecn.handshake_marked()) {

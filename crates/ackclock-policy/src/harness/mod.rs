@@ -34,6 +34,7 @@ pub(crate) fn view() -> SenderView {
         rtt: None,
         sack: false,
         timestamps: false,
+        counts_marks: false,
     }
 }
 

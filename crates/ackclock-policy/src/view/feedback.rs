@@ -102,6 +102,9 @@ pub enum Family {
     /// Acks never shrink the window, congestion signals and idling never grow it, and in slow start it grows
     /// by at most what is acknowledged.
     LossBased,
+    /// Growing delays shrink the window before anything is lost. Congestion signals and idling never grow it,
+    /// an unused window does not grow, and in slow start it grows by at most what is acknowledged.
+    DelayBased,
     /// The window follows a model of the path or marks on packets, and may shrink on any ack.
     ModelBased,
 }
@@ -116,6 +119,9 @@ pub struct Needs {
     pub rate_samples: bool,
     /// [`Feedback::Sent`].
     pub sends: bool,
+    /// ECT(1) on its data rather than ECT(0), for queues of the L4S service (RFC 9331 §4.1). The engine sets
+    /// it where the peer counts marks ([`SenderView::counts_marks`]).
+    pub ect1: bool,
 }
 
 /// A sample of the delivery rate, taken for each ack that reports delivered data (draft-ietf-ccwg-bbr §4.1).

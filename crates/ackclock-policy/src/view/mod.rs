@@ -115,6 +115,9 @@ pub struct SenderView {
     pub sack: bool,
     /// True when timestamps were negotiated.
     pub timestamps: bool,
+    /// True when the peer counts marks, and an ack reports how many (RFC 9768). Only in the view of
+    /// [`CongestionControl::start`](crate::CongestionControl::start), since it does not change later.
+    pub counts_marks: bool,
 }
 
 impl SenderView {

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use ackclock_units::{Bytes, Duration, Instant};
 
 use super::growth::{Remainder, counted};
-use super::in_use::{Flight, Half, IN_USE, InUse, REDUCE_FROM, VALIDATE, counts_flights, reduced_from};
+use super::in_use::{ABE, Flight, Half, IN_USE, InUse, REDUCE_FROM, VALIDATE, counts_flights, reduced_from};
 use super::initial::{INITIAL_SEGS, INITIAL_WINDOW, InitialWindow};
 use crate::{
     AckInfo, Congestion, CongestionControl, Control, Entry, EpisodeEnd, Feedback, Needs, Param, Params,
@@ -30,6 +30,8 @@ struct Rules {
     validate: bool,
     c: f64,
     beta_cubic: f64,
+    /// What is left after an ECN echo.
+    beta_ecn: f64,
     fast_convergence: bool,
     reno_friendly: bool,
     byte_counting: bool,
@@ -45,6 +47,7 @@ impl Rules {
             validate: p.flag("validate"),
             c: p.ratio("c"),
             beta_cubic: p.ratio("beta_cubic"),
+            beta_ecn: p.ratio(if p.flag("abe") { "beta_ecn" } else { "beta_cubic" }),
             fast_convergence: p.flag("fast_convergence"),
             reno_friendly: p.flag("reno_friendly"),
             byte_counting: p.flag("byte_counting"),
@@ -169,21 +172,23 @@ impl<U: InUse> Cubic<U> {
     fn cut(&mut self, c: Congestion, v: &SenderView) -> Window {
         match c {
             Congestion::Rto { repeated } => {
-                let ssthresh = if repeated { v.window.ssthresh } else { self.reduce(v) };
+                let ssthresh =
+                    if repeated { v.window.ssthresh } else { self.reduce(self.rules.beta_cubic, v) };
                 // §4.8: the stage after a timeout begins with K = 0 where slow start ends, regardless of
                 // W_max.
                 self.curve = Curve { w_max: 0.0, epoch_start: None, ..self.curve };
                 Window { cwnd: u64::from(v.smss), ssthresh }
             }
             Congestion::Loss | Congestion::Ecn => {
-                let ssthresh = self.reduce(v);
+                let beta = if c == Congestion::Ecn { self.rules.beta_ecn } else { self.rules.beta_cubic };
+                let ssthresh = self.reduce(beta, v);
                 Window { cwnd: ssthresh, ssthresh }
             }
         }
     }
 
     /// The threshold of a reduction, in bytes, and the curve's memory of the window (§4.6, §4.7).
-    fn reduce(&mut self, v: &SenderView) -> Bytes {
+    fn reduce(&mut self, beta: f64, v: &SenderView) -> Bytes {
         let smss = f64::from(v.smss);
         let cwnd = self.remainder.with(v.window.cwnd) / smss;
         self.undo = self.curve;
@@ -192,7 +197,7 @@ impl<U: InUse> Cubic<U> {
         self.curve = Curve { w_max, cwnd_prior: cwnd, ..Curve::NEW };
         // §4.6 allows the window in place of the flight where a window that is not in use does not grow.
         let from = reduced_from(self.rules.reduces_window, v);
-        ((from * self.rules.beta_cubic) as u64).max(2 * u64::from(v.smss))
+        ((from * beta) as u64).max(2 * u64::from(v.smss))
     }
 }
 
@@ -240,7 +245,7 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
     name: "cubic",
     about: "CUBIC: after a loss the window follows a cubic function of time through its former size, and is \
             never below Reno's.",
-    source: "RFC 9438",
+    source: "RFC 9438, RFC 8511",
     params: &[
         Param::ratio("c", 0.4, 0.001..=100.0, "C, steepness of the curve, segments per cubic second (4.1)"),
         Param::ratio("beta_cubic", 0.7, 0.1..=1.0, "fraction of the window left after a loss (4.6)"),
@@ -268,6 +273,13 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
         VALIDATE,
         IN_USE,
         REDUCE_FROM,
+        ABE,
+        Param::ratio(
+            "beta_ecn",
+            0.85,
+            0.1..=0.99,
+            "fraction of the window left after an ECN echo with `abe` (RFC 8511 3.1)",
+        ),
         INITIAL_WINDOW,
         INITIAL_SEGS,
     ],

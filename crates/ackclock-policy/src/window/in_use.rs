@@ -87,6 +87,14 @@ pub(super) const REDUCE_FROM: Param = Param::choice(
      not, as Linux does",
 );
 
+/// Alternative backoff with ECN. With it `beta_ecn` of a window decides what an echo leaves of it.
+pub(super) const ABE: Param = Param::flag(
+    "abe",
+    false,
+    "an ECN echo leaves `beta_ecn` of the window, which is more than a loss leaves: the queue that marks is a \
+     short one (RFC 8511 3)",
+);
+
 /// The bytes that a reduction begins with, by [`REDUCE_FROM`]. Neither data that Limited Transmit sent beyond
 /// the window counts (RFC 5681 §3.2), nor an unused part of the window.
 pub(super) fn reduced_from(whole_window: bool, v: &SenderView) -> f64 {

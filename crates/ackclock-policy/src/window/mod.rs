@@ -1,19 +1,38 @@
 //! Congestion windows.
 
 mod careful_resume;
+mod copa;
 mod cubic;
+mod dctcp;
 mod growth;
 mod in_use;
 mod initial;
+mod ledbat_pp;
+mod prague;
 mod receiver_only;
 mod reno;
+mod standard;
+mod vegas;
+mod westwood;
 
 use crate::{CongestionControl, Entry};
 
 /// The built-in windows.
-pub(crate) const ENTRIES: &[&Entry<dyn CongestionControl>] =
-    &[&receiver_only::ENTRY, &reno::ENTRY, &cubic::ENTRY, &careful_resume::ENTRY];
+pub(crate) const ENTRIES: &[&Entry<dyn CongestionControl>] = &[
+    &receiver_only::ENTRY,
+    &reno::ENTRY,
+    &cubic::ENTRY,
+    &dctcp::ENTRY,
+    &prague::ENTRY,
+    &vegas::ENTRY,
+    &westwood::ENTRY,
+    &ledbat_pp::ENTRY,
+    &copa::ENTRY,
+    &careful_resume::ENTRY,
+];
 
+#[cfg(test)]
+mod abe_tests;
 #[cfg(test)]
 mod cubic_tests;
 #[cfg(test)]

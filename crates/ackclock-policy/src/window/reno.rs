@@ -3,7 +3,7 @@ use std::sync::Arc;
 use ackclock_units::Bytes;
 
 use super::growth::{Remainder, counted};
-use super::in_use::{Flight, Half, IN_USE, InUse, REDUCE_FROM, VALIDATE, counts_flights, reduced_from};
+use super::in_use::{ABE, Flight, Half, IN_USE, InUse, REDUCE_FROM, VALIDATE, counts_flights, reduced_from};
 use super::initial::{INITIAL_SEGS, INITIAL_WINDOW, InitialWindow};
 use crate::{
     AckInfo, Congestion, CongestionControl, Control, Entry, EpisodeEnd, Feedback, Needs, Param, Params,
@@ -28,6 +28,8 @@ struct Rules {
     validate: bool,
     phases: Phases,
     decrease: f64,
+    /// The same for an ECN echo.
+    ecn_decrease: f64,
     increase_segs: f64,
     increase_factor: f64,
     whole_segs: bool,
@@ -63,6 +65,7 @@ impl Rules {
                 _ => Phases::Both,
             },
             decrease: p.ratio("decrease"),
+            ecn_decrease: p.ratio(if p.flag("abe") { "beta_ecn" } else { "decrease" }),
             increase_segs: p.ratio("increase_segs"),
             increase_factor: p.ratio("increase_factor"),
             whole_segs: p.flag("whole_segs"),
@@ -148,7 +151,7 @@ impl<U: InUse> Reno<U> {
             // one segment is needed to continue.
             (_, Phases::Avoidance) => {
                 return Window {
-                    cwnd: self.left(v).max(loss_window).min(v.window.cwnd.max(loss_window)),
+                    cwnd: self.left(c, v).max(loss_window).min(v.window.cwnd.max(loss_window)),
                     ..v.window
                 };
             }
@@ -158,8 +161,11 @@ impl<U: InUse> Reno<U> {
             Congestion::Rto { repeated } if repeated || self.rules.keep_ssthresh => {
                 Window { cwnd: loss_window, ..v.window }
             }
-            Congestion::Rto { .. } => Window { cwnd: loss_window, ssthresh: self.reduced(v) },
-            Congestion::Loss | Congestion::Ecn => Window { cwnd: self.reduced(v), ssthresh: self.reduced(v) },
+            Congestion::Rto { .. } => Window { cwnd: loss_window, ssthresh: self.reduced(c, v) },
+            Congestion::Loss | Congestion::Ecn => {
+                let ssthresh = self.reduced(c, v);
+                Window { cwnd: ssthresh, ssthresh }
+            }
         }
     }
 
@@ -175,14 +181,15 @@ impl<U: InUse> Reno<U> {
     }
 
     /// The part of the window that a reduction leaves.
-    fn left(&self, v: &SenderView) -> Bytes {
-        let left = (reduced_from(self.rules.reduces_window, v) * self.rules.decrease) as u64;
+    fn left(&self, c: Congestion, v: &SenderView) -> Bytes {
+        let decrease = if c == Congestion::Ecn { self.rules.ecn_decrease } else { self.rules.decrease };
+        let left = (reduced_from(self.rules.reduces_window, v) * decrease) as u64;
         if self.rules.whole_segs_left { left - left % u64::from(v.smss) } else { left }
     }
 
     /// The threshold after a congestion signal.
-    fn reduced(&self, v: &SenderView) -> Bytes {
-        self.left(v).max(u64::from(self.rules.min_ssthresh_segs) * u64::from(v.smss))
+    fn reduced(&self, c: Congestion, v: &SenderView) -> Bytes {
+        self.left(c, v).max(u64::from(self.rules.min_ssthresh_segs) * u64::from(v.smss))
     }
 }
 
@@ -228,7 +235,7 @@ impl<U: InUse> CongestionControl for Reno<U> {
 pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
     name: "reno",
     about: "Slow start, then additive increase by one segment a round trip; halves the window at a loss.",
-    source: "J-A2, J-A9, J-A10, J-A11, J-A17, M-A1, M-X11; RFC 5681 3.1, RFC 3465",
+    source: "J-A2, J-A9, J-A10, J-A11, J-A17, M-A1, M-X11; RFC 5681 3.1, RFC 3465, RFC 8511",
     params: &[
         Param::choice(
             "phases",
@@ -296,6 +303,8 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
         VALIDATE,
         IN_USE,
         REDUCE_FROM,
+        ABE,
+        Param::ratio("beta_ecn", 0.8, 0.0..=1.0, "fraction of the window left after an ECN echo with `abe`"),
         Param::flag(
             "at_ssthresh",
             false,

@@ -63,7 +63,9 @@ impl Connection {
     #[cold]
     pub(super) fn notify_sent(&mut self, now: Instant, bytes: u32, retransmission: bool) {
         let needs = self.rare.needs;
+        let mut app_limited = false;
         if needs.rate_samples {
+            app_limited = self.sender.make_mut().sent.sent_app_limited();
             self.check_app_limited();
         }
         if !needs.sends || bytes == 0 {
@@ -76,8 +78,9 @@ impl Connection {
             reduction.on_sent(bytes, smss);
         }
         if self.sender.policies().window.needs().sends {
+            let sent = Feedback::Sent { bytes, retransmission, app_limited };
             let v = self.view(now);
-            let control = self.sender.policies().window.on(Feedback::Sent { bytes, retransmission }, &v);
+            let control = self.sender.policies().window.on(sent, &v);
             if control.window != self.sender.window {
                 self.set_window(control.window, now);
             }

@@ -5,6 +5,7 @@ use ackclock_units::{Bytes, Duration, Instant};
 use super::growth::{Remainder, counted};
 use super::in_use::{Flight, Half, IN_USE, InUse, REDUCE_FROM, VALIDATE, counts_flights, reduced_from};
 use super::initial::{INITIAL_SEGS, INITIAL_WINDOW, InitialWindow};
+use super::paced::{PACED, paced};
 use crate::{
     AckInfo, Congestion, CongestionControl, Control, Entry, EpisodeEnd, Feedback, Needs, Param, Params,
     Phase, Policy, PrivateState, SenderView, SlowStart, Window,
@@ -268,10 +269,15 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
         VALIDATE,
         IN_USE,
         REDUCE_FROM,
+        PACED,
         INITIAL_WINDOW,
         INITIAL_SEGS,
     ],
     build: |p| {
-        if counts_flights(p) { Box::new(Cubic::<Flight>::new(p)) } else { Box::new(Cubic::<Half>::new(p)) }
+        if counts_flights(p) {
+            paced(p, Box::new(Cubic::<Flight>::new(p)))
+        } else {
+            paced(p, Box::new(Cubic::<Half>::new(p)))
+        }
     },
 };

@@ -5,6 +5,7 @@ use ackclock_units::Bytes;
 use super::growth::{Remainder, counted};
 use super::in_use::{Flight, Half, IN_USE, InUse, REDUCE_FROM, VALIDATE, counts_flights, reduced_from};
 use super::initial::{INITIAL_SEGS, INITIAL_WINDOW, InitialWindow};
+use super::paced::{PACED, paced};
 use crate::{
     AckInfo, Congestion, CongestionControl, Control, Entry, EpisodeEnd, Feedback, Needs, Param, Params,
     Phase, Policy, PrivateState, SenderView, SlowStart, Window,
@@ -296,6 +297,7 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
         VALIDATE,
         IN_USE,
         REDUCE_FROM,
+        PACED,
         Param::flag(
             "at_ssthresh",
             false,
@@ -309,6 +311,10 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
         ),
     ],
     build: |p| {
-        if counts_flights(p) { Box::new(Reno::<Flight>::new(p)) } else { Box::new(Reno::<Half>::new(p)) }
+        if counts_flights(p) {
+            paced(p, Box::new(Reno::<Flight>::new(p)))
+        } else {
+            paced(p, Box::new(Reno::<Half>::new(p)))
+        }
     },
 };

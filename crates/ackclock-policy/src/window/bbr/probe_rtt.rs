@@ -5,6 +5,7 @@ use ackclock_units::{Bytes, Duration, Instant};
 use super::probe_bw::AckPhase;
 use super::{Bbr, Sample, State};
 use crate::SenderView;
+use crate::window::limited::Limited;
 
 /// State of ProbeRTT (§2.16).
 #[derive(Debug, Default)]
@@ -23,9 +24,8 @@ pub(super) struct ProbeRtt {
     round_done: bool,
     /// BBR.idle_restart.
     idle_restart: bool,
-    /// Counts of delivered bytes at which segments were sent as application-limited by
-    /// MarkConnectionAppLimited().
-    marked: Option<(Bytes, Bytes)>,
+    /// Its segments are application-limited.
+    limited: Limited,
 }
 
 impl ProbeRtt {
@@ -37,7 +37,7 @@ impl ProbeRtt {
 
     /// True when a segment sent at this count of delivered bytes was marked application-limited.
     pub fn marks(&self, delivered: Bytes) -> bool {
-        self.marked.is_some_and(|(from, until)| (from..=until).contains(&delivered))
+        self.limited.covers(delivered)
     }
 }
 
@@ -62,9 +62,9 @@ impl Bbr {
     /// CheckProbeRTT() (§5.3.4.3).
     pub(super) fn check_probe_rtt(&mut self, rs: &Sample) {
         if self.state != State::ProbeRtt && self.probe_rtt.expired && !self.probe_rtt.idle_restart {
-            // EnterProbeRTT(), after the window was saved as it was outside of it.
-            self.save_cwnd();
+            // EnterProbeRTT().
             self.state = State::ProbeRtt;
+            self.save_cwnd();
             self.probe_rtt.done_stamp = None;
             self.probe.ack_phase = AckPhase::ProbeStopping;
             self.start_round();
@@ -79,7 +79,8 @@ impl Bbr {
 
     /// HandleProbeRTT() (§5.3.4.3).
     fn handle_probe_rtt(&mut self) {
-        self.mark_connection_app_limited();
+        // MarkConnectionAppLimited(): low rates during ProbeRTT do not count.
+        self.probe_rtt.limited.mark(self.c.delivered, self.c.inflight);
         if self.probe_rtt.done_stamp.is_none() {
             if self.c.inflight <= self.probe_rtt_cwnd() {
                 self.probe_rtt.done_stamp = Some(self.c.now + self.rules.probe_rtt_duration);
@@ -92,13 +93,6 @@ impl Bbr {
         if self.probe_rtt.round_done {
             self.check_probe_rtt_done();
         }
-    }
-
-    /// MarkConnectionAppLimited() (§4.1.2.4): its slow samples do not count.
-    fn mark_connection_app_limited(&mut self) {
-        let (delivered, until) = (self.c.delivered, self.c.delivered.saturating_add(self.c.inflight));
-        let from = self.probe_rtt.marked.filter(|(_, until)| delivered <= *until).map_or(delivered, |m| m.0);
-        self.probe_rtt.marked = Some((from, until));
     }
 
     /// CheckProbeRTTDone() (§5.3.4.3).

@@ -318,7 +318,7 @@ impl Connection {
             if control.window != state.window {
                 self.set_window(control.window, now);
             }
-            self.set_pacing(control.pacing, now);
+            self.set_pacing(control.pacing);
             v.window = self.sender.window;
         }
         if seldom(info.deliveries.is_some()) {

@@ -231,7 +231,7 @@ impl Connection {
     /// Applies what the congestion window returned.
     pub(super) fn apply(&mut self, c: Control, now: Instant) {
         self.set_window(c.window, now);
-        self.set_pacing(c.pacing, now);
+        self.set_pacing(c.pacing);
     }
 
     #[cold]

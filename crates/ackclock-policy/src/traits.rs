@@ -287,6 +287,10 @@ pub trait CongestionControl: Policy {
         Needs::default()
     }
 
+    /// Gives it random numbers of its own, a stream of the run's seed. Called before
+    /// [`CongestionControl::start`], only with [`Needs::random`].
+    fn seed(&mut self, _rng: Rng) {}
+
     /// The window of a new connection; called once the segment size is known.
     fn start(&mut self, v: &SenderView) -> Control;
 

@@ -313,7 +313,9 @@ impl Connection {
             && !undone
             && !info.ece;
         if mostly(info.may_grow) || self.rare.is_some_and(|r| r.needs.every_ack) {
-            if seldom(before != self.phase) {
+            if seldom(before != self.phase)
+                || (info.newly_lost > 0 && self.rare.is_some_and(|r| r.needs.losses))
+            {
                 // The ack counts for the phase that it may have ended (RFC 3465 §2.3: after a timeout the
                 // window grows by one segment per ack at most).
                 v = SenderView { phase: before, ..self.view(now) };
@@ -323,7 +325,7 @@ impl Connection {
             if control.window != state.window {
                 self.set_window(control.window, now);
             }
-            self.set_pacing(control.pacing, now);
+            self.set_pacing(control.pacing);
             v.window = self.sender.window;
         }
         if seldom(info.deliveries.is_some()) {

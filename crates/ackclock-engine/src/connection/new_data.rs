@@ -229,7 +229,7 @@ impl Connection {
             if control.window != self.sender.window {
                 self.set_window(control.window, now);
             }
-            self.set_pacing(control.pacing, now);
+            self.set_pacing(control.pacing);
             // One restart per idle period.
             self.last_sent_at = now;
         }

@@ -26,7 +26,22 @@ impl Connection {
             self.trace(Mask::EPISODES, now, || EventKind::Lost { range });
         }
         self.sender.make_mut().lost = lost;
+        if self.rare.is_some_and(|r| r.needs.losses) {
+            self.notify_lost(now);
+        }
         newly_lost
+    }
+
+    /// Notifies the window of each segment that was marked lost.
+    #[cold]
+    fn notify_lost(&mut self, now: Instant) {
+        let lost = self.sender.make_mut().sent.take_losses();
+        for segment in &lost {
+            let v = self.view(now);
+            let control = self.sender.policies().window.on(Feedback::Lost(*segment), &v);
+            self.apply(control, now);
+        }
+        self.sender.make_mut().sent.return_losses(lost);
     }
 
     /// Enters the phase that the loss recovery returned.
@@ -217,7 +232,7 @@ impl Connection {
     /// Applies what the congestion window returned.
     pub(super) fn apply(&mut self, c: Control, now: Instant) {
         self.set_window(c.window, now);
-        self.set_pacing(c.pacing, now);
+        self.set_pacing(c.pacing);
     }
 
     #[cold]

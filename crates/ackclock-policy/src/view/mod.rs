@@ -11,7 +11,7 @@ use ackclock_units::{Bytes, Duration, Instant, SeqNumber, SeqRange};
 pub use self::app_io::{AppIo, Wake};
 pub use self::deliveries::{Deliveries, Transmission};
 pub use self::feedback::{
-    Congestion, Control, EpisodeEnd, Family, Feedback, Growth, Needs, Pacing, RateSample,
+    Congestion, Control, EpisodeEnd, Family, Feedback, Growth, LostSegment, Needs, Pacing, RateSample,
 };
 pub use self::queued::{Admit, Backlog, Dequeued, PacketId, Queued};
 
@@ -173,8 +173,8 @@ pub struct AckInfo {
     pub deliveries: Option<Deliveries>,
     /// Bytes that were marked lost on this ack. Set after the loss recovery was called; 0 until then.
     pub newly_lost: Bytes,
-    /// The delivery rate, where a congestion window [needs](Needs::rate_samples) it and a reliable sample
-    /// could be taken.
+    /// The delivery rate, where a congestion window [needs](Needs::rate_samples) it and something was
+    /// delivered.
     pub rate: Option<RateSample>,
 }
 

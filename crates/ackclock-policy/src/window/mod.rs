@@ -1,5 +1,7 @@
 //! Congestion windows.
 
+mod bbr;
+mod bbr1;
 mod careful_resume;
 mod copa;
 mod cubic;
@@ -8,6 +10,9 @@ mod growth;
 mod in_use;
 mod initial;
 mod ledbat_pp;
+mod limited;
+mod max_filter;
+mod paced;
 mod prague;
 mod receiver_only;
 mod reno;
@@ -22,6 +27,8 @@ pub(crate) const ENTRIES: &[&Entry<dyn CongestionControl>] = &[
     &receiver_only::ENTRY,
     &reno::ENTRY,
     &cubic::ENTRY,
+    &bbr::ENTRY,
+    &bbr1::ENTRY,
     &dctcp::ENTRY,
     &prague::ENTRY,
     &vegas::ENTRY,

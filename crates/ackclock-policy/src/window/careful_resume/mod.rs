@@ -253,6 +253,7 @@ impl CongestionControl for CarefulResume {
                 let control = self.base_on(f, self.base_needs.sends, &v);
                 if matches!(self.phase, Phase::Unvalidated { .. }) { self.paced(window, &v) } else { control }
             }
+            Feedback::Lost(_) => self.base_on(f, self.base_needs.losses, v),
             Feedback::Idle(_) | Feedback::EpisodeEnded(_) => {
                 let keeps = matches!(self.phase, Phase::Reconnaissance | Phase::SafeRetreat { .. });
                 if !keeps || matches!(f, Feedback::Idle(_)) {

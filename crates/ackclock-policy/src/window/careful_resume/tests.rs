@@ -47,7 +47,9 @@ impl Example {
             self.v.snd_nxt += 1000;
             self.v.flight_size += 1000;
             self.v.pipe = self.v.flight_size;
-            let control = self.window.on(Feedback::Sent { bytes: 1000, retransmission: false }, &self.v);
+            let control = self
+                .window
+                .on(Feedback::Sent { bytes: 1000, retransmission: false, app_limited: false }, &self.v);
             self.take(control);
         }
     }

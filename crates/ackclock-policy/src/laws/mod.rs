@@ -67,7 +67,7 @@ laws! {
         nothing_is_retransmitted_when_nothing_is_lost
         hostile_acks_do_no_harm;
     /// Undos: detection of spurious timeouts.
-    undos from undos: verdicts_depend_on_what_arrived;
+    undos from undos: verdicts_depend_on_what_arrived episodes_are_undone_by_evidence_alone;
     /// Congestion windows.
     windows from window:
         windows_keep_their_floors

@@ -26,11 +26,22 @@ pub fn timeouts_keep_their_bounds(registry: &Registry) {
             let s = sample(at, rtt);
             e.on_sample(s);
             twin.on_sample(s);
+            let rtt_before = e.rtt();
             if rng.chance(0.1) {
                 e.on_expiry(1);
                 twin.on_expiry(1);
                 e.on_spurious_timeout();
                 twin.on_spurious_timeout();
+            }
+            if rng.chance(0.1) {
+                let (weak, retransmissions) = (sample(at, span(rng)), 1 + rng.below(4) as u32);
+                let idle = Instant::ZERO + at + span(rng);
+                let takes = e.takes_weak_samples();
+                for of in [&mut e, &mut twin] {
+                    of.on_weak_sample(weak, retransmissions);
+                    of.on_idle(idle);
+                }
+                assert!(takes || e.rtt() == rtt_before, "a weak sample counts: {c:?}");
             }
             (least, most) = (least.min(rtt), most.max(rtt));
             let (now, rto) = (e.rtt().unwrap_or_else(|| panic!("sampled: {c:?}")), e.rto());

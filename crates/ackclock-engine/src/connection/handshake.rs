@@ -96,6 +96,7 @@ impl Connection {
                 self.establish(now, segment);
             }
             self.pending.ack = true;
+            self.follow_syn_ack(now);
             self.acknowledge_syn_ack(now);
         } else {
             // Simultaneous open: reply with a SYN-ACK, which repeats our SYN.

@@ -18,6 +18,7 @@ mod phase;
 mod probes;
 mod rare;
 mod receive;
+mod receiver_events;
 mod reconfigure;
 mod records;
 mod report;
@@ -177,6 +178,10 @@ impl Connection {
 
     fn build(config: Arc<Config>, policies: Policies, iss: SeqNumber, rng: Rng, counted: bool) -> Self {
         let shift = stateless::window_shift(&config);
+        let mut rare = LazyRareState::default();
+        if matches!(&policies.ack, Lazy::Built(ack) if ack.follows_events()) {
+            rare.make_mut().ack_events = true;
+        }
         Self {
             state: State::Closed,
             phase: Phase::Open,
@@ -224,7 +229,7 @@ impl Connection {
             dsack: None,
             sack_on: false,
             stats: Stats::default(),
-            rare: LazyRareState::default(),
+            rare,
             tracer: None,
             config,
         }

@@ -102,6 +102,10 @@ pub(super) struct RareState {
     pub(super) reset: Option<Box<Segment>>,
     /// A probe to send (RFC 8985 §7.3).
     pub(super) loss_probe: Option<SeqRange>,
+    /// The ack policy follows events ([`ackclock_policy::AckPolicy::follows_events`]).
+    pub(super) ack_events: bool,
+    /// The ack that is due was the policy's decision about the segment being processed.
+    pub(super) ack_by_policy: bool,
     /// The test whether the peer acknowledges data that it has not received.
     pub(super) skip_test: Option<Box<SkipTest>>,
     /// Forged acks still to send, at a misbehaving receiver.
@@ -154,6 +158,8 @@ impl RareState {
     const INITIAL: Self = Self {
         reset: None,
         loss_probe: None,
+        ack_events: false,
+        ack_by_policy: false,
         skip_test: None,
         forged: None,
         acked_early: 0,

@@ -124,7 +124,7 @@ pub const PRESETS: &[Preset] = &[
             ("reduction.from_window", "true"),
             ("undo", "f-rto"),
             ("estimator", "linux"),
-            ("ack", "every"),
+            ("ack", "linux"),
             ("timestamps", "true"),
             ("minshall", "true"),
         ],

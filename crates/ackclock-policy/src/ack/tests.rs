@@ -2,6 +2,8 @@ use ackclock_units::{Duration, Instant};
 
 use crate::{AckAction, AckPending, AckPolicy, ArrivedSegment, Chosen, Registry};
 
+mod linux;
+
 fn chosen(name: &str) -> Chosen<dyn AckPolicy> {
     Registry::builtin().choose(name).expect("built in")
 }

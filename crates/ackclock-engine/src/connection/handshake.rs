@@ -130,7 +130,7 @@ impl Connection {
         self.irs = segment.seq;
         self.rcv_nxt = segment.seq + 1;
         // The window of a SYN is never scaled (RFC 7323 §2.2).
-        self.rcv_adv = self.rcv_nxt + self.config.rcv_buf.min(65_535) as u32;
+        self.rcv_adv = self.rcv_nxt + self.rcv_buf().min(65_535) as u32;
         let o = &segment.options;
         self.peer_scales = o.window_scale.is_some();
         if !self.peer_scales {
@@ -224,7 +224,7 @@ impl Connection {
         if syn_ack {
             options.accecn = self.syn_ack_option(&options, repeat);
         }
-        let window = self.config.rcv_buf.min(65_535) as u16;
+        let window = self.rcv_buf().min(65_535) as u16;
         let len = if self.rare.fast_open.is_some() { self.begin_fast_open(now, syn_ack) } else { 0 };
         let segment = Segment {
             len,

@@ -22,6 +22,7 @@ mod receiver_events;
 mod reconfigure;
 mod records;
 mod report;
+mod right_sizing;
 mod segment;
 mod send;
 mod sender;
@@ -46,6 +47,7 @@ use ackclock_wire::Segment;
 use self::pending_events::PendingEvents;
 use self::rare::LazyRareState;
 pub use self::report::Outstanding;
+use self::right_sizing::RightSizing;
 use self::sender::Sender;
 pub use self::state::State;
 use self::trace::Tracer;
@@ -181,6 +183,9 @@ impl Connection {
         let mut rare = LazyRareState::default();
         if matches!(&policies.ack, Lazy::Built(ack) if ack.follows_events()) {
             rare.make_mut().ack_events = true;
+        }
+        if config.rcv_autotune {
+            rare.make_mut().right_sizing = Some(Box::new(RightSizing::new(&config)));
         }
         Self {
             state: State::Closed,

@@ -119,7 +119,7 @@ impl Connection {
             bytes: u64::from(self.unacked.bytes),
             full_segments: self.unacked.full_segments,
             segments: self.unacked.segments,
-            rcv_wnd: self.config.rcv_buf,
+            rcv_wnd: self.rcv_buf(),
             rmss: self.rmss,
             deadline: self.timers.deadline(Timer::Ack),
         }
@@ -215,22 +215,22 @@ impl Connection {
 
     /// Free space in the receive buffer, as far as the window field can express it.
     pub(super) fn free_space(&self) -> u32 {
-        let free = self.config.rcv_buf.saturating_sub(self.receive.readable());
+        let free = self.rcv_buf().saturating_sub(self.receive.readable());
         free.min(65_535 << self.rcv_wnd_shift) as u32
     }
 
     /// The smallest step by which the window's edge advances: min(Fr * RCV.BUFF, Eff.snd.MSS) with Fr = 1/2
     /// (RFC 9293 §3.8.6.2.2).
     fn min_window_step(&self) -> u32 {
-        let half = (self.config.rcv_buf / 2).max(1) as u32;
+        let half = (self.rcv_buf() / 2).max(1) as u32;
         half.min(if self.rmss > 0 { self.rmss } else { self.config.mss })
     }
 
     /// The application has read bytes: sends a window update if the window had become small and now opens
     /// again. A window that is still large is updated by the next acknowledgment.
     pub(super) fn after_read(&mut self, now: Instant, n: u64) {
-        if self.rare.is_some_and(|r| r.ack_events) && n > 0 {
-            self.ack_event(now, ReceiverEvent::Read { left: self.receive.readable() });
+        if self.rare.is_allocated() && n > 0 {
+            self.follow_read(now, n);
         }
         if n == 0
             || !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2)
@@ -239,7 +239,7 @@ impl Connection {
             return;
         }
         self.ack_is_current = false;
-        let small = u64::from(self.rcv_window()) * 2 < self.config.rcv_buf.min(65_535 << self.rcv_wnd_shift);
+        let small = u64::from(self.rcv_window()) * 2 < self.rcv_buf().min(65_535 << self.rcv_wnd_shift);
         let gain = (self.rcv_nxt + self.free_space()).diff(self.rcv_adv);
         if seldom(small) && gain > 0 && gain as u32 >= self.min_window_step() {
             self.pending.ack = true;

@@ -25,6 +25,7 @@ impl Connection {
             mss: self.config.mss,
             window_shrinks: self.free_space() < self.rcv_window() + self.unacked.bytes,
             gap: self.receive.has_gap(),
+            unread: self.receive.readable(),
         };
         let p = self.ack_pending();
         self.ack.get_mut().on_event(event, &p, &v)
@@ -82,6 +83,13 @@ impl Connection {
             self.pending.ack = false;
             self.timers.arm(Timer::Ack, at);
         }
+    }
+
+    /// The application has read `n` bytes.
+    #[inline(never)]
+    pub(super) fn follow_read(&mut self, now: Instant, n: u64) {
+        self.resize_buffer(now, n);
+        self.ack_event(now, ReceiverEvent::Read);
     }
 
     /// Acknowledges at once from now on, or lets acks wait for replies of the application, for as long as an

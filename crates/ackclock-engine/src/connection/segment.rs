@@ -255,6 +255,9 @@ impl Connection {
         {
             self.rare.make_mut().timestamps.ts_recent = ts.tsval;
             self.rare.make_mut().timestamps.ts_recent_at = now;
+            if self.rare.right_sizing.is_some() && segment.len >= self.rmss && ts.tsecr != 0 {
+                self.time_by_echo(now, ts.tsecr);
+            }
         }
     }
 

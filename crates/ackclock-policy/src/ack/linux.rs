@@ -221,10 +221,10 @@ impl Linux {
         (self.due, self.pushed, self.compressed) = (false, 0, 0);
     }
 
-    /// The application has read something and left `left` (`__tcp_cleanup_rbuf`).
-    fn read(&self, left: Bytes, p: &AckPending) -> AckAction {
+    /// The application has read something (`__tcp_cleanup_rbuf`).
+    fn read(&self, p: &AckPending, v: &ReceiverView) -> AckAction {
         let write_ended = self.pushed > 1 || (self.pushed > 0 && !self.is_interactive());
-        if self.due && (p.bytes > u64::from(self.rcv_mss) || (left == 0 && write_ended)) {
+        if self.due && (p.bytes > u64::from(self.rcv_mss) || (v.unread == 0 && write_ended)) {
             AckAction::Now
         } else {
             AckAction::Hold
@@ -254,6 +254,7 @@ impl AckPolicy for Linux {
             mss: s.bytes,
             window_shrinks: false,
             gap: false,
+            unread: 0,
         };
         self.on_event(ReceiverEvent::Arrived(*s), p, &v)
     }
@@ -303,7 +304,7 @@ impl AckPolicy for Linux {
                     return AckAction::By(v.now + self.rules.delack_max);
                 }
             }
-            ReceiverEvent::Read { left } => return self.read(left, p),
+            ReceiverEvent::Read => return self.read(p, v),
             ReceiverEvent::Sent => {
                 if micros(v.now.since(self.last_arrival)) < self.ato {
                     self.replies = self.replies.saturating_add(1);
@@ -314,7 +315,7 @@ impl AckPolicy for Linux {
             ReceiverEvent::Quick(false) => self.replies = self.rules.pingpong_thresh,
             ReceiverEvent::Quick(true) => {
                 self.replies = 0;
-                let all_read = !v.window_shrinks;
+                let all_read = v.unread == 0;
                 return if self.due && all_read { AckAction::Now } else { AckAction::Hold };
             }
         }

@@ -71,6 +71,26 @@ fn a_quick_start_and_a_heartbeat_are_options() {
 }
 
 #[test]
+fn a_train_that_arrives_together_gets_one_ack() {
+    let mut p = chosen("offload").build();
+    let micros = |us| at(1000) + Duration::from_micros(us);
+    let arrive = |p: &mut dyn AckPolicy, us, n, deadline| {
+        p.on_arrival(
+            &ArrivedSegment { now: micros(us), ..arrival(0) },
+            &AckPending { deadline, ..waiting(n) },
+        )
+    };
+    let single = arrive(&mut *p, 0, 1, None);
+    assert_eq!(single, AckAction::By(at(1040)), "a single segment waits for a second one");
+    let by = AckAction::By(micros(50));
+    assert_eq!(arrive(&mut *p, 10, 2, Some(at(1040))), by, "50 us after the first");
+    assert_eq!(arrive(&mut *p, 45, 3, Some(micros(50))), by);
+    assert_eq!(arrive(&mut *p, 60, 1, None), AckAction::By(micros(40_060)), "the next train");
+    assert_eq!(arrive(&mut *p, 200, 2, Some(micros(40_060))), AckAction::By(micros(250)), "and another");
+    assert_eq!(arrive(&mut *p, 210, 128, Some(micros(250))), AckAction::Now, "64 KiB");
+}
+
+#[test]
 fn the_old_receiver_waits_for_a_third_of_the_window_or_the_clock() {
     // J-A13: 35 % of 16384 bytes are 11.2 segments of 512.
     let mut p = chosen("bsd43").build();

@@ -87,6 +87,7 @@ pub fn those_that_follow_events_acknowledge_everything_within_half_a_second(regi
                 mss: 1000,
                 window_shrinks: rng.chance(0.2),
                 gap: rng.chance(0.3),
+                unread: rng.below(2),
             };
             if p.deadline.is_some_and(|at| at <= now) {
                 policy.on_event(ReceiverEvent::Deadline, &p, &v);
@@ -99,7 +100,7 @@ pub fn those_that_follow_events_acknowledge_everything_within_half_a_second(regi
                 1 => ReceiverEvent::Repeated,
                 2 => ReceiverEvent::Marked,
                 3 => ReceiverEvent::Fin,
-                4 => ReceiverEvent::Read { left: rng.below(2) },
+                4 => ReceiverEvent::Read,
                 5 => ReceiverEvent::Sent,
                 6 => ReceiverEvent::Acked,
                 7 => ReceiverEvent::Quick(rng.chance(0.5)),

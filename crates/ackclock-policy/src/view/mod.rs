@@ -378,6 +378,8 @@ pub struct ReceiverView {
     pub window_shrinks: bool,
     /// Something above a gap waits for what is missing.
     pub gap: bool,
+    /// What arrived in order and was not read, bytes.
+    pub unread: Bytes,
 }
 
 /// What happens at a receiver.
@@ -399,10 +401,7 @@ pub enum ReceiverEvent {
     /// The peer's SYN-ACK arrived.
     SynAck,
     /// The application has read something.
-    Read {
-        /// What is left to be read, bytes.
-        left: Bytes,
-    },
+    Read,
     /// A segment with text was sent; it has acknowledged everything.
     Sent,
     /// An acknowledgment was sent, alone or with text.

@@ -157,6 +157,7 @@ impl SocketOptions {
         }
         if let Some(n) = self.int(c::SOL_SOCKET, c::SO_RCVBUF).and_then(|n| u64::try_from(n).ok()) {
             config.rcv_buf = n.max(1152);
+            config.rcv_autotune = false;
         }
         config.snd_buf = config.snd_buf.min(MAX_BUFFER);
         config.rcv_buf = config.rcv_buf.min(MAX_BUFFER);

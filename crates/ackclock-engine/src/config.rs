@@ -52,8 +52,13 @@ pub struct Config {
     /// Smallest packet size that an ICMP error can cause, bytes. A world sets it. 552 is Linux's `min_pmtu`;
     /// RFC 1191 §3 allows 68.
     pub min_pmtu: u32,
-    /// Receive buffer.
+    /// Receive buffer; with `rcv_autotune` the most it grows to.
     pub rcv_buf: Bytes,
+    /// Let the receive buffer grow with what the application reads in a round trip (dynamic right-sizing, Fisk
+    /// and Feng 2001), as Linux does.
+    pub rcv_autotune: bool,
+    /// With `rcv_autotune`, the receive buffer at the start.
+    pub rcv_buf_initial: Bytes,
     /// Send buffer.
     pub snd_buf: Bytes,
     /// Offer and accept window scaling (RFC 7323 §2).
@@ -126,7 +131,20 @@ const WEEK: Duration = Duration::from_secs(604_800);
 /// The options as parameters. Scenario files, `--help` and Python read this declaration.
 pub const OPTIONS: &[Param] = &[
     Param::bytes("mss", 1460, 64..=65_495, "largest segment, payload bytes, options not counted"),
-    Param::bytes("rcv_buf", 1 << 20, 1..=1 << 30, "receive buffer"),
+    Param::bytes("rcv_buf", 1 << 20, 1..=1 << 30, "receive buffer; with `rcv_autotune` the most it grows to"),
+    Param::flag(
+        "rcv_autotune",
+        false,
+        "the receive buffer grows with what the application reads in a round trip (dynamic right-sizing, Fisk \
+         and Feng 2001; Linux's `tcp_moderate_rcvbuf`)",
+    ),
+    Param::bytes(
+        "rcv_buf_initial",
+        65_536,
+        1..=1 << 30,
+        "receive buffer at the start, with `rcv_autotune`; half of 128 KiB, the second number of Linux's \
+         `tcp_rmem`, is for data",
+    ),
     Param::bytes("snd_buf", 1 << 20, 1..=1 << 30, "send buffer"),
     Param::flag("window_scaling", true, "offer window scaling (RFC 7323)"),
     Param::count(
@@ -248,6 +266,8 @@ impl Config {
             default_mss: 536,
             min_pmtu: MIN_PMTU,
             rcv_buf: p.bytes("rcv_buf"),
+            rcv_autotune: p.flag("rcv_autotune"),
+            rcv_buf_initial: p.bytes("rcv_buf_initial"),
             snd_buf: p.bytes("snd_buf"),
             window_scaling: p.flag("window_scaling"),
             window_shift: p.count("window_shift") as u8,
@@ -288,6 +308,13 @@ impl Config {
             challenge_ack_limit: p.count("challenge_ack_limit") as u32,
             skip_test: p.count("skip_test"),
         }
+    }
+}
+
+impl Config {
+    /// The receive buffer of a new connection, bytes.
+    pub fn first_rcv_buf(&self) -> Bytes {
+        if self.rcv_autotune { self.rcv_buf_initial.min(self.rcv_buf) } else { self.rcv_buf }
     }
 }
 

@@ -369,6 +369,18 @@ pub trait AckPolicy: Policy {
     fn holds_out_of_order(&self) -> bool {
         false
     }
+
+    /// True for a policy that needs more than arrivals: [`AckPolicy::on_event`] is then called in place of
+    /// [`AckPolicy::on_arrival`]. Read once, before the connection opens.
+    fn follows_events(&self) -> bool {
+        false
+    }
+
+    /// Called on each [`ReceiverEvent`], if the policy follows events. `p`: what is unacknowledged, a FIN not
+    /// counted; after [`ReceiverEvent::Acked`] nothing is.
+    fn on_event(&mut self, _e: ReceiverEvent, _p: &AckPending, _v: &ReceiverView) -> AckAction {
+        AckAction::Hold
+    }
 }
 
 /// Spaces the packets of a source that has no window (J-A15).

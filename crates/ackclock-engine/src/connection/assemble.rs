@@ -1,5 +1,6 @@
 //! Assembling segments: the acknowledgment, the window and the options that every segment carries.
 
+use ackclock_policy::ReceiverEvent;
 use ackclock_units::{Instant, SeqNumber, SeqRange, mostly, seldom};
 use ackclock_wire::{Flags, Options, SackBlocks, Segment, Timestamps};
 
@@ -11,6 +12,9 @@ impl Connection {
     pub(super) fn segment(&mut self, now: Instant, seq: SeqNumber, len: u32, flags: Flags) -> Segment {
         let (options, marks, urgent) = if self.rare.is_allocated() || self.reports_ranges() {
             let options = self.options(now, len, len > 0);
+            if len > 0 {
+                self.ack_event(now, ReceiverEvent::Sent);
+            }
             let echo = self.rare.is_some_and(|r| r.ecn.sends_feedback());
             let echo = if echo {
                 self.feedback_flags(seq, len, flags.has(Flags::FIN), &options)
@@ -27,16 +31,16 @@ impl Connection {
         let window = if mostly(self.ack_is_current & !self.pending.ack) {
             self.window_field()
         } else {
-            self.acknowledge()
+            self.acknowledge(now)
         };
         Segment { seq, ack: self.rcv_nxt, len, window, flags: flags | marks, urgent, options }
     }
 
     /// An acknowledgment is sent now. Returns its window field.
     #[inline(never)]
-    fn acknowledge(&mut self) -> u16 {
+    fn acknowledge(&mut self, now: Instant) -> u16 {
         let window = self.advertise();
-        self.ack_sent();
+        self.ack_sent(now);
         window
     }
 

@@ -96,6 +96,7 @@ impl Connection {
                 self.establish(now, segment);
             }
             self.pending.ack = true;
+            self.follow_syn_ack(now);
             self.acknowledge_syn_ack(now);
         } else {
             // Simultaneous open: reply with a SYN-ACK, which repeats our SYN.
@@ -129,7 +130,7 @@ impl Connection {
         self.irs = segment.seq;
         self.rcv_nxt = segment.seq + 1;
         // The window of a SYN is never scaled (RFC 7323 §2.2).
-        self.rcv_adv = self.rcv_nxt + self.config.rcv_buf.min(65_535) as u32;
+        self.rcv_adv = self.rcv_nxt + self.rcv_buf().min(65_535) as u32;
         let o = &segment.options;
         self.peer_scales = o.window_scale.is_some();
         if !self.peer_scales {
@@ -224,7 +225,7 @@ impl Connection {
             options.accecn = self.syn_ack_option(&options, repeat);
         }
         // Text that came with the peer's SYN is in the buffer.
-        let free = self.config.rcv_buf.saturating_sub(self.receive.readable());
+        let free = self.rcv_buf().saturating_sub(self.receive.readable());
         let window = free.min(65_535) as u16;
         if syn_ack {
             self.rcv_adv = self.rcv_adv.max(self.rcv_nxt + u32::from(window));

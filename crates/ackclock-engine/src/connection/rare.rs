@@ -13,6 +13,7 @@ use super::fast_open::FastOpenState;
 use super::forge::Forged;
 use super::icmp::ClaimedSize;
 use super::records::Records;
+use super::right_sizing::RightSizing;
 use super::skip_test::SkipTest;
 use super::undo::{Rebase, UndecidedTimeout};
 use super::undo_episode::UndecidedEpisode;
@@ -103,6 +104,12 @@ pub(super) struct RareState {
     pub(super) reset: Option<Box<Segment>>,
     /// A probe to send (RFC 8985 §7.3).
     pub(super) loss_probe: Option<SeqRange>,
+    /// The ack policy follows events ([`ackclock_policy::AckPolicy::follows_events`]).
+    pub(super) ack_events: bool,
+    /// The ack that is due was the policy's decision about the segment being processed.
+    pub(super) ack_by_policy: bool,
+    /// What the growth of the receive buffer follows, if it grows.
+    pub(super) right_sizing: Option<Box<RightSizing>>,
     /// The test whether the peer acknowledges data that it has not received.
     pub(super) skip_test: Option<Box<SkipTest>>,
     /// Forged acks still to send, at a misbehaving receiver.
@@ -162,6 +169,9 @@ impl RareState {
     const INITIAL: Self = Self {
         reset: None,
         loss_probe: None,
+        ack_events: false,
+        ack_by_policy: false,
+        right_sizing: None,
         skip_test: None,
         forged: None,
         acked_early: 0,

@@ -1,6 +1,6 @@
 //! Processing of an arriving segment: RFC 9293 §3.10.7, with RFC 5961 and RFC 7323.
 
-use ackclock_policy::Ecn;
+use ackclock_policy::{Ecn, ReceiverEvent};
 use ackclock_trace::{EventKind, Mask};
 use ackclock_units::{Duration, Instant, SeqNumber, SeqRange, mostly, seldom};
 use ackclock_wire::{Flags, Segment};
@@ -200,6 +200,9 @@ impl Connection {
         let ancient = i64::from(self.rcv_nxt.diff(segment.end())) > self.config.rcv_buf.max(65_535) as i64;
         if segment.seq_len() > 0 && !beyond && !ancient {
             self.pending.ack = true;
+            if segment.seq < self.rcv_nxt {
+                self.ack_event(now, ReceiverEvent::Repeated);
+            }
         } else {
             self.challenge(now);
         }
@@ -260,6 +263,9 @@ impl Connection {
         {
             self.rare.make_mut().timestamps.ts_recent = ts.tsval;
             self.rare.make_mut().timestamps.ts_recent_at = now;
+            if self.rare.right_sizing.is_some() && segment.len >= self.rmss && ts.tsecr != 0 {
+                self.time_by_echo(now, ts.tsecr);
+            }
         }
     }
 

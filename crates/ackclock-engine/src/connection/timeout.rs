@@ -1,6 +1,6 @@
 //! What happens when a timer expires.
 
-use ackclock_policy::{Expiry, Phase, TimerEvent, Transition, Window};
+use ackclock_policy::{Expiry, Phase, ReceiverEvent, TimerEvent, Transition, Window};
 use ackclock_trace::{EventKind, LossClass, Mask};
 use ackclock_units::Instant;
 
@@ -24,6 +24,7 @@ impl Connection {
         }
         if self.timers.expire(Timer::Ack, now) {
             self.pending.ack = true;
+            self.ack_event(now, ReceiverEvent::Deadline);
         }
         // Before the retransmission timer, which a tail loss probe restarts.
         if self.timers.expire(Timer::Recovery, now) {

@@ -122,18 +122,18 @@ impl Connection {
     }
 
     /// Reads bytes received in order.
-    pub fn read(&mut self, _now: Instant, out: &mut [u8]) -> usize {
+    pub fn read(&mut self, now: Instant, out: &mut [u8]) -> usize {
         let may_take = usize::try_from(self.readable()).unwrap_or(usize::MAX).min(out.len());
         let n = self.receive.read(&mut out[..may_take]);
-        self.after_read(n as u64);
+        self.after_read(now, n as u64);
         n
     }
 
     /// Reads up to `n` counted bytes.
     #[inline(always)]
-    pub fn read_counted(&mut self, _now: Instant, n: u64) -> u64 {
+    pub fn read_counted(&mut self, now: Instant, n: u64) -> u64 {
         let n = self.receive.discard(n.min(self.readable()));
-        self.after_read(n);
+        self.after_read(now, n);
         n
     }
 

@@ -214,7 +214,7 @@ const LINUX: &[(&str, &str)] = &[
     ("undo", "linux"),
     ("estimator", "linux"),
     ("backoff", "linux"),
-    ("ack", "every"),
+    ("ack", "linux"),
     ("timestamps", "true"),
     ("minshall", "true"),
 ];

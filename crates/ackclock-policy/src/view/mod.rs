@@ -398,6 +398,56 @@ pub struct AckPending {
     pub deadline: Option<Instant>,
 }
 
+/// The state of a receiver that an ack policy may read if it
+/// [follows events](crate::AckPolicy::follows_events).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReceiverView {
+    /// Now.
+    pub now: Instant,
+    /// Smoothed round-trip time, if this end has measured one.
+    pub srtt: Option<Duration>,
+    /// The retransmission timeout in force, if known.
+    pub rto: Option<Duration>,
+    /// Largest segment that this end accepts, bytes of payload.
+    pub mss: u32,
+    /// An ack sent now could not offer as large a window as the last one: data waits to be read.
+    pub window_shrinks: bool,
+    /// Something above a gap waits for what is missing.
+    pub gap: bool,
+    /// What arrived in order and was not read, bytes.
+    pub unread: Bytes,
+}
+
+/// What happens at a receiver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReceiverEvent {
+    /// Text arrived in order. If that filled a gap, or a part of one that is still there, it is acknowledged
+    /// at once, whatever the answer.
+    Arrived(ArrivedSegment),
+    /// Text arrived above a gap, at an end that reports it by SACK.
+    OutOfOrder,
+    /// Text arrived that was received before or lies outside the window. It is acknowledged at once,
+    /// whatever the answer.
+    Repeated,
+    /// The first mark (ECN) arrived since the peer last confirmed one. It is acknowledged at once, whatever
+    /// the answer.
+    Marked,
+    /// The peer's FIN arrived in order, and this side has not closed.
+    Fin,
+    /// The peer's SYN-ACK arrived.
+    SynAck,
+    /// The application has read something.
+    Read,
+    /// A segment with text was sent; it has acknowledged everything.
+    Sent,
+    /// An acknowledgment was sent, alone or with text.
+    Acked,
+    /// The deadline was reached: the acknowledgment is sent, whatever the answer.
+    Deadline,
+    /// The application asks for quick acks, or for acks that wait for its replies.
+    Quick(bool),
+}
+
 /// When to acknowledge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AckAction {

@@ -89,6 +89,13 @@ pub trait Backoff: Policy {
         self.timeout(rto, expiries, rng)
     }
 
+    /// Returns true when an attempt to connect should be given up at an expiry, after `sent_again`
+    /// retransmissions of the SYN and `waited` since the first one. `most`: the limit of the connection's
+    /// configuration. By default the limit is a count.
+    fn give_up_syn(&self, sent_again: u32, most: u32, _rto: Duration, _waited: Duration) -> bool {
+        sent_again >= most
+    }
+
     /// The timeout of a SYN-ACK, where that of a SYN is another one. By default it is the same.
     fn syn_ack_timeout(&self, rto: Duration, expiries: u32, rng: &mut Rng) -> Duration {
         self.syn_timeout(rto, expiries, rng)

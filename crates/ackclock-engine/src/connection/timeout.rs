@@ -76,7 +76,14 @@ impl Connection {
 
     /// The peer has not responded to our SYN or SYN-ACK (RFC 6298 §5.7, B-A6).
     fn syn_expired(&mut self, now: Instant) {
-        if self.stats.syn_retransmissions >= self.config.syn_retries {
+        let (sent_again, most) = (self.stats.syn_retransmissions, self.config.syn_retries);
+        let give_up = if self.state == State::SynSent {
+            let (rto, waited) = (self.estimator.initial_rto(), now.since(self.waiting_since));
+            self.sender.policies().backoff.give_up_syn(sent_again, most, rto, waited)
+        } else {
+            sent_again >= most
+        };
+        if give_up {
             self.give_up(AbortReason::SynTimeout, now);
             return;
         }

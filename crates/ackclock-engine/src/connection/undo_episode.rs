@@ -79,12 +79,19 @@ impl Connection {
         match policies.undo.on_episode_ack(a, &saved.episode, &state.sent, &v) {
             EpisodeVerdict::Unknown => self.rare.make_mut().suspect_episode = Some(saved),
             EpisodeVerdict::Genuine => {}
+            // Another segment is known to be lost and waits to be sent again: the reduction was due.
+            EpisodeVerdict::Spurious if self.repairs_another() => {
+                self.rare.make_mut().suspect_episode = Some(saved);
+            }
             EpisodeVerdict::Spurious => self.undo_episode(now, &saved.episode),
         }
     }
 
-    /// Undoes the reduction of an episode. What is still marked lost is so no more where the original of a
-    /// retransmitted segment, or everything after a timeout, has arrived.
+    fn repairs_another(&self) -> bool {
+        self.phase == Phase::Recovery && self.sender.sent.has_lost()
+    }
+
+    /// Undoes the reduction of an episode. After a timeout, what it marked lost is so no more.
     fn undo_episode(&mut self, now: Instant, e: &SuspectEpisode) {
         let before = self.phase;
         if before == Phase::Loss {
@@ -93,15 +100,12 @@ impl Connection {
             if e.acks_original != Some(true) {
                 self.count_spurious_timeout();
             }
+            self.sender.make_mut().sent.forget_lost();
             self.sender.make_mut().dup_acks.reset();
             self.expiries = 0;
         }
-        if before == Phase::Loss || (before == Phase::Recovery && e.acks_original == Some(true)) {
-            self.sender.make_mut().sent.forget_lost();
-        }
         if matches!(before, Phase::Loss | Phase::Recovery) {
-            let sent = &self.sender.sent;
-            let disorder = sent.has_lost() || !sent.sacked().is_empty();
+            let disorder = !self.sender.sent.sacked().is_empty();
             self.phase = if disorder { Phase::Disorder } else { Phase::Open };
             self.restore_episode(now, None);
         }

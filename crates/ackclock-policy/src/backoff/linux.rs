@@ -26,6 +26,14 @@ impl Backoff for Linux {
         self.limits.doubled(rto, expiries.saturating_sub(self.syn_linear))
     }
 
+    fn give_up_syn(&self, _sent_again: u32, most: u32, rto: Duration, waited: Duration) -> bool {
+        // tcp_model_timeout: the time that so many retransmissions take where each timeout doubles. The
+        // linear ones find room in it.
+        let times = most.min(MOST_SYNS) + 1;
+        let modelled = (0..times).fold(Duration::ZERO, |sum, n| sum + self.limits.doubled(rto, n));
+        waited >= modelled
+    }
+
     fn syn_ack_timeout(&self, rto: Duration, expiries: u32, rng: &mut Rng) -> Duration {
         // A request's timer doubles from the first (`reqsk_timer_handler`).
         self.timeout(rto, expiries, rng)
@@ -36,13 +44,16 @@ impl Backoff for Linux {
     }
 }
 
+/// The largest number of retransmissions of a SYN (`MAX_TCP_SYNCNT`).
+const MOST_SYNS: u32 = 127;
+
 /// Linux's backoff.
 pub(crate) const ENTRY: Entry<dyn Backoff> = Entry {
     name: "linux",
     about: "Linux's backoff: as `exponential`, up to 120 s; the first SYNs are retransmitted at the same \
-            interval, before it doubles.",
-    source: "Linux 6.18, net/ipv4/tcp_timer.c (tcp_retransmit_timer), Documentation/networking/ip-sysctl.rst \
-             (tcp_syn_linear_timeouts)",
+            interval, before it doubles; `syn_retries` stands for the time that doubled ones would take.",
+    source: "Linux 6.18, net/ipv4/tcp_timer.c (tcp_retransmit_timer, tcp_model_timeout), \
+             Documentation/networking/ip-sysctl.rst (tcp_syn_linear_timeouts)",
     params: &[
         Param::count(
             "syn_linear",

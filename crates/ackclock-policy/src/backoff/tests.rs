@@ -196,3 +196,20 @@ fn linux_retransmits_four_syns_at_the_same_interval() {
     assert_eq!(b.syn_ack_timeout(one, 2, &mut rng), Duration::from_secs(4), "only SYNs");
     assert_eq!(b.timeout(one, 30, &mut rng), Duration::from_secs(120), "TCP_RTO_MAX");
 }
+
+#[test]
+fn linux_gives_a_syn_up_after_the_time_that_doubled_timeouts_take() {
+    // As Linux 6.18 does with TCP_SYNCNT of 1, 2 and 3: two, five and seven retransmissions, before 3, 7 and
+    // 15 s have passed; with the default of 6 ten, before 127 s.
+    let (b, one) = (chosen("linux").build(), Duration::from_secs(1));
+    for (most, retransmissions) in [(1, 2), (2, 5), (3, 7), (6, 10)] {
+        let (mut rng, mut waited, mut sent) = (Rng::stream(1, "backoff", 0), one, 0);
+        while !b.give_up_syn(sent, most, one, waited) {
+            sent += 1;
+            waited += b.syn_timeout(one, sent, &mut rng);
+        }
+        assert_eq!(sent, retransmissions, "{most}");
+    }
+    let counted = chosen("exponential").build();
+    assert!(counted.give_up_syn(6, 6, one, Duration::ZERO) && !counted.give_up_syn(5, 6, one, Duration::MAX));
+}

@@ -1,18 +1,21 @@
 use ackclock_units::{Duration, Instant};
 
+use super::Heartbeat;
+use super::heartbeat::HEARTBEAT;
 use crate::{Entry, Param, Policy, RetransmissionTimer, TimerAction, TimerEvent, TimerView};
 
 /// Counts the timeout from the last transmission, as QUIC's probe timeout.
 #[derive(Debug)]
 struct QuicPto {
+    clock: Heartbeat,
     threshold: u64,
 }
 
 impl QuicPto {
     /// RFC 9002 Appendix A.8: the timer runs from the last packet that elicits an ack. §7.6.1: persistent
     /// congestion takes a multiple of that.
-    fn deadline(&self, timeout: Duration, v: &TimerView) -> Instant {
-        v.last_sent_at + timeout * self.threshold
+    fn left(&self, timeout: Duration, v: &TimerView) -> Duration {
+        (v.last_sent_at + timeout * self.threshold).since(v.now)
     }
 }
 
@@ -28,16 +31,16 @@ impl RetransmissionTimer for QuicPto {
             // RFC 9002 §6.2.1: it restarts with every packet sent or acknowledged. Where it runs already,
             // `postponed` counts those sent since.
             TimerEvent::Sent { .. } if v.deadline.is_some() => TimerAction::Keep,
-            TimerEvent::Acked => TimerAction::Arm(self.deadline(timeout, v).max(v.now)),
+            TimerEvent::Acked => TimerAction::Arm(self.clock.after(v.now, self.left(timeout, v))),
             TimerEvent::Sent { .. } | TimerEvent::Expired | TimerEvent::Probed => {
-                TimerAction::Arm(v.now + timeout * self.threshold)
+                TimerAction::Arm(self.clock.after(v.now, timeout * self.threshold))
             }
             TimerEvent::AllAcked => TimerAction::Disarm,
         }
     }
 
     fn postponed(&self, timeout: Duration, v: &TimerView) -> Option<Instant> {
-        Some(self.deadline(timeout, v)).filter(|at| *at > v.now)
+        Some(self.left(timeout, v)).filter(|left| !left.is_zero()).map(|left| self.clock.after(v.now, left))
     }
 }
 
@@ -48,14 +51,22 @@ pub(crate) const ENTRY: Entry<dyn RetransmissionTimer> = Entry {
             retransmission timeout, so that a multiple of it can stand for persistent congestion, with the \
             probes left to a loss recovery that sends some.",
     source: "RFC 9002 6.2, 7.6 and A.8",
-    params: &[Param::count(
-        "persistent_congestion_threshold",
-        1,
-        1..=100,
-        "probe timeouts after which the timer expires: 1 for every one; 3 for the duration of persistent \
-         congestion (kPersistentCongestionThreshold, 7.6.1)",
-    )],
-    build: |p| Box::new(QuicPto { threshold: p.count("persistent_congestion_threshold") }),
+    params: &[
+        HEARTBEAT,
+        Param::count(
+            "persistent_congestion_threshold",
+            1,
+            1..=100,
+            "probe timeouts after which the timer expires: 1 for every one; 3 for the duration of persistent \
+             congestion (kPersistentCongestionThreshold, 7.6.1)",
+        ),
+    ],
+    build: |p| {
+        Box::new(QuicPto {
+            clock: Heartbeat(p.duration("heartbeat")),
+            threshold: p.count("persistent_congestion_threshold"),
+        })
+    },
 };
 
 #[cfg(test)]

@@ -1,17 +1,20 @@
-use ackclock_units::{Duration, Instant};
+use ackclock_units::Duration;
 
+use super::Heartbeat;
+use super::heartbeat::HEARTBEAT;
 use crate::{Entry, Param, Policy, RetransmissionTimer, TimerAction, TimerEvent, TimerView};
 
 /// Subtracts the age of the oldest outstanding segment when so few segments are outstanding or waiting that
 /// fast retransmit cannot repair a loss of the last ones.
 #[derive(Debug)]
 struct RtoRestart {
+    clock: Heartbeat,
     rrthresh: u64,
 }
 
 impl RtoRestart {
-    /// RFC 7765 §4: the deadline after an ack of new data.
-    fn restarted(&self, timeout: Duration, v: &TimerView) -> Instant {
+    /// RFC 7765 §4: the time left after an ack of new data.
+    fn restarted(&self, timeout: Duration, v: &TimerView) -> Duration {
         // Step 2. `prevunsnt` of §2, in segments.
         let waiting = v.unsent.div_ceil(u64::from(v.smss.max(1)));
         let few = u64::from(v.outstanding_segs).saturating_add(waiting) < self.rrthresh;
@@ -19,7 +22,7 @@ impl RtoRestart {
         let earliest =
             v.oldest_sent_at.filter(|_| few).map_or(Duration::ZERO, |sent_at| v.now.since(sent_at));
         // Step 3: a time that is over says nothing, as when a retransmission is acknowledged.
-        v.now + if earliest < timeout { timeout - earliest } else { timeout }
+        if earliest < timeout { timeout - earliest } else { timeout }
     }
 }
 
@@ -35,9 +38,9 @@ impl RetransmissionTimer for RtoRestart {
             // All but step 5.3 of RFC 6298 §5 stays.
             TimerEvent::Sent { .. } if v.deadline.is_some() => TimerAction::Keep,
             TimerEvent::Sent { .. } | TimerEvent::Expired | TimerEvent::Probed => {
-                TimerAction::Arm(v.now + timeout)
+                TimerAction::Arm(self.clock.after(v.now, timeout))
             }
-            TimerEvent::Acked => TimerAction::Arm(self.restarted(timeout, v)),
+            TimerEvent::Acked => TimerAction::Arm(self.clock.after(v.now, self.restarted(timeout, v))),
             TimerEvent::AllAcked => TimerAction::Disarm,
         }
     }
@@ -49,19 +52,26 @@ pub(crate) const ENTRY: Entry<dyn RetransmissionTimer> = Entry {
     about: "RTO restart: as the standard timer, but with few segments outstanding or waiting an ack restarts \
             it with the timeout less the age of the oldest outstanding segment.",
     source: "RFC 7765 4",
-    params: &[Param::count(
-        "rrthresh",
-        // §4: below this, fast retransmit cannot be triggered.
-        4,
-        0..=u64::MAX,
-        "outstanding and unsent segments below which the age counts; inf for always",
-    )],
-    build: |p| Box::new(RtoRestart { rrthresh: p.count("rrthresh") }),
+    params: &[
+        HEARTBEAT,
+        Param::count(
+            "rrthresh",
+            // §4: below this, fast retransmit cannot be triggered.
+            4,
+            0..=u64::MAX,
+            "outstanding and unsent segments below which the age counts; inf for always",
+        ),
+    ],
+    build: |p| {
+        Box::new(RtoRestart { clock: Heartbeat(p.duration("heartbeat")), rrthresh: p.count("rrthresh") })
+    },
 };
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ackclock_units::Instant;
+
     use crate::harness::timer_view;
     use crate::{Params, Value};
 

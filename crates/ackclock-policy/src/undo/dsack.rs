@@ -1,13 +1,17 @@
 use ackclock_units::SeqRange;
 
 use crate::{
-    AckInfo, Entry, EpisodeVerdict, Policy, ScoreboardView, SenderView, SpuriousTimeout, SuspectEpisode,
-    SuspectTimeout, TimeoutVerdict, Window,
+    AckInfo, Entry, EpisodeVerdict, Phase, Policy, ScoreboardView, SenderView, SpuriousTimeout,
+    SuspectEpisode, SuspectTimeout, TimeoutVerdict, Window,
 };
 
 /// When the receiver has reported every retransmission of an episode as a duplicate, nothing was lost.
 #[derive(Debug, Default)]
-struct Dsack {
+struct Dsack(Option<Box<Reports>>);
+
+/// What was retransmitted and reported, from the first retransmission on.
+#[derive(Debug, Default)]
+struct Reports {
     /// What was retransmitted, the latest last.
     retransmitted: Vec<Retransmitted>,
     /// The network has duplicated a segment: reports of duplicates prove nothing on this connection.
@@ -27,7 +31,30 @@ struct Retransmitted {
 /// Retransmissions that are remembered; an episode with more is not undone.
 const MOST: usize = 1024;
 
-impl Dsack {
+impl Reports {
+    fn add(&mut self, range: SeqRange, in_episode: bool) {
+        let mine = |r: &&mut Retransmitted| range.is_inside(r.range) && r.in_episode;
+        if let Some(known) = self.retransmitted.iter_mut().find(mine) {
+            known.repeatedly = true;
+            return;
+        }
+        if self.retransmitted.len() == MOST {
+            self.retransmitted.remove(0);
+        }
+        self.retransmitted.push(Retransmitted { range, in_episode, repeatedly: false, duplicate: false });
+    }
+
+    fn verdict(&mut self, a: &AckInfo, b: &dyn ScoreboardView) -> EpisodeVerdict {
+        if self.network_duplicates || self.retransmitted.len() == MOST {
+            return EpisodeVerdict::Genuine;
+        }
+        let nothing_sacked = b.sacked().is_empty() && !a.has_sack;
+        if let Some(verdict) = a.dsack.and_then(|range| self.take(range, nothing_sacked, a)) {
+            return verdict;
+        }
+        if self.all_were_duplicates() { EpisodeVerdict::Spurious } else { EpisodeVerdict::Unknown }
+    }
+
     /// RFC 3708 §3 (A): what the report of the duplicate `range` shows. `None` when it is not to be used.
     fn take(&mut self, range: SeqRange, nothing_sacked: bool, a: &AckInfo) -> Option<EpisodeVerdict> {
         let snd_una = a.ack - a.newly_acked as u32;
@@ -85,25 +112,14 @@ impl SpuriousTimeout for Dsack {
     }
 
     fn on_episode(&mut self, _b: &dyn ScoreboardView, _v: &SenderView) {
-        self.retransmitted.iter_mut().for_each(|r| r.in_episode = false);
+        if let Some(reports) = &mut self.0 {
+            reports.retransmitted.iter_mut().for_each(|r| r.in_episode = false);
+        }
     }
 
     fn on_retransmit(&mut self, sent: SeqRange, v: &SenderView) {
-        use crate::Phase::{Loss, Recovery};
-        let in_episode = matches!(v.phase, Recovery | Loss);
-        if let Some(known) = self.retransmitted.iter_mut().find(|r| sent.is_inside(r.range) && r.in_episode) {
-            known.repeatedly = true;
-            return;
-        }
-        if self.retransmitted.len() == MOST {
-            self.retransmitted.remove(0);
-        }
-        self.retransmitted.push(Retransmitted {
-            range: sent,
-            in_episode,
-            repeatedly: false,
-            duplicate: false,
-        });
+        let in_episode = matches!(v.phase, Phase::Recovery | Phase::Loss);
+        self.0.get_or_insert_default().add(sent, in_episode);
     }
 
     fn on_episode_ack(
@@ -113,17 +129,7 @@ impl SpuriousTimeout for Dsack {
         b: &dyn ScoreboardView,
         _v: &SenderView,
     ) -> EpisodeVerdict {
-        let Some(range) = a.dsack else { return EpisodeVerdict::Unknown };
-        let forgotten = self.retransmitted.len() == MOST;
-        if self.network_duplicates || forgotten {
-            return EpisodeVerdict::Genuine;
-        }
-        let nothing_sacked = b.sacked().is_empty() && !a.has_sack;
-        match self.take(range, nothing_sacked, a) {
-            Some(verdict) => verdict,
-            None if self.all_were_duplicates() => EpisodeVerdict::Spurious,
-            None => EpisodeVerdict::Unknown,
-        }
+        self.0.as_mut().map_or(EpisodeVerdict::Unknown, |reports| reports.verdict(a, b))
     }
 }
 

@@ -12,6 +12,13 @@ struct Linux {
     f_rto: Option<FRto>,
     /// F-RTO examines the timeout.
     examining: bool,
+    /// From the first retransmission on.
+    counts: Option<Box<Counts>>,
+}
+
+/// What was retransmitted and reported.
+#[derive(Debug, Default)]
+struct Counts {
     /// Retransmitted segments of the episode that were not reported as duplicates; `None` before the first
     /// (`undo_retrans`).
     unreported: Option<u32>,
@@ -22,7 +29,7 @@ struct Linux {
     reported: u32,
 }
 
-impl Linux {
+impl Counts {
     /// Counts a DSACK (`tcp_check_dsack`, `tcp_sacktag_one`).
     fn count_duplicates(
         &mut self,
@@ -42,6 +49,12 @@ impl Linux {
         if sent_again {
             self.unreported = self.unreported.map(|n| n.saturating_sub(segs));
         }
+    }
+}
+
+impl Linux {
+    fn probe(&self) -> Option<SeqRange> {
+        self.counts.as_ref()?.probed
     }
 }
 
@@ -82,7 +95,7 @@ impl SpuriousTimeout for Linux {
         // RFC 5682 §3.1 step 3b, at any ack (FLAG_ORIG_SACK_ACKED): data sent before the timeout, and not
         // since, has arrived. Before F-RTO's new data nothing but the first segment was sent again.
         let probed = |p: SeqRange| p.start <= t.retransmitted_to && a.ack <= p.end;
-        let acked_more = a.newly_acked > 0 && a.ack > t.retransmitted_to && !self.probed.is_some_and(probed);
+        let acked_more = a.newly_acked > 0 && a.ack > t.retransmitted_to && !self.probe().is_some_and(probed);
         let sacked_more = v.sack
             && a.newly_sacked > 0
             && b.sacked().last().is_some_and(|last| {
@@ -108,16 +121,18 @@ impl SpuriousTimeout for Linux {
 
     fn on_episode(&mut self, b: &dyn ScoreboardView, v: &SenderView) {
         // tcp_init_undo: a probe in the network may be reported too.
-        self.unreported = Some(retransmissions_out(b, v)).filter(|n| *n > 0);
+        if let Some(counts) = &mut self.counts {
+            counts.unreported = Some(retransmissions_out(b, v)).filter(|n| *n > 0);
+        }
     }
 
     fn on_retransmit(&mut self, sent: SeqRange, v: &SenderView) {
-        let segs = sent.len().div_ceil(v.smss.max(1));
-        self.retransmitted = self.retransmitted.saturating_add(segs);
+        let (segs, counts) = (sent.len().div_ceil(v.smss.max(1)), self.counts.get_or_insert_default());
+        counts.retransmitted = counts.retransmitted.saturating_add(segs);
         if matches!(v.phase, Phase::Recovery | Phase::Loss) {
-            self.unreported = Some(self.unreported.unwrap_or(0).saturating_add(segs));
+            counts.unreported = Some(counts.unreported.unwrap_or(0).saturating_add(segs));
         } else {
-            self.probed = Some(sent);
+            counts.probed = Some(sent);
         }
     }
 
@@ -128,10 +143,11 @@ impl SpuriousTimeout for Linux {
         b: &dyn ScoreboardView,
         v: &SenderView,
     ) -> EpisodeVerdict {
+        let Some(counts) = &mut self.counts else { return EpisodeVerdict::Unknown };
         if let Some(range) = a.dsack {
-            self.count_duplicates(range, e, b, v);
+            counts.count_duplicates(range, e, b, v);
         }
-        let (all_reported, delayed) = (self.unreported == Some(0), e.acks_original == Some(true));
+        let (all_reported, delayed) = (counts.unreported == Some(0), e.acks_original == Some(true));
         let spurious = match v.phase {
             // tcp_try_undo_recovery
             Phase::Recovery if a.ack >= e.recover => all_reported || delayed,
@@ -159,13 +175,6 @@ pub(crate) const ENTRY: Entry<dyn SpuriousTimeout> = Entry {
              tcp_try_undo_dsack, tcp_try_undo_loss, tcp_process_loss); RFC 5682, RFC 3522, RFC 3708",
     params: &[Param::flag("f_rto", true, "examine timeouts by F-RTO (tcp_frto)")],
     build: |p| {
-        Box::new(Linux {
-            f_rto: p.flag("f_rto").then(FRto::sack_enhanced),
-            examining: false,
-            unreported: None,
-            probed: None,
-            retransmitted: 0,
-            reported: 0,
-        })
+        Box::new(Linux { f_rto: p.flag("f_rto").then(FRto::sack_enhanced), examining: false, counts: None })
     },
 };

@@ -48,6 +48,11 @@ impl Pacer {
         self.left = self.left.min(self.quantum);
     }
 
+    /// The rate in force.
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
     /// When the next segment may be sent; `None` if at once.
     #[inline]
     pub fn held_until(&self, now: Instant) -> Option<Instant> {

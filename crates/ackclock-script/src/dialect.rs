@@ -42,6 +42,12 @@ impl Dialect {
         }
     }
 
+    /// The policy that the host's name for a congestion control stands for: Linux's `bbr` is BBR's first
+    /// version.
+    pub(crate) fn window(self, name: &str) -> &str {
+        if self == Self::Linux && name == "bbr" { "bbr1" } else { name }
+    }
+
     /// What goes with a policy that was chosen by name: in Linux every congestion control grows only where it
     /// is in use and reduces all of it, CUBIC has HyStart, and RACK has a reading of its own.
     pub(crate) fn goes_with(self, kind: &str, name: &str) -> &'static [(&'static str, &'static str)] {

@@ -1,7 +1,7 @@
 //! What a host reports of a connection to its application (`TCP_INFO`), beside what policies see.
 
 use ackclock_policy::Phase;
-use ackclock_units::{Bytes, Duration, SeqNumber};
+use ackclock_units::{Bytes, Duration, Rate, SeqNumber};
 
 use super::Connection;
 
@@ -31,6 +31,11 @@ impl Connection {
             counts.retransmitted += u32::from(again && !segment.lost);
         }
         counts
+    }
+
+    /// The rate at which the congestion window paces; `None` if it does not.
+    pub fn pacing_rate(&self) -> Option<Rate> {
+        self.rare.pacer.as_ref().map(|pacer| pacer.rate())
     }
 
     /// The timeout in force, backoff included.

@@ -20,7 +20,7 @@ impl Connection {
         if !self.may_write() {
             return 0;
         }
-        let idle = self.send.len() == 0;
+        let idle = self.before_write();
         let n = self.send.write(data, self.config.snd_buf);
         self.write_blocked = n < data.len();
         self.data_queued(idle, now);
@@ -32,7 +32,7 @@ impl Connection {
         if !self.may_write() {
             return 0;
         }
-        let idle = self.send.len() == 0;
+        let idle = self.before_write();
         let taken = self.send.write_counted(n, self.config.snd_buf);
         self.write_blocked = taken < n;
         self.data_queued(idle, now);
@@ -45,6 +45,15 @@ impl Connection {
                 self.state,
                 State::SynSent | State::SynReceived | State::Established | State::CloseWait
             )
+    }
+
+    /// Data is about to be queued. Returns true when all before it was acknowledged.
+    #[inline]
+    fn before_write(&mut self) -> bool {
+        if self.rare.is_some_and(|r| r.needs.rate_samples) {
+            self.check_app_limited();
+        }
+        self.send.len() == 0
     }
 
     /// Data was queued. The user timeout runs while any data is unacknowledged (RFC 9293 §3.8.3).

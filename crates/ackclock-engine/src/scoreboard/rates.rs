@@ -68,7 +68,8 @@ impl Rates {
             first_sent_at: Instant::ZERO,
             lost: 0,
             lost_before_timeout: 0,
-            app_limited_until: 0,
+            // The first write finds nothing to send.
+            app_limited_until: 1,
             newest: None,
             sent_app_limited: false,
             losses: None,
@@ -271,17 +272,19 @@ mod tests {
     #[test]
     fn samples_are_app_limited_until_that_data_has_left() {
         let mut b = measuring();
-        b.push(seq(0), MSS, false, at(0));
-        b.mark_app_limited(MSS);
-        b.push(seq(1), MSS, false, at(1));
-        let mut sample = |ack, ms| {
+        let sample = |b: &mut OutstandingSegments, ack, ms| {
             b.acknowledge(seq(ack));
             b.rate_sample(at(ms), Duration::ZERO).map(|s| s.app_limited)
         };
-        assert_eq!([sample(1, 10), sample(2, 11)], [Some(false), Some(true)]);
-        b.push(seq(2), MSS, false, at(12));
-        b.acknowledge(seq(3));
-        assert_eq!(b.rate_sample(at(22), Duration::ZERO).map(|s| s.app_limited), Some(false));
+        // What is sent first was written when there was nothing to send.
+        b.push(seq(0), MSS, false, at(0));
+        assert_eq!(sample(&mut b, 1, 10), Some(true));
+        b.push(seq(1), MSS, false, at(10));
+        b.mark_app_limited(MSS);
+        b.push(seq(2), MSS, false, at(11));
+        assert_eq!([sample(&mut b, 2, 20), sample(&mut b, 3, 21)], [Some(false), Some(true)]);
+        b.push(seq(3), MSS, false, at(22));
+        assert_eq!(sample(&mut b, 4, 32), Some(false));
     }
 
     #[test]

@@ -178,7 +178,8 @@ impl SocketOptions {
     pub(crate) fn policies(&self, stack: &Stack, dialect: Dialect) -> Policies {
         let mut sets = Vec::new();
         if let Some(OptionValue::Text(name)) = self.get(Level(c::SOL_TCP), c::TCP_CONGESTION) {
-            sets.push(("window", name.as_str()));
+            let name = dialect.window(name);
+            sets.push(("window", name));
             sets.extend(dialect.goes_with("window", name).iter().copied());
         }
         if sets.is_empty() {

@@ -86,7 +86,7 @@ pub(super) fn set(stack: &mut Stack, dialect: Dialect, name: &str, value: &str) 
         Meaning::Number(key, at) => (*key, number(*at).unwrap_or_default().to_owned()),
         Meaning::Bytes(key, at) => (*key, format!("{}B", number(*at).unwrap_or_default())),
         Meaning::Seconds(key) => (*key, format!("{value}s")),
-        Meaning::Word(key) => (*key, value.to_owned()),
+        Meaning::Word(key) => (*key, dialect.window(value).to_owned()),
         Meaning::Choice(key, off, on) => (*key, if number(0) == Some("0") { off } else { on }.to_string()),
         Meaning::Micros(key) => (*key, format!("{value}us")),
         Meaning::ReceiveBuffer => {

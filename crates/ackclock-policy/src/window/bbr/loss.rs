@@ -32,6 +32,8 @@ impl LossSignals {
 pub(super) struct Undo {
     /// BBR.undo_state.
     pub state: Option<State>,
+    /// It was saved in this episode: the losses that follow belong to it.
+    saved: bool,
     bw_shortterm: Rate,
     inflight_shortterm: Bytes,
     inflight_longterm: Bytes,
@@ -39,7 +41,13 @@ pub(super) struct Undo {
 
 impl Default for Undo {
     fn default() -> Self {
-        Self { state: None, bw_shortterm: Rate::default(), inflight_shortterm: 0, inflight_longterm: 0 }
+        Self {
+            state: None,
+            saved: false,
+            bw_shortterm: Rate::default(),
+            inflight_shortterm: 0,
+            inflight_longterm: 0,
+        }
     }
 }
 
@@ -119,9 +127,11 @@ impl Bbr {
     fn note_loss(&mut self) {
         if !self.losses.in_round {
             self.losses.round_delivered = self.c.delivered;
-            self.save_state_upon_loss();
         }
         self.losses.in_round = true;
+        if !self.undo.saved {
+            self.save_state_upon_loss();
+        }
     }
 
     /// HandleLostPacket() (§5.5.10.2).
@@ -136,7 +146,7 @@ impl Bbr {
     }
 
     /// InflightAtLoss(): how much was in flight when the losses crossed the threshold, within this segment.
-    fn inflight_at_loss(&self, p: &LostSegment) -> Bytes {
+    pub(super) fn inflight_at_loss(&self, p: &LostSegment) -> Bytes {
         let (size, thresh) = (f64::from(p.range.len()), self.rules.loss_thresh);
         let (inflight_prev, lost_prev) = (p.in_flight as f64 - size, p.lost as f64 - size);
         // The threshold may be 1, where nothing is too much.
@@ -157,10 +167,9 @@ impl Bbr {
         self.in_loss_recovery && !self.after_rto
     }
 
-    /// OnEnterFastRecovery() (§5.6.4.4). The first loss of the episode has saved the state already.
+    /// OnEnterFastRecovery() (§5.6.4.4). The first loss of the episode has saved window and state already.
     pub(super) fn on_enter_fast_recovery(&mut self) {
-        self.save_cwnd();
-        if !self.losses.in_round {
+        if !self.undo.saved {
             self.save_state_upon_loss();
         }
         (self.in_loss_recovery, self.after_rto) = (true, false);
@@ -168,7 +177,6 @@ impl Bbr {
 
     /// OnEnterRTO() (§5.6.4.4). All that is outstanding is about to be marked lost.
     pub(super) fn on_enter_rto(&mut self) {
-        self.save_cwnd();
         self.save_state_upon_loss();
         (self.in_loss_recovery, self.after_rto) = (true, true);
         self.c.cwnd = self.c.smss;
@@ -177,7 +185,7 @@ impl Bbr {
     /// The recovery is over (§5.6.4.4).
     pub(super) fn on_exit_recovery(&mut self) {
         self.restore_cwnd();
-        self.in_loss_recovery = false;
+        (self.in_loss_recovery, self.undo.saved) = (false, false);
     }
 
     /// SaveStateUponLoss() (§5.5.11.1).
@@ -185,6 +193,7 @@ impl Bbr {
         self.save_cwnd();
         self.undo = Undo {
             state: None,
+            saved: true,
             bw_shortterm: self.bw_shortterm,
             inflight_shortterm: self.inflight_shortterm,
             inflight_longterm: self.inflight_longterm,
@@ -194,7 +203,7 @@ impl Bbr {
     /// HandleSpuriousLossDetection() (§5.5.11.2).
     pub(super) fn handle_spurious_loss_detection(&mut self) {
         self.restore_cwnd();
-        self.in_loss_recovery = false;
+        (self.in_loss_recovery, self.undo.saved) = (false, false);
         self.losses.in_round = false;
         self.full_pipe.reset(Rate::default());
         self.bw_shortterm = self.bw_shortterm.max(self.undo.bw_shortterm);

@@ -40,6 +40,14 @@ pub(super) struct ProbeBw {
     prev_precautionary: bool,
 }
 
+#[cfg(test)]
+impl ProbeBw {
+    /// BBR.bw_probe_wait, whole milliseconds.
+    pub fn wait_ms(&self) -> u64 {
+        self.wait.as_millis()
+    }
+}
+
 impl Bbr {
     /// StartProbeBW_DOWN() (§5.3.3.9).
     pub(super) fn start_probe_bw_down(&mut self) {
@@ -154,14 +162,14 @@ impl Bbr {
     }
 
     /// RaiseInflightLongtermSlope() (§5.3.3.9).
-    fn raise_inflight_longterm_slope(&mut self) {
+    pub(super) fn raise_inflight_longterm_slope(&mut self) {
         let growth_this_round = 1_u64 << self.probe.up_rounds;
         self.probe.up_rounds = (self.probe.up_rounds + 1).min(MOST_UP_ROUNDS);
         self.probe.up_acked_per_inc = (self.c.cwnd / growth_this_round).max(self.c.smss);
     }
 
     /// ProbeInflightLongtermUpward() (§5.3.3.9).
-    fn probe_inflight_longterm_upward(&mut self, newly_acked: Bytes) {
+    pub(super) fn probe_inflight_longterm_upward(&mut self, newly_acked: Bytes) {
         if !self.rounds.cwnd_limited() || self.c.cwnd < self.inflight_longterm {
             return;
         }

@@ -84,7 +84,7 @@ pub(super) const REDUCE_FROM: Param = Param::choice(
     "flight",
     &["flight", "window"],
     "what a loss reduces: the part of the window in `flight` (RFC 5681 3.1 eq. 4), or the `window`, used or \
-     not, as Linux does",
+     not, to whole segments in CUBIC, as Linux does",
 );
 
 /// The bytes that a reduction begins with, by [`REDUCE_FROM`]. Neither data that Limited Transmit sent beyond

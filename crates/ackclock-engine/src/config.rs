@@ -89,6 +89,30 @@ pub struct Config {
     /// A probe of a closed window carries the next byte (RFC 9293 §3.8.6.1). Without, it is an empty segment
     /// below the window, which the receiver acknowledges as well: what Linux sends.
     pub probe_data: bool,
+    /// Take the acknowledgment of a segment whose text ends at the next byte expected, although it holds nothing
+    /// new (RFC 9293 §3.10.7.4 drops it): what Linux does (`tcp_sequence`).
+    pub old_text_acks: bool,
+    /// How long the receiver has to take back that it has forgotten what it had SACKed, after an ack that shows
+    /// it; half the smoothed round-trip time where that is longer. Zero: until the retransmission timer expires
+    /// (RFC 2018 §8).
+    pub renege_wait: Duration,
+    /// Time segments that are SACKed as well, where an ack acknowledges nothing that was sent once.
+    pub sack_samples: bool,
+    /// A tail loss probe that sends something again counts as in the network (`pipe` of RFC 6675 §4).
+    pub probe_in_flight: bool,
+    /// An ack sets the window only where it acknowledges more, has a higher sequence number, opens the window
+    /// further or closes it, and is no duplicate then. RFC 9293 §3.10.7.4 takes any that is not older, and RFC
+    /// 5681 §2 asks whether the window is another.
+    pub window_by_news: bool,
+    /// Report a FIN that arrives ahead of missing data in a SACK block of its own (RFC 2018 §3 reports data).
+    pub sack_fin: bool,
+    /// The ack that ends a recovery grows the window (RFC 5681 §3.2 step 6 only sets it).
+    pub grow_after_repair: bool,
+    /// An expiry of the timer does not reduce the threshold again where a recovery or an echo has in the same window
+    /// of data (RFC 5681 §3.1 eq. 4 does).
+    pub cut_once: bool,
+    /// Take segments without timestamps although they were negotiated (RFC 7323 §3.2 drops them).
+    pub untimed_segments: bool,
     /// Idle time before keepalive probes (RFC 9293 §3.8.4); zero for none.
     pub keepalive: Duration,
     /// Interval between keepalive probes.
@@ -194,6 +218,59 @@ pub const OPTIONS: &[Param] = &[
         "a probe of a closed window carries the next byte (RFC 9293 3.8.6.1); without, it is an empty segment \
          below the window, as Linux sends it",
     ),
+    Param::flag(
+        "old_text_acks",
+        false,
+        "take the acknowledgment of a segment of old text that ends at the next byte expected, as Linux does; \
+         RFC 9293 3.10.7.4 drops it",
+    ),
+    Param::duration(
+        "renege_wait",
+        NONE,
+        NONE..=SECOND,
+        "time that a receiver has to take back that it has forgotten what it had SACKed, half the smoothed \
+         round-trip time at least, as in Linux; 0s until the retransmission timer expires (RFC 2018 8)",
+    ),
+    Param::flag(
+        "sack_samples",
+        false,
+        "take round-trip samples of segments that are SACKed, too, where an ack acknowledges none that was sent \
+         once, as Linux does",
+    ),
+    Param::flag(
+        "probe_in_flight",
+        true,
+        "count a tail loss probe that sends something again as in the network (RFC 6675 4); Linux does not",
+    ),
+    Param::flag(
+        "window_by_news",
+        false,
+        "an ack sets the window only where it acknowledges more, has a higher sequence number, opens the window \
+         further or closes it, and is no duplicate then, as in Linux; otherwise any that is not older (RFC 9293 \
+         3.10.7.4)",
+    ),
+    Param::flag(
+        "sack_fin",
+        false,
+        "report a FIN that arrives ahead of missing data in a SACK block of its own, as Linux does; RFC 2018 3 \
+         reports data",
+    ),
+    Param::flag(
+        "grow_after_repair",
+        false,
+        "the ack that ends a recovery grows the window, as in Linux; RFC 5681 3.2 step 6 only sets it",
+    ),
+    Param::flag(
+        "cut_once",
+        false,
+        "the timer does not reduce the threshold again where a recovery or an ECN echo has in the same window of \
+         data, as in Linux; RFC 5681 3.1 does",
+    ),
+    Param::flag(
+        "untimed_segments",
+        false,
+        "take segments without timestamps although they were negotiated, as Linux does; RFC 7323 3.2 drops them",
+    ),
     Param::duration("keepalive", NONE, NONE..=WEEK, "idle time before keepalive probes; 0s for none"),
     Param::duration(
         "keepalive_interval",
@@ -286,6 +363,15 @@ impl Config {
             user_timeout: p.duration("user_timeout"),
             rfc1337: p.flag("rfc1337"),
             probe_data: p.flag("probe_data"),
+            old_text_acks: p.flag("old_text_acks"),
+            renege_wait: p.duration("renege_wait"),
+            sack_samples: p.flag("sack_samples"),
+            probe_in_flight: p.flag("probe_in_flight"),
+            window_by_news: p.flag("window_by_news"),
+            sack_fin: p.flag("sack_fin"),
+            grow_after_repair: p.flag("grow_after_repair"),
+            cut_once: p.flag("cut_once"),
+            untimed_segments: p.flag("untimed_segments"),
             keepalive: p.duration("keepalive"),
             keepalive_interval: p.duration("keepalive_interval"),
             keepalive_probes: p.count("keepalive_probes") as u32,

@@ -174,7 +174,7 @@ pub trait LossRecovery: Policy {
         v: &SenderView,
         _lost: &mut Vec<SeqRange>,
     ) -> DeadlineAction {
-        DeadlineAction { phase: v.phase, probe: None }
+        DeadlineAction { phase: v.phase, probe: None, rearms: false }
     }
 
     /// When [`LossRecovery::on_deadline`] is to be called. Read after each call of a

@@ -86,7 +86,13 @@ impl Connection {
         if advanced > 0 && self.rare.is_some_and(|r| r.timestamps.timeout_tsval.is_some()) {
             self.read_timestamp_echo(segment);
         }
-        let sample = if advanced > 0 { self.sample_of(now, segment, &acked) } else { None };
+        let sample = if advanced > 0 {
+            self.sample_of(now, segment, &acked)
+        } else if seldom(newly_sacked > 0) {
+            self.sample_of_sack(now)
+        } else {
+            None
+        };
         if self.phase == Phase::Open {
             self.sender.make_mut().sampling.on_ack(
                 segment.ack,
@@ -102,6 +108,8 @@ impl Connection {
             let weak = self.rare.is_some_and(|r| r.timed_out.is_some())
                 && self.take_weak_sample(now, sample.is_some(), flight_before);
             self.on_progress(now, sample.is_some() || weak);
+        } else if seldom(sample.is_some()) {
+            self.on_sack_sample(now, sample);
         }
         let mut delivered = u64::from(acked.newly_delivered + newly_sacked);
         let marked = self.marked_bytes(segment, delivered);
@@ -111,6 +119,10 @@ impl Connection {
             // DeliveredData of RFC 9937 §5: a duplicate ack delivers a segment, and what it stood for does
             // not count again when it is acknowledged.
             delivered = (delivered + u64::from(self.sender.dup_acks.delivered)).saturating_sub(before);
+            if advanced > 0 {
+                // What acknowledges new data was elicited by a segment that no duplicate ack has stood for.
+                delivered = delivered.max(u64::from(advanced.min(self.smss)));
+            }
         }
         if advanced == 0 && self.rare.is_some_and(|r| r.skip_test.is_some()) && self.expects_duplicates(now) {
             self.sender.make_mut().dup_acks.count = 0;
@@ -124,6 +136,7 @@ impl Connection {
             delivered,
             is_dup,
             has_sack: !segment.options.sack.is_empty(),
+            reneged: false,
             dsack: dsack.filter(|_| !copied),
             rtt: sample,
             ece: marked.is_some(),
@@ -139,6 +152,13 @@ impl Connection {
             info.deliveries = self.deliveries(now, segment, advanced == 0 && !opened);
             info.rate = self.rate_sample(now);
         }
+        info.reneged =
+            advanced > 0 && !self.config.renege_wait.is_zero() && seldom(self.sender.sent.reneged());
+        if seldom(info.reneged) {
+            self.rare.make_mut().reneged = true;
+        } else {
+            self.rare.reset(|r| r.reneged = false);
+        }
         let undone = self.rare.is_some_and(|r| r.undecided_timeout.is_some())
             && self.check_undecided_timeout(now, &info);
         if seldom(suspect) {
@@ -153,6 +173,9 @@ impl Connection {
             self.run_retransmission_timer(now, e, &v);
             if seldom(info.deliveries.is_some()) {
                 self.plan_recovery(now);
+            }
+            if seldom(info.reneged) {
+                self.wait_for_reneger(now);
             }
             self.queue_progress_events();
         }
@@ -194,7 +217,15 @@ impl Connection {
             return false;
         }
         let window = u32::from(segment.window) << self.snd_wnd_shift;
-        let changed = window != self.snd_wnd;
+        let changed = if seldom(self.config.window_by_news) {
+            let news = self.snd_wl1 < segment.seq || window > self.snd_wnd || window == 0;
+            if !news && segment.ack == self.snd_una {
+                return false;
+            }
+            news
+        } else {
+            window != self.snd_wnd
+        };
         self.snd_wnd = window;
         self.max_snd_wnd = self.max_snd_wnd.max(window);
         (self.snd_wl1, self.snd_wl2) = (segment.seq, segment.ack);
@@ -222,14 +253,17 @@ impl Connection {
         (self.sack_on && (below || inside())).then_some(first)
     }
 
-    /// Marks what the SACK blocks report. Returns the bytes newly SACKed.
+    /// Marks what the SACK blocks report. Returns the bytes newly SACKed. There is a gap before each block (RFC
+    /// 2018 §3): one that begins at the acknowledgment number contradicts it.
     #[inline(never)]
     fn process_sack_blocks(&mut self, segment: &Segment, dsack: Option<SeqRange>) -> u32 {
         let blocks = segment.options.sack.as_slice();
         let blocks = if dsack.is_some() { &blocks[1..] } else { blocks };
         // A block that covers data never sent is ignored as a whole: the peer may send any numbers.
         let outstanding = SeqRange::new(segment.ack, self.snd_nxt);
-        blocks.iter().filter(|b| b.is_inside(outstanding)).map(|b| self.sender.make_mut().sent.sack(*b)).sum()
+        let (una, sent) = (self.snd_una, &mut self.sender.make_mut().sent);
+        let valid = |b: &&SeqRange| b.is_inside(outstanding) && b.start > una;
+        blocks.iter().filter(valid).map(|b| sent.sack(*b)).sum()
     }
 
     /// True for a duplicate ack as RFC 5681 §2 defines it; with SACK, an ack that SACKs something new (RFC
@@ -307,13 +341,25 @@ impl Connection {
         if seldom(info.ece) {
             self.handle_ecn_echo(now, info.newly_acked);
         }
+        let time_based = info.deliveries.is_some();
+        if seldom(time_based) {
+            // A loss that a probe has repaired reduces the window before the ack grows it.
+            let mut reduced = self.view(now);
+            self.adjust(now, &mut reduced);
+            v.window = reduced.window;
+        }
         info.may_grow = info.newly_acked > 0
             && matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss)
-            && before != Phase::Recovery
+            && (before != Phase::Recovery
+                || seldom(self.config.grow_after_repair && self.sack_on) && self.phase != before)
             && !undone
             && !info.ece;
         if mostly(info.may_grow) || self.rare.is_some_and(|r| r.needs.every_ack) {
-            if seldom(before != self.phase)
+            if seldom(before == Phase::Recovery) && info.may_grow {
+                // Of what ends a repair, only what it delivers counts.
+                info.newly_acked = info.delivered;
+                v = self.view(now);
+            } else if seldom(before != self.phase)
                 || (info.newly_lost > 0 && self.rare.is_some_and(|r| r.needs.losses))
             {
                 // The ack counts for the phase that it may have ended (RFC 3465 §2.3: after a timeout the
@@ -334,11 +380,17 @@ impl Connection {
         if seldom(stale) {
             v = self.view(now);
         }
-        if seldom((self.phase != Phase::Open) | (before != Phase::Open) | info.deliveries.is_some()) {
+        if seldom((self.phase != Phase::Open) | (before != Phase::Open)) && !time_based {
             self.adjust(now, &mut v);
         }
         if seldom(self.phase != Phase::Open) {
-            self.sender.make_mut().quota = self.quota_after(info, &v);
+            let reducing = self.phase == before && self.repair_window().is_some();
+            self.sender.make_mut().quota = if reducing && info.delivered == 0 {
+                // An ack that delivers nothing changes nothing (RFC 9937 §6.2), but for what it shows to be lost.
+                self.sender.quota + info.newly_lost
+            } else {
+                self.quota_after(info, &v)
+            };
         }
         self.trace_state(now);
         v
@@ -350,7 +402,7 @@ impl Connection {
         let policies = self.sender.policies();
         let quota = policies.recovery.quota(v);
         match policies.reduction() {
-            Some(reduction) if v.phase == Phase::Recovery => reduction.on_ack(info, v),
+            Some(reduction) if matches!(v.phase, Phase::Recovery | Phase::Cwr) => reduction.on_ack(info, v),
             _ => quota,
         }
     }

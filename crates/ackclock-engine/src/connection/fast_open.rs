@@ -145,14 +145,6 @@ impl Connection {
         echo.wrapping_sub(first) > last.wrapping_sub(first)
     }
 
-    /// What is not acknowledged of the text on our SYN.
-    pub(super) fn unacked_syn_text(&self) -> SeqRange {
-        let left = self.end_of_syn_text().map_or(0, |end| end.bytes_since(self.iss + 1));
-        let left = u64::from(left).saturating_sub(self.send.start()) as u32;
-        let first = self.first_unacked();
-        SeqRange::new(first, first + left)
-    }
-
     /// The connection is established, and the peer has acknowledged the text on our SYN up to `ack`. What it
     /// did not take is sent again at once (RFC 7413 §4.2.2), which is no sign of congestion.
     #[cold]

@@ -81,7 +81,7 @@ impl Connection {
             return;
         }
         let smss = self.smss;
-        if self.phase == Phase::Recovery
+        if matches!(self.phase, Phase::Recovery | Phase::Cwr)
             && let Some(reduction) = self.sender.policies().reduction()
         {
             reduction.on_sent(bytes, smss);

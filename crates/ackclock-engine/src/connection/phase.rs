@@ -68,16 +68,19 @@ impl Connection {
                 self.reduce(c, now);
             }
             self.note_reduction();
-            self.begin_reduction(before, now);
+            if t.reduces.is_some() {
+                self.begin_reduction(before, now);
+            }
         }
         if t.ends_episode {
             self.notify_episode_end(EpisodeEnd::Completed, now);
         }
     }
 
-    /// Begins a reduction that is spread over the recovery, if the stack has one.
+    /// Begins a reduction that is spread over a round trip, if the stack has one: after a loss, or after an ECN
+    /// echo, where a loss of the same window continues it.
     fn begin_reduction(&mut self, before: Window, now: Instant) {
-        if self.phase == Phase::Recovery && self.sender.policies().special.is_some() {
+        if matches!(self.phase, Phase::Recovery | Phase::Cwr) && self.sender.policies().special.is_some() {
             let v = self.view(now);
             if let Some(reduction) = self.sender.policies().reduction() {
                 reduction.begin(before, &v);
@@ -150,7 +153,9 @@ impl Connection {
         } else {
             self.phase = Phase::Cwr;
             self.sender.make_mut().recovery_point = self.snd_nxt;
+            let before = self.sender.window;
             self.reduce(Congestion::Ecn, now);
+            self.begin_reduction(before, now);
         }
     }
 

@@ -150,6 +150,15 @@ pub(super) struct RareState {
     pub(super) withdrawn_probe: Option<SeqNumber>,
     /// Sequence number of a FIN that arrived before the data below it.
     pub(super) fin_at: Option<SeqNumber>,
+    /// No data has arrived out of order since.
+    pub(super) fin_is_latest: bool,
+    /// End of the last segment of new data that was not full, with Minshall's change of Nagle's algorithm.
+    pub(super) small_until: Option<SeqNumber>,
+    /// New data is held back.
+    pub(super) held: bool,
+    /// The last ack has shown that the receiver has forgotten what it had SACKed: nothing is sent again on its
+    /// account.
+    pub(super) reneged: bool,
     pub(super) timestamps: TimestampState,
     pub(super) ecn: EcnState,
     /// What Fast Open needs.
@@ -200,6 +209,10 @@ impl RareState {
         unanswered_probes: 0,
         withdrawn_probe: None,
         fin_at: None,
+        fin_is_latest: false,
+        small_until: None,
+        held: false,
+        reneged: false,
         timestamps: TimestampState {
             on: false,
             offset: 0,

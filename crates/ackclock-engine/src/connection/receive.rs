@@ -96,6 +96,7 @@ impl Connection {
             self.stats.duplicate_segments += u64::from(held == range);
             self.dsack = self.sack_on.then_some(held);
         }
+        self.rare.reset(|r| r.fin_is_latest = false);
         let skip = start.bytes_since(seq) as usize;
         let payload = if self.counted { payload } else { &payload[skip..skip + range.len() as usize] };
         self.receive.insert(self.rcv_nxt, range, payload)
@@ -170,7 +171,9 @@ impl Connection {
             // Out of order: it is kept until the missing data arrives. A SACK block reports it together with
             // the data before it.
             if seq <= self.rcv_adv {
-                self.rare.make_mut().fin_at.get_or_insert(seq);
+                let rare = self.rare.make_mut();
+                rare.fin_at.get_or_insert(seq);
+                rare.fin_is_latest = true;
             }
             self.pending.ack = true;
             return;

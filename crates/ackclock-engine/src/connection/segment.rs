@@ -99,6 +99,7 @@ impl Connection {
         if self.rare.is_some_and(|r| r.timestamps.on)
             && segment.options.timestamps.is_none()
             && !flags.has(Flags::RST)
+            && !self.config.untimed_segments
         {
             // RFC 7323 §3.2: once negotiated, a segment without the option is dropped silently, unless it is
             // a reset.
@@ -121,6 +122,8 @@ impl Connection {
             // RFC 9293 §3.10.7.4: with a closed window, valid ACKs still count.
             if self.rcv_window() == 0 && segment.seq == self.rcv_nxt && flags.has(Flags::ACK) {
                 self.take_ack_of_refused(now, segment, was_syn);
+            } else if self.config.old_text_acks && self.is_just_old(segment) {
+                return self.take_ack_of_old_text(now, segment);
             }
             return false;
         }
@@ -227,6 +230,30 @@ impl Connection {
         inside(seq)
             || (len == 0 && seq == edge && !segment.flags.has(Flags::RST))
             || (len > 0 && seq < self.rcv_nxt && segment.end() > self.rcv_nxt)
+    }
+
+    /// True for a segment of old text that ends at the next byte expected, or above the last acknowledgment
+    /// sent.
+    #[cold]
+    fn is_just_old(&self, segment: &Segment) -> bool {
+        let acknowledged = self.rcv_nxt - self.unacked.bytes;
+        segment.seq < self.rcv_nxt
+            && segment.flags.has(Flags::ACK)
+            && !segment.flags.has(Flags::SYN)
+            && (acknowledged..=self.rcv_nxt).contains(&segment.end())
+            && self.state.is_synchronized()
+            && self.state != State::TimeWait
+            && self.ack_is_plausible(segment)
+    }
+
+    /// The ACK field of such a segment counts. Returns true if its text is to be processed, which is old.
+    #[cold]
+    fn take_ack_of_old_text(&mut self, now: Instant, segment: &Segment) -> bool {
+        self.last_received_at = now;
+        self.remember_timestamp(now, segment);
+        self.handle_ack(now, segment);
+        self.after_ack_of_fin(now);
+        false
     }
 
     /// RFC 5961 §5.2: the ACK field must be in `snd_una - max_snd_wnd ..= snd_nxt`.

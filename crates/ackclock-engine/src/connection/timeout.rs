@@ -2,7 +2,7 @@
 
 use ackclock_policy::{Expiry, Phase, ReceiverEvent, TimerEvent, Transition, Window};
 use ackclock_trace::{EventKind, LossClass, Mask};
-use ackclock_units::Instant;
+use ackclock_units::{Duration, Instant, seldom};
 
 use super::sender::BuiltSender;
 use super::{Connection, State};
@@ -133,6 +133,7 @@ impl Connection {
         if !repeated && self.rare.timestamps.on {
             self.rare.make_mut().timestamps.timeout_tsval = Some(self.timestamp_clock(now));
         }
+        self.rare.reset(|r| r.reneged = false);
         if self.sender.sent.reneged() {
             self.sender.make_mut().sent.forget_sacks();
         }
@@ -147,6 +148,11 @@ impl Connection {
         if let Some(c) = t.reduces {
             self.reduce(c, now);
         }
+        let cut =
+            matches!(before.phase, Phase::Recovery | Phase::Cwr) && before.snd_una < before.recovery_point;
+        if seldom(cut && self.config.cut_once) {
+            self.set_window(Window { ssthresh: before.window.ssthresh, ..self.sender.window }, now);
+        }
         self.mark_lost(now);
         self.sender.make_mut().dup_acks.reset();
         self.phase = t.phase;
@@ -158,6 +164,14 @@ impl Connection {
         let v = self.view(now);
         self.sender.make_mut().quota = self.sender.policies().recovery.quota(&v);
         self.trace_state(now);
+    }
+
+    /// The receiver seems to have forgotten what it had SACKed: it has some time to report it again before that is
+    /// sent as after a timeout (RFC 2018 §8).
+    #[cold]
+    pub(super) fn wait_for_reneger(&mut self, now: Instant) {
+        let half = self.estimator.rtt().map_or(Duration::ZERO, |rtt| rtt.srtt / 2);
+        self.timers.arm(Timer::Retransmission, now + half.max(self.config.renege_wait));
     }
 
     /// The timer of the loss recovery expired: reordering or tail loss probe.
@@ -177,6 +191,11 @@ impl Connection {
             self.rare.make_mut().loss_probe = action.probe;
             let v = self.view(now);
             self.run_retransmission_timer(now, TimerEvent::Probed, &v);
+        }
+        if seldom(action.rearms)
+            && let Some(oldest) = self.sender.sent.oldest_sent_at()
+        {
+            self.timers.arm(Timer::Retransmission, (oldest + self.timeout).max(now));
         }
         self.follow_recovery_deadline();
         let v = self.view(now);

@@ -28,9 +28,34 @@ impl Connection {
             return None;
         }
         if seldom(acked.retransmitted) {
-            return self.rtt_by_timestamps(now, segment);
+            return self.sample_of_sack(now).or_else(|| self.rtt_by_timestamps(now, segment));
         }
-        acked.oldest_sent_once.map(|at| now.since(at))
+        match acked.oldest_sent_once {
+            Some(at) => Some(now.since(at)),
+            None => self.sample_of_sack(now),
+        }
+    }
+
+    /// The sample of the lowest segment that this ack is the first to SACK, and that was sent once.
+    #[inline(never)]
+    pub(super) fn sample_of_sack(&self, now: Instant) -> Option<Duration> {
+        let at = self.config.sack_samples.then(|| self.sender.sent.first_sacked())??;
+        Some(now.since(at))
+    }
+
+    /// A SACK has given a sample, and its ack acknowledges nothing: a backoff ends, and the retransmission timer
+    /// restarts unless what is timed was sent after the oldest segment (`tcp_clean_rtx_queue` of Linux).
+    #[cold]
+    pub(super) fn on_sack_sample(&mut self, now: Instant, sample: Option<Duration>) {
+        if self.backoff_level > 0 {
+            self.backoff_level = 0;
+            self.update_timeout();
+        }
+        let age = self.sender.sent.oldest_sent_at().map(|at| now.since(at));
+        if sample > age && age.is_some() {
+            let v = self.view(now);
+            self.run_retransmission_timer(now, TimerEvent::Acked, &v);
+        }
     }
 
     /// The segment being timed may be retransmitted, so that its ack will be ambiguous: cancels the timing.

@@ -33,6 +33,12 @@ impl OutstandingSegments {
         seldom(self.measured.is_some()) && self.measured.as_ref().is_some_and(|m| m.deliveries.is_some())
     }
 
+    /// When the lowest segment was sent that was SACKed since they were last taken, and sent once.
+    #[cold]
+    pub fn first_sacked(&self) -> Option<Instant> {
+        self.measured.as_ref()?.deliveries.as_ref()?.lowest_sacked_once.map(|t| t.xmit_ts)
+    }
+
     /// The transmissions delivered since the last call; `None` unless they are recorded.
     pub fn take_deliveries(&mut self) -> Option<Deliveries> {
         self.measured.as_mut()?.deliveries.as_mut().map(std::mem::take)

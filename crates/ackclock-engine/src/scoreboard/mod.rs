@@ -288,6 +288,16 @@ impl OutstandingSegments {
         Some(sent)
     }
 
+    /// The retransmission of the segment at `seq` is not to count as in the network.
+    #[cold]
+    pub fn uncount_retransmission(&mut self, seq: SeqNumber) {
+        let i = self.index_of(seq);
+        if let Some(s) = self.sent.get_mut(i).filter(|s| s.has(RETRANSMITTED)) {
+            s.marks &= !RETRANSMITTED;
+            self.retransmitted_bytes -= s.len();
+        }
+    }
+
     /// Splits segment `i` after `len` bytes.
     fn split(&mut self, i: usize, len: u32) {
         let mut tail = self.sent[i];

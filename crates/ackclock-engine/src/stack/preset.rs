@@ -208,6 +208,8 @@ pub const PRESETS: &[Preset] = &[
 const LINUX: &[(&str, &str)] = &[
     ("recovery", "rack"),
     ("recovery.rtt_of_highest", "true"),
+    ("recovery.sample_before_probe", "false"),
+    ("recovery.bounded_duplicates", "true"),
     ("reduction", "prr"),
     ("reduction.whole_segs", "true"),
     ("reduction.from_window", "true"),
@@ -217,6 +219,12 @@ const LINUX: &[(&str, &str)] = &[
     ("ack", "linux"),
     ("timestamps", "true"),
     ("minshall", "true"),
+    ("renege_wait", "10ms"),
+    ("sack_samples", "true"),
+    ("probe_in_flight", "false"),
+    ("sack_fin", "true"),
+    ("grow_after_repair", "true"),
+    ("timer.oldest_again", "true"),
 ];
 
 /// Makes the stack of the preset `name`.

@@ -67,6 +67,8 @@ pub struct DeadlineAction {
     /// A segment to send now whatever the window allows, to elicit an ack: an outstanding range, or one that
     /// starts at `snd_nxt`. The retransmission timer restarts with it.
     pub probe: Option<SeqRange>,
+    /// The retransmission timer restarts, from when the oldest segment was sent.
+    pub rearms: bool,
 }
 
 /// The state of a sender that its policies may read. Sizes in bytes.
@@ -154,6 +156,9 @@ pub struct AckInfo {
     pub has_sack: bool,
     /// The range that a DSACK block (RFC 2883) reported.
     pub dsack: Option<SeqRange>,
+    /// The oldest outstanding segment is SACKed: the receiver has forgotten it (RFC 2018 §8). Set only where that
+    /// is waited for without the retransmission timer.
+    pub reneged: bool,
     /// Round-trip time measured with this ack.
     pub rtt: Option<Duration>,
     /// ECN echo was set; with accurate feedback (RFC 9768), it reports marks that no ack before did.

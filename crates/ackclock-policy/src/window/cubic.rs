@@ -198,7 +198,13 @@ impl<U: InUse> Cubic<U> {
         self.curve = Curve { w_max, cwnd_prior: cwnd, ..Curve::NEW };
         // §4.6 allows the window in place of the flight where a window that is not in use does not grow.
         let from = reduced_from(self.rules.reduces_window, v);
-        ((from * beta) as u64).max(2 * u64::from(v.smss))
+        let reduced = if self.rules.reduces_window {
+            // Linux counts in whole segments.
+            ((from * beta).round() as u64) / u64::from(v.smss.max(1)) * u64::from(v.smss)
+        } else {
+            (from * beta) as u64
+        };
+        reduced.max(2 * u64::from(v.smss))
     }
 }
 

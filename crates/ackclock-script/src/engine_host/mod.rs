@@ -3,6 +3,7 @@
 mod arriving;
 mod bursts;
 mod calls;
+mod deferral;
 mod early_calls;
 mod fast_open;
 mod flow;
@@ -132,6 +133,15 @@ impl EngineHost {
             accepts_ecn: dialect == Dialect::Linux && stack.is_none(),
             seed,
         })
+    }
+
+    /// Departs from the standards where the dialect's host does, from the next connection on.
+    ///
+    /// # Errors
+    ///
+    /// An option that the stack does not have.
+    pub fn depart_from_standards(&mut self) -> Result<(), StackError> {
+        self.dialect.departures().iter().try_for_each(|(key, value)| self.stack.set(key, value))
     }
 
     /// What packets go over from now on.

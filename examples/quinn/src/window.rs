@@ -199,7 +199,7 @@ impl CongestionControl for Quinn {
                 let packet = self.packets.send(v.now, u64::from(bytes));
                 self.controller().on_sent(on_clock(v.now), packet.bytes, packet.number);
             }
-            Feedback::EpisodeEnded(_) | Feedback::Idle(_) => {}
+            Feedback::EpisodeEnded(_) | Feedback::Idle(_) | Feedback::Lost(_) => {}
         }
         self.control(v)
     }

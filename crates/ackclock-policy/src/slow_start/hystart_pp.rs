@@ -103,7 +103,7 @@ impl Policy for HyStartPlusPlus {
 
 impl SlowStart for HyStartPlusPlus {
     fn on_ack(&mut self, a: &AckInfo, most: Bytes, v: &SenderView) -> Growth {
-        // RFC 9406 §4.2: for the initial slow start only; later ones have a threshold that was found.
+        // RFC 9406 §4.3: for the initial slow start only; later ones have a threshold that was found.
         if v.window.ssthresh != Bytes::MAX {
             return Growth { bytes: most, exit: false };
         }
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_later_slow_start_is_the_usual_one() {
-        // RFC 9406 §4.2: only while the threshold is the initial one.
+        // RFC 9406 §4.3: only while the threshold is the initial one.
         let mut run = Run::new();
         run.v.window.ssthresh = 100_000;
         run.round(&[40; 10]);

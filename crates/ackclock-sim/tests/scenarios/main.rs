@@ -9,6 +9,7 @@ mod results;
 mod round_trip;
 mod strategies;
 mod transfers;
+mod windows;
 mod wrong_input;
 
 use std::ops::ControlFlow;

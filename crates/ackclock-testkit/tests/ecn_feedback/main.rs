@@ -319,3 +319,26 @@ fn senders_are_notified_of_every_marked_byte_once() {
         }
     }
 }
+
+#[test]
+fn a_window_of_l4s_gets_ect_1_where_the_peer_counts_marks() {
+    // RFC 9331 §4.1 and §4.2. Other windows, and peers with other feedback, stay with ECT(0).
+    for (window, feedback, agreed, syn_ack, ecn) in [
+        ("prague", EcnFeedback::Accurate, "SEWA", "S.W", Ecn::Ect1),
+        ("prague", EcnFeedback::Accurate, "SEWA", "S.E", Ecn::Ect0),
+        ("prague", EcnFeedback::Rfc3168, "SEW", "S.E", Ecn::Ect0),
+        ("prague", EcnFeedback::Dctcp, "SEW", "S.E", Ecn::Ect0),
+        ("dctcp", EcnFeedback::Accurate, "SEWA", "S.W", Ecn::Ect0),
+        ("dctcp", EcnFeedback::Dctcp, "SEW", "S.E", Ecn::Ect0),
+    ] {
+        let setup = setup(feedback).with_policies(|s| s.window = choose(window));
+        let mut t = Timeline::new(&setup);
+        t.connect();
+        t.expect(0, seg(agreed).seq(0));
+        t.inject(0, seg(syn_ack).ack(1).mss(1000).sack_permitted(true));
+        t.expect_event(ConnectionEvent::Established);
+        t.take_sent();
+        t.write(1000);
+        t.expect(0, seg(&flags("P.", if counts(&t) { "EA" } else { "" })).len(1000).ecn(ecn));
+    }
+}

@@ -69,40 +69,30 @@ impl Delays {
     }
 }
 
-/// The smallest of the samples of a short time: of three candidates, each larger than the one before and at
-/// least half of that time younger. So the time looked at is between half and the whole of it.
+/// The smallest of each eighth of a short time, the present one first; `NONE` without one.
 #[derive(Debug)]
 struct Recent {
-    at: [Instant; 3],
-    us: [u32; 3],
+    eighths: [u32; 9],
+    start: Instant,
 }
 
 impl Recent {
-    const NEW: Self = Self { at: [Instant::ZERO; 3], us: [NONE; 3] };
+    const NEW: Self = Self { eighths: [NONE; 9], start: Instant::ZERO };
 
     fn sample(&mut self, us: u32, window: Duration, now: Instant) {
-        // Candidates that are too old, but for the latest.
-        while self.us[1] != NONE && now.since(self.at[0]) > window {
-            self.at.rotate_left(1);
-            self.us.rotate_left(1);
-            self.us[2] = NONE;
+        let width = (window.as_nanos() / 8).max(1);
+        let passed = now.since(self.start).as_nanos() / width;
+        if passed > 0 {
+            let n = usize::try_from(passed).unwrap_or(9).min(9);
+            self.eighths.rotate_right(n);
+            self.eighths[..n].fill(NONE);
+            self.start += Duration::from_nanos(width.saturating_mul(passed));
         }
-        let smaller = self.us.iter().take_while(|c| **c < us).count();
-        let too_old = smaller == 1 && now.since(self.at[0]) > window;
-        let spaced = smaller > 0 && now.since(self.at[smaller - 1]) >= window / 2;
-        let slot = match smaller {
-            0 => 0,
-            _ if too_old => 0,
-            3 => return,
-            n if spaced => n,
-            _ => return,
-        };
-        (self.at[slot], self.us[slot]) = (now, us);
-        self.us[slot + 1..].fill(NONE);
+        self.eighths[0] = self.eighths[0].min(us);
     }
 
     fn smallest(&self) -> Option<u32> {
-        Some(self.us[0]).filter(|us| *us != NONE)
+        self.eighths.iter().copied().min().filter(|us| *us != NONE)
     }
 }
 
@@ -125,16 +115,16 @@ mod tests {
             d.sample(ms(if t == 20 { 50 } else { 80 }), ms(100), at(t));
         }
         assert_eq!(d.standing(), Some(ms(50)));
-        for t in 50..=71 {
+        for t in 50..=77 {
             d.sample(ms(80), ms(100), at(t));
         }
         assert_eq!((d.standing(), d.queueing()), (Some(ms(80)), ms(30)));
-        // Rising delays: no smaller than the smallest of 50 ms, no larger than that of 25 ms.
+        // Rising delays: the smallest of 50 ms, or of an eighth more.
         let mut d = Delays::NEW;
         for t in 0..500 {
             d.sample(ms(100 + t), ms(100), at(t));
             let got = d.standing().expect("sampled").as_nanos() / 1_000_000;
-            assert!((100 + t.saturating_sub(51)..=100 + t.saturating_sub(24)).contains(&got), "{t}: {got}");
+            assert!((100 + t.saturating_sub(57)..=100 + t.saturating_sub(49)).contains(&got), "{t}: {got}");
         }
     }
 

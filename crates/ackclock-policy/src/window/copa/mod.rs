@@ -110,6 +110,10 @@ impl Copa {
                 v.window
             };
         }
+        if slow != self.grows && self.velocity > 1 {
+            // A high velocity was meant for the other direction.
+            (self.velocity, self.same_direction, self.grows) = (1, 0, slow);
+        }
         // v / (delta cwnd) for each packet.
         let smss = f64::from(v.smss);
         let step = f64::from(self.velocity) * self.packets * smss * acked as f64 / v.window.cwnd as f64;
@@ -197,6 +201,7 @@ impl CongestionControl for Copa {
     }
 
     fn start(&mut self, v: &SenderView) -> Control {
+        self.round_end = v.snd_una;
         Window { cwnd: self.rules.initial.bytes(v), ssthresh: Bytes::MAX }.into()
     }
 

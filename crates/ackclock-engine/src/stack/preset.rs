@@ -108,7 +108,7 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "linux",
         about: "What Linux runs by default, as far as it is here: CUBIC with HyStart, RACK-TLP with \
-                proportional rate reduction, F-RTO, timestamps, Linux's timer.",
+                proportional rate reduction, F-RTO, timestamps, Linux's timer and receiver.",
         source: "RFC 9438, RFC 8985, RFC 9937, RFC 5682, and Linux where they leave a choice",
         sets: &[
             ("window", "cubic"),

@@ -82,6 +82,7 @@ laws! {
     /// Acknowledgment policies.
     acks from acks:
         every_arrival_is_acknowledged_in_the_end
+        those_that_follow_events_acknowledge_everything_within_half_a_second
         those_that_claim_rfc_5681_acknowledge_every_second_segment_within_half_a_second;
     /// Rate controls of sources without a window.
     rates from timing: intervals_keep_their_bounds_and_congestion_never_shortens_them;

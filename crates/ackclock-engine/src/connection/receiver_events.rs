@@ -59,8 +59,8 @@ impl Connection {
         }
     }
 
-    /// The peer's FIN arrived in order in ESTABLISHED. Its ack may wait for ours, and then so does that of the
-    /// text before it, unless something else than the policy wants it at once.
+    /// The peer's FIN arrived in order in ESTABLISHED. Its ack may wait for ours, and then so does that of
+    /// the text before it, unless something else than the policy wants it at once.
     #[cold]
     pub(super) fn follow_fin(&mut self, now: Instant) {
         let by_policy = std::mem::take(&mut self.rare.make_mut().ack_by_policy);

@@ -1,5 +1,5 @@
-//! A receive buffer that grows with what the application reads in a round trip: dynamic right-sizing (Fisk and
-//! Feng, "Dynamic Right-Sizing in TCP", 2001) as Linux 6.18 has it (`tcp_rcv_space_adjust`,
+//! A receive buffer that grows with what the application reads in a round trip: dynamic right-sizing (Fisk
+//! and Feng, "Dynamic Right-Sizing in TCP", 2001) as Linux 6.18 has it (`tcp_rcv_space_adjust`,
 //! `tcp_rcvbuf_grow`).
 
 use ackclock_units::{Bytes, Duration, Instant, SeqNumber};
@@ -41,8 +41,8 @@ impl RightSizing {
         }
     }
 
-    /// A sample of the round-trip time. While data waits to be read, only a shorter one counts: the rest is the
-    /// application's time (`tcp_rcv_rtt_update`).
+    /// A sample of the round-trip time. While data waits to be read, only a shorter one counts: the rest is
+    /// the application's time (`tcp_rcv_rtt_update`).
     fn take_sample(&mut self, sample: Duration, waits: bool) {
         if self.rtt.is_zero() || sample < self.rtt {
             self.rtt = sample;
@@ -60,8 +60,8 @@ impl RightSizing {
         }
         let copied = self.read.saturating_sub(unread);
         if copied > self.most_read {
-            // The next round trip may bring twice as much; in slow start what it brings has doubled by the time
-            // that the window arrives there, and doubles once more.
+            // The next round trip may bring twice as much; in slow start what it brings has doubled by the
+            // time that the window arrives there, and doubles once more.
             let twice = 2 * copied;
             let growth = u128::from(twice) * u128::from(copied - self.most_read) / u128::from(self.most_read);
             let growth = u64::try_from(growth).unwrap_or(u64::MAX).saturating_mul(2);

@@ -119,8 +119,8 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "linux",
         about: "What Linux runs by default, as far as it is here: CUBIC with HyStart, RACK-TLP with \
-                proportional rate reduction, undo by F-RTO, timestamps and DSACK, Linux's timer and SYN \
-                timeouts.",
+                proportional rate reduction, undo by F-RTO, timestamps and DSACK, Linux's timer, SYN \
+                timeouts and receiver.",
         source: "RFC 9438, RFC 8985, RFC 9937, RFC 5682, RFC 3708, and Linux where they leave a choice",
         base: LINUX,
         sets: &[

@@ -7,8 +7,9 @@ use crate::{
     ReceiverEvent, ReceiverView,
 };
 
-/// Linux's receiver: quick acks at the start and after a pause, delays that follow the spacing of arrivals, acks
-/// that wait for the application's replies in an interactive session, and fewer acks for what waits above a gap.
+/// Linux's receiver: quick acks at the start and after a pause, delays that follow the spacing of arrivals,
+/// acks that wait for the application's replies in an interactive session, and fewer acks for what waits
+/// above a gap.
 #[derive(Debug)]
 struct Linux {
     rules: Arc<Rules>,
@@ -181,8 +182,8 @@ impl Linux {
         }
     }
 
-    /// Something arrived above a gap: three duplicate acks are sent at once, the next ones are held back for a
-    /// small part of the round-trip time, unless many have been (`tcp_comp_sack_delay_ns`,
+    /// Something arrived above a gap: three duplicate acks are sent at once, the next ones are held back for
+    /// a small part of the round-trip time, unless many have been (`tcp_comp_sack_delay_ns`,
     /// `tcp_comp_sack_nr`).
     fn compress(&mut self, p: &AckPending, v: &ReceiverView) -> AckAction {
         if self.compressed >= self.rules.comp_sack_segs {

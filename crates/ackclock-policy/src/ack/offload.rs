@@ -4,8 +4,8 @@ use ackclock_units::{Bytes, Duration, Instant};
 
 use crate::{AckAction, AckPending, AckPolicy, ArrivedSegment, Entry, Param, Params, Policy};
 
-/// A receiver behind receive offload: the network card interrupts some time after a first packet, the packets that
-/// came until then are merged, and TCP acknowledges the merged segment.
+/// A receiver behind receive offload: the network card interrupts some time after a first packet, the packets
+/// that came until then are merged, and TCP acknowledges the merged segment.
 #[derive(Debug)]
 struct Offload {
     rules: Arc<Rules>,
@@ -52,8 +52,8 @@ impl AckPolicy for Offload {
 /// A receiver with receive offload.
 pub(crate) const ENTRY: Entry<dyn AckPolicy> = Entry {
     name: "offload",
-    about: "Acknowledges trains of segments that arrive together, as a receiver with receive offload (GRO, LRO) \
-            does: one stretch ack for each.",
+    about: "Acknowledges trains of segments that arrive together, as a receiver with receive offload (GRO, \
+            LRO) does: one stretch ack for each.",
     source: "Linux 6.18 (gro_max_size, NAPI, rx-usecs); stretch acks: RFC 2525 2.13",
     params: &[
         Param::duration(

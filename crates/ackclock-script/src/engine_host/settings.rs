@@ -25,6 +25,8 @@ enum Meaning {
     Choice(&'static str, &'static str, &'static str),
     /// A span in microseconds.
     Micros(&'static str),
+    /// A span in nanoseconds.
+    Nanos(&'static str),
     /// Settled by what is built: no value changes anything.
     Fixed,
 }
@@ -49,6 +51,9 @@ const SETTINGS: &[(&str, Meaning)] = &[
     ("tcp_congestion_control", Meaning::Word("window")),
     ("tcp_keepalive_intvl", Meaning::Seconds("keepalive_interval")),
     ("tcp_keepalive_probes", Meaning::Number("keepalive_probes", 0)),
+    ("tcp_pingpong_thresh", Meaning::Number("ack.pingpong_thresh", 0)),
+    ("tcp_comp_sack_nr", Meaning::Number("ack.comp_sack_segs", 0)),
+    ("tcp_comp_sack_delay_ns", Meaning::Nanos("ack.comp_sack_delay")),
     ("tcp_no_metrics_save", Meaning::Fixed),
     ("tcp_moderate_rcvbuf", Meaning::Fixed),
     ("tcp_dsack", Meaning::Fixed),
@@ -89,6 +94,7 @@ pub(super) fn set(stack: &mut Stack, dialect: Dialect, name: &str, value: &str) 
         Meaning::Word(key) => (*key, dialect.window(value).to_owned()),
         Meaning::Choice(key, off, on) => (*key, if number(0) == Some("0") { off } else { on }.to_string()),
         Meaning::Micros(key) => (*key, format!("{value}us")),
+        Meaning::Nanos(key) => (*key, format!("{value}ns")),
         Meaning::ReceiveBuffer => {
             let most: u64 = number(2).and_then(|n| n.parse().ok()).unwrap_or(0);
             let shift = (0..14).find(|s| most >> s <= 65_535).unwrap_or(14);

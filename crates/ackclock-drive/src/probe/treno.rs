@@ -84,7 +84,7 @@ impl Treno {
     }
 
     /// Changes the largest rate.
-    pub fn set_max_rate(&mut self, now: Instant, rate: Rate) {
+    pub fn set_max_rate(&mut self, rate: Rate) {
         self.max_rate.set(rate);
     }
 

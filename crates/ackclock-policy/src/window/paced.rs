@@ -49,7 +49,7 @@ fn pace(window: Window, v: &SenderView) -> Option<Pacing> {
     let ratio = if slow_start { SLOW_START_RATIO } else { AVOIDANCE_RATIO };
     let seconds = rtt.srtt.max(Duration::from_micros(1)).as_secs_f64();
     let bytes_per_sec = window.cwnd.max(v.flight_size) as f64 * ratio / seconds;
-    let near = rtt.min_rtt.as_nanos() / 1000 >> RTT_SHIFT;
+    let near = (rtt.min_rtt.as_nanos() / 1000) >> RTT_SHIFT;
     let near = if near < 32 { MOST_QUANTUM >> near } else { 0 };
     let quantum = ((bytes_per_sec as u64 >> QUANTUM_SHIFT) + near).min(MOST_QUANTUM);
     // In whole segments.

@@ -28,7 +28,7 @@ impl LossSignals {
 }
 
 /// State to restore where a recovery was spurious (§2.15).
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Undo {
     /// BBR.undo_state.
     pub state: Option<State>,
@@ -37,18 +37,6 @@ pub(super) struct Undo {
     bw_shortterm: Rate,
     inflight_shortterm: Bytes,
     inflight_longterm: Bytes,
-}
-
-impl Default for Undo {
-    fn default() -> Self {
-        Self {
-            state: None,
-            saved: false,
-            bw_shortterm: Rate::default(),
-            inflight_shortterm: 0,
-            inflight_longterm: 0,
-        }
-    }
 }
 
 impl Bbr {

@@ -106,13 +106,16 @@ impl Bbr {
                 self.probe.is_sample = true;
                 self.start_probe_bw_up(rs);
             }
-            State::Up => {
-                if self.is_time_to_go_down(rs.delivery_rate) {
-                    self.probe.prev_too_high = false;
-                    self.start_probe_bw_down();
-                }
-            }
+            State::Up => self.check_up_done(rs),
             _ => {}
+        }
+    }
+
+    /// Ends ProbeBW_UP when it is time to.
+    fn check_up_done(&mut self, rs: &Sample) {
+        if self.is_time_to_go_down(rs.delivery_rate) {
+            self.probe.prev_too_high = false;
+            self.start_probe_bw_down();
         }
     }
 

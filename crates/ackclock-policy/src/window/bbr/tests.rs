@@ -197,7 +197,7 @@ fn too_many_losses_end_a_probe_and_set_the_bound() {
     let mut d = Driven::until(State::Up);
     d.lose(10_000, 1000);
     assert_eq!(d.bbr.inflight_longterm, 70_000);
-    // A.1's other end: headroom is 15 %.
+    // Headroom is 15 % (§2.8).
     assert_eq!(d.bbr.inflight_with_headroom(), 59_500);
 }
 

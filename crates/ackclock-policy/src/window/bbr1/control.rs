@@ -4,7 +4,7 @@ use ackclock_units::Rate;
 
 use super::model::{BW_UNIT, us};
 use super::phases::{HIGH_GAIN, Mode};
-use super::{Bbr1, MIN_CWND, Repair, Sample, UNIT, UNPACED};
+use super::{Bbr1, FIRST_PACED, MIN_CWND, Repair, Sample, UNIT};
 use crate::SenderView;
 
 /// Pacing stays below the estimate by this part of a hundred.
@@ -60,7 +60,7 @@ impl Bbr1 {
     pub(super) fn note_departure(&mut self, bytes: u32) {
         let late = self.now.at.since(self.departure);
         self.departure = self.departure.max(self.now.at);
-        if self.sent >= UNPACED && self.pacing_rate > 0 {
+        if self.sent >= FIRST_PACED && self.pacing_rate > 0 {
             let rate = Rate::from_bits_per_sec(self.pacing_rate.saturating_mul(8));
             let time = rate.time_to_send(u64::from(bytes));
             self.departure += time - late.min(time / 2);

@@ -111,7 +111,7 @@ struct Bbr1 {
     /// Bytes per second.
     pacing_rate: u64,
     has_seen_rtt: bool,
-    /// Segments of data sent, up to the ten that are not paced.
+    /// Segments of data sent, no more than are of interest.
     sent: u8,
     /// When the next segment may leave at the pacing rate.
     departure: Instant,
@@ -120,8 +120,9 @@ struct Bbr1 {
     ssthresh: Bytes,
 }
 
-/// Segments at the beginning of a connection that are not paced (`tcp_update_skb_after_send`).
-const UNPACED: u8 = 10;
+/// The segment of a connection from which on others wait for those before them
+/// (`tcp_update_skb_after_send`).
+const FIRST_PACED: u8 = 10;
 
 impl Bbr1 {
     fn new(rules: Arc<Rules>) -> Self {
@@ -212,7 +213,7 @@ impl Bbr1 {
                 _ => {}
             }
         }
-        self.sent = self.sent.saturating_add(1);
+        self.sent = (self.sent + 1).min(FIRST_PACED);
         self.note_departure(bytes);
     }
 
@@ -225,7 +226,8 @@ impl Bbr1 {
         };
         Control {
             window: Window { cwnd, ssthresh: self.ssthresh },
-            pacing: (self.sent >= UNPACED).then_some(pacing),
+            // The next segment is the first that counts.
+            pacing: (self.sent + 1 >= FIRST_PACED).then_some(pacing),
         }
     }
 }

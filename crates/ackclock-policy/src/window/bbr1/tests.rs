@@ -80,11 +80,11 @@ fn startup_paces_at_its_gain_less_a_hundredth() {
     // Ten segments in 100 ms, times 739/256, less 1 %: in bytes per second, with Linux's rounding.
     let mut d = Driven::new();
     assert_eq!(d.bbr.pacing_rate, 285_662);
-    assert!(d.bbr.control().pacing.is_none(), "the first ten segments are not paced");
+    assert!(d.bbr.control().pacing.is_none(), "the first segments are not paced");
     for n in 1..=10 {
         d.v.pipe += 1000;
         d.on(Feedback::Sent { bytes: 1000, retransmission: false, app_limited: false });
-        assert_eq!(d.pacing.is_some(), n == 10);
+        assert_eq!(d.pacing.is_some(), n >= 9);
     }
     let mut windows = vec![];
     for segments in [10, 20, 40] {

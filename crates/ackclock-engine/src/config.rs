@@ -106,6 +106,9 @@ pub struct Config {
     /// An expiry of the timer does not reduce the threshold again where a recovery or an echo has in the same window
     /// of data (RFC 5681 §3.1 eq. 4 does).
     pub cut_once: bool,
+    /// One lost SYN leaves the initial window as it is; two make it one segment (RFC 5681 §3.1 has one segment after
+    /// one).
+    pub forgive_syn: bool,
     /// Take segments without timestamps although they were negotiated (RFC 7323 §3.2 drops them).
     pub untimed_segments: bool,
     /// Idle time before keepalive probes (RFC 9293 §3.8.4); zero for none.
@@ -249,6 +252,11 @@ pub const OPTIONS: &[Param] = &[
          data, as in Linux; RFC 5681 3.1 does",
     ),
     Param::flag(
+        "forgive_syn",
+        false,
+        "one lost SYN leaves the initial window as it is, as in Linux; RFC 5681 3.1 has one segment after it",
+    ),
+    Param::flag(
         "untimed_segments",
         false,
         "take segments without timestamps although they were negotiated, as Linux does; RFC 7323 3.2 drops them",
@@ -351,6 +359,7 @@ impl Config {
             sack_fin: p.flag("sack_fin"),
             grow_after_repair: p.flag("grow_after_repair"),
             cut_once: p.flag("cut_once"),
+            forgive_syn: p.flag("forgive_syn"),
             untimed_segments: p.flag("untimed_segments"),
             keepalive: p.duration("keepalive"),
             keepalive_interval: p.duration("keepalive_interval"),

@@ -104,8 +104,8 @@ impl EngineHost {
         }
     }
 
-    /// True where the event ends the handshake of a connection that waits to be accepted since its SYN, or was
-    /// accepted before.
+    /// True where the event ends the handshake of a connection that waits to be accepted since its SYN, or
+    /// was accepted before.
     pub(super) fn ends_fast_open(&mut self, i: usize, event: ConnectionEvent) -> bool {
         let accepted = self.flows[i].listener.is_none();
         for socket in self.sockets.values_mut() {

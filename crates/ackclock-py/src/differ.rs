@@ -99,8 +99,8 @@ fn host(dialect: Dialect, stack: Option<&str>) -> Result<Box<dyn Host>, String> 
     Ok(Box::new(host))
 }
 
-/// A host that is compared with a real one: what that does against the standards, the dialect's own stack does
-/// as well.
+/// A host that is compared with a real one: what that does against the standards, the dialect's own stack
+/// does as well.
 #[cfg(target_os = "linux")]
 fn departing(dialect: Dialect, stack: Option<&str>) -> Result<Box<dyn Host>, String> {
     let mut host = EngineHost::new(registry(), dialect, stack, SEED).map_err(|e| e.to_string())?;

@@ -48,10 +48,11 @@ impl Dialect {
         if self == Self::Linux && name == "bbr" { "bbr1" } else { name }
     }
 
-    /// What the host does against a standard, and its stack therefore does not: Linux takes the acknowledgment of
-    /// old text that ends at the next byte expected (`tcp_sequence`), segments without the timestamps that were
-    /// negotiated, and no window that is smaller and comes without news (`tcp_may_update_window`); and its timer
-    /// does not reduce a threshold that was reduced in the same window (`tcp_enter_loss`). The search for
+    /// What the host does against a standard, and its stack therefore does not: Linux takes the
+    /// acknowledgment of old text that ends at the next byte expected (`tcp_sequence`), segments without the
+    /// timestamps that were negotiated, and no window that is smaller and comes without news
+    /// (`tcp_may_update_window`); its timer does not reduce a threshold that was reduced in the same window
+    /// (`tcp_enter_loss`), and one lost SYN not the initial window (`tcp_init_transfer`). The search for
     /// differences sets it, so that what follows from it hides nothing else.
     pub(crate) fn departures(self) -> &'static [(&'static str, &'static str)] {
         match self {
@@ -61,6 +62,7 @@ impl Dialect {
                     ("untimed_segments", "true"),
                     ("window_by_news", "true"),
                     ("cut_once", "true"),
+                    ("forgive_syn", "true"),
                 ];
                 ALL
             }

@@ -1,17 +1,13 @@
 //! Processing of acknowledgments on the sending side: scoreboard, samples, phases, windows.
 
 use ackclock_policy::{AckInfo, Deliveries, Phase, RateSample, SenderView, TimerEvent};
-use ackclock_units::{Bytes, Duration, Instant, SeqRange, mostly, seldom};
+use ackclock_units::{Bytes, Duration, Instant, mostly, seldom};
 use ackclock_wire::Segment;
 
 use super::sender::BuiltSender;
 use super::{Connection, PendingEvents, State};
 use crate::scoreboard::Acked;
 use crate::timer::Timer;
-
-/// The largest possible window (RFC 7323 §2.3). A range further below the acknowledgment number cannot belong
-/// to this connection.
-const MAX_WINDOW: u32 = 1 << 30;
 
 impl Connection {
     /// Processes the ACK field, window and SACK blocks of a segment whose ACK field is acceptable (RFC 5961
@@ -241,40 +237,6 @@ impl Connection {
         changed
     }
 
-    /// The first SACK block if it is a DSACK: it lies below the acknowledgment number or inside the second
-    /// block (RFC 2883 §4).
-    fn dsack_of(&self, segment: &Segment) -> Option<SeqRange> {
-        let blocks = segment.options.sack.as_slice();
-        let first = *blocks.first()?;
-        let below = first.is_inside(SeqRange::new(segment.ack - MAX_WINDOW, segment.ack));
-        let outstanding = SeqRange::new(segment.ack, self.snd_nxt);
-        let inside =
-            || blocks.get(1).is_some_and(|second| second.is_inside(outstanding) && first.is_inside(*second));
-        (self.sack_on && (below || inside())).then_some(first)
-    }
-
-    /// Marks what the SACK blocks report. Returns the bytes newly SACKed. There is a gap before each block (RFC
-    /// 2018 §3): one that begins at the acknowledgment number contradicts it.
-    #[inline(never)]
-    fn process_sack_blocks(&mut self, segment: &Segment, dsack: Option<SeqRange>) -> u32 {
-        let blocks = segment.options.sack.as_slice();
-        let blocks = if dsack.is_some() { &blocks[1..] } else { blocks };
-        // A block that covers data never sent is ignored as a whole: the peer may send any numbers.
-        let outstanding = SeqRange::new(segment.ack, self.snd_nxt);
-        let (una, sent) = (self.snd_una, &mut self.sender.make_mut().sent);
-        let valid = |b: &&SeqRange| b.is_inside(outstanding) && b.start > una;
-        blocks.iter().filter(valid).map(|b| sent.sack(*b)).sum()
-    }
-
-    /// True for a duplicate ack as RFC 5681 §2 defines it; with SACK, an ack that SACKs something new (RFC
-    /// 6675 §2).
-    fn is_duplicate(&self, segment: &Segment, newly_sacked: u32, window_changed: bool) -> bool {
-        if self.sack_on {
-            return newly_sacked > 0;
-        }
-        segment.ack == self.snd_una && segment.seq_len() == 0 && !window_changed
-    }
-
     /// Removes what is acknowledged from the scoreboard and the send buffer.
     fn advance_una(&mut self, now: Instant, segment: &Segment) -> Acked {
         let data_from = self.first_unacked();
@@ -386,7 +348,8 @@ impl Connection {
         if seldom(self.phase != Phase::Open) {
             let reducing = self.phase == before && self.repair_window().is_some();
             self.sender.make_mut().quota = if reducing && info.delivered == 0 {
-                // An ack that delivers nothing changes nothing (RFC 9937 §6.2), but for what it shows to be lost.
+                // An ack that delivers nothing changes nothing (RFC 9937 §6.2), but for what it shows to be
+                // lost.
                 self.sender.quota + info.newly_lost
             } else {
                 self.quota_after(info, &v)

@@ -133,8 +133,9 @@ impl Connection {
         (sent > 0).then(|| self.iss + 1 + sent)
     }
 
-    /// In SYN-SENT with text on our SYN: true when the timestamp that a segment echoes was in none of our SYNs. It
-    /// then belongs to an earlier connection, and must not acknowledge the text (see docs/departures.md).
+    /// In SYN-SENT with text on our SYN: true when the timestamp that a segment echoes was in none of our
+    /// SYNs. It then belongs to an earlier connection, and must not acknowledge the text (see
+    /// docs/departures.md).
     pub(super) fn echoes_another_syn(&self, now: Instant, segment: &Segment) -> bool {
         let echo = segment.options.timestamps.map_or(0, |ts| ts.tsecr);
         if echo == 0 || !self.config.timestamps || self.end_of_syn_text().is_none() {

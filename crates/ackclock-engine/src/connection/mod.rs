@@ -3,6 +3,7 @@
 
 mod ack;
 mod assemble;
+mod blocks;
 mod close;
 mod copies;
 mod duplicates;

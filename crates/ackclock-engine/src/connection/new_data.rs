@@ -199,8 +199,8 @@ impl Connection {
         at_once && len >= self.max_snd_wnd / 2
     }
 
-    /// True when no segment is outstanding that was small when it was sent. Text of a SYN does not count: it was
-    /// cut by the SYN's size, not by what was written.
+    /// True when no segment is outstanding that was small when it was sent. Text of a SYN does not count: it
+    /// was cut by the SYN's size, not by what was written.
     #[cold]
     fn has_no_small_outstanding(&self) -> bool {
         let outstanding = |end: SeqNumber| self.snd_una < end && end <= self.snd_nxt;

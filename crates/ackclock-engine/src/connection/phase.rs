@@ -77,8 +77,8 @@ impl Connection {
         }
     }
 
-    /// Begins a reduction that is spread over a round trip, if the stack has one: after a loss, or after an ECN
-    /// echo, where a loss of the same window continues it.
+    /// Begins a reduction that is spread over a round trip, if the stack has one: after a loss, or after an
+    /// ECN echo, where a loss of the same window continues it.
     fn begin_reduction(&mut self, before: Window, now: Instant) {
         if matches!(self.phase, Phase::Recovery | Phase::Cwr) && self.sender.policies().special.is_some() {
             let v = self.view(now);

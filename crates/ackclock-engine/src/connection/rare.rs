@@ -156,8 +156,8 @@ pub(super) struct RareState {
     pub(super) small_until: Option<SeqNumber>,
     /// New data is held back.
     pub(super) held: bool,
-    /// The last ack has shown that the receiver has forgotten what it had SACKed: nothing is sent again on its
-    /// account.
+    /// The last ack has shown that the receiver has forgotten what it had SACKed: nothing is sent again on
+    /// its account.
     pub(super) reneged: bool,
     pub(super) timestamps: TimestampState,
     pub(super) ecn: EcnState,

@@ -199,7 +199,9 @@ impl Connection {
             (rare.needs, rare.ecn.ect1) = (needs, needs.ect1);
         }
         let mut control = self.sender.policies().window.start(&v);
-        if self.stats.syn_retransmissions > 0 || self.rare.is_some_and(|r| r.ecn.handshake_marked()) {
+        if self.stats.syn_retransmissions > u32::from(self.config.forgive_syn)
+            || self.rare.is_some_and(|r| r.ecn.handshake_marked())
+        {
             // RFC 5681 §3.1: after a lost SYN the initial window is one segment; a mark on it counts as a
             // loss.
             control.window.cwnd = control.window.cwnd.min(smss);

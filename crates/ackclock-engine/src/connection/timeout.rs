@@ -166,8 +166,8 @@ impl Connection {
         self.trace_state(now);
     }
 
-    /// The receiver seems to have forgotten what it had SACKed: it has some time to report it again before that is
-    /// sent as after a timeout (RFC 2018 §8).
+    /// The receiver seems to have forgotten what it had SACKed: it has some time to report it again before
+    /// that is sent as after a timeout (RFC 2018 §8).
     #[cold]
     pub(super) fn wait_for_reneger(&mut self, now: Instant) {
         let half = self.estimator.rtt().map_or(Duration::ZERO, |rtt| rtt.srtt / 2);

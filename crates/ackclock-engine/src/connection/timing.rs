@@ -43,8 +43,9 @@ impl Connection {
         Some(now.since(at))
     }
 
-    /// A SACK has given a sample, and its ack acknowledges nothing: a backoff ends, and the retransmission timer
-    /// restarts unless what is timed was sent after the oldest segment (`tcp_clean_rtx_queue` of Linux).
+    /// A SACK has given a sample, and its ack acknowledges nothing: a backoff ends, and the retransmission
+    /// timer restarts unless what is timed was sent after the oldest segment (`tcp_clean_rtx_queue` of
+    /// Linux).
     #[cold]
     pub(super) fn on_sack_sample(&mut self, now: Instant, sample: Option<Duration>) {
         if self.backoff_level > 0 {

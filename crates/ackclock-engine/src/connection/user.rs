@@ -89,8 +89,8 @@ impl Connection {
         self.sender.sent.sacked().iter().any(|sacked| sacked.covers(range))
     }
 
-    /// While held, new data is not sent, except as a tail loss probe: a world may wait for more of it, for 200 ms at
-    /// most (RFC 9293 §3.8.6.2.1). Retransmissions and acks leave all the same.
+    /// While held, new data is not sent, except as a tail loss probe: a world may wait for more of it, for
+    /// 200 ms at most (RFC 9293 §3.8.6.2.1). Retransmissions and acks leave all the same.
     pub fn hold_new_data(&mut self, held: bool) {
         if held {
             self.rare.make_mut().held = true;

@@ -1,7 +1,7 @@
 use crate::{AckInfo, Param, Params, Phase, ScoreboardView, SenderView};
 
-/// Duplicate acks without SACK, no more than all outstanding segments but one can elicit. Where more arrive, or
-/// all of them and then an ack of a part, segments were reordered, and the threshold is as many as are
+/// Duplicate acks without SACK, no more than all outstanding segments but one can elicit. Where more arrive,
+/// or all of them and then an ack of a part, segments were reordered, and the threshold is as many as are
 /// outstanding. RFC 5681 §3.2 counts three of them whatever is outstanding; this is Linux's count
 /// (`tcp_limit_reno_sacked`, `tcp_check_reno_reordering`).
 #[derive(Clone, Copy, Debug)]
@@ -73,8 +73,8 @@ pub(super) const BOUNDED: Param = Param::flag(
     "bounded_duplicates",
     false,
     "without SACK, count no more duplicate acks than all outstanding segments but one can elicit, and take \
-     further ones as a sign of reordering that raises or lowers the threshold to what is outstanding, as Linux \
-     does; RFC 5681 3.2 counts all",
+     further ones as a sign of reordering that raises or lowers the threshold to what is outstanding, as \
+     Linux does; RFC 5681 3.2 counts all",
 );
 
 #[cfg(test)]

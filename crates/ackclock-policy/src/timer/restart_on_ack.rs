@@ -65,8 +65,8 @@ pub(crate) const ENTRY: Entry<dyn RetransmissionTimer> = Entry {
         Param::flag(
             "oldest_again",
             false,
-            "restart at each retransmission of the oldest segment, as in Linux; RFC 6675 6 allows it for each \
-             retransmission",
+            "restart at each retransmission of the oldest segment, as in Linux; RFC 6675 6 allows it for \
+             each retransmission",
         ),
     ],
     build: |p| {

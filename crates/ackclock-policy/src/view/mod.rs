@@ -1,6 +1,7 @@
 //! Inputs and decisions of a connection's policies. All are `Copy`; the views may gain fields.
 
 mod app_io;
+mod deadline;
 mod deliveries;
 mod feedback;
 mod queued;
@@ -10,6 +11,7 @@ pub use ackclock_units::Ecn;
 use ackclock_units::{Bytes, Duration, Instant, SeqNumber, SeqRange};
 
 pub use self::app_io::{AppIo, Wake};
+pub use self::deadline::DeadlineAction;
 pub use self::deliveries::{Deliveries, Transmission};
 pub use self::feedback::{
     Congestion, Control, EpisodeEnd, Family, Feedback, Growth, LostSegment, Needs, Pacing, RateSample,
@@ -59,18 +61,6 @@ pub enum Adjustment {
         /// Sent and not cumulatively acknowledged when the repair was sent, bytes.
         flight_size: Bytes,
     },
-}
-
-/// What a loss recovery does at its deadline.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DeadlineAction {
-    /// The phase from now on.
-    pub phase: Phase,
-    /// A segment to send now whatever the window allows, to elicit an ack: an outstanding range, or one that
-    /// starts at `snd_nxt`. The retransmission timer restarts with it.
-    pub probe: Option<SeqRange>,
-    /// The retransmission timer restarts, from when the oldest segment was sent.
-    pub rearms: bool,
 }
 
 /// The state of a sender that its policies may read. Sizes in bytes.
@@ -158,8 +148,8 @@ pub struct AckInfo {
     pub has_sack: bool,
     /// The range that a DSACK block (RFC 2883) reported.
     pub dsack: Option<SeqRange>,
-    /// The oldest outstanding segment is SACKed: the receiver has forgotten it (RFC 2018 §8). Set only where that
-    /// is waited for without the retransmission timer.
+    /// The oldest outstanding segment is SACKed: the receiver has forgotten it (RFC 2018 §8). Set only where
+    /// the stack does not leave that to the retransmission timer.
     pub reneged: bool,
     /// Round-trip time measured with this ack.
     pub rtt: Option<Duration>,

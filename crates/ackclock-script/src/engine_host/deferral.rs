@@ -1,5 +1,5 @@
-//! Linux keeps back what would be a small packet for its device, while an ack is soon expected that lets it be
-//! larger (`tcp_tso_should_defer`). RFC 9293 §3.8.6.2.1 lets a sender wait.
+//! Linux keeps back what would be a small packet for its device, while an ack is soon expected that lets it
+//! be larger (`tcp_tso_should_defer`). RFC 9293 §3.8.6.2.1 lets a sender wait.
 
 use ackclock_engine::Connection;
 use ackclock_policy::Phase;

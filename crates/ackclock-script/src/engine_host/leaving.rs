@@ -24,9 +24,14 @@ impl EngineHost {
         let most = bursts::segments(&flow.connection, self.least_segments, self.now);
         let mut deferral = Deferral::new(most);
         loop {
-            if let Some(sending) = &flow.sending {
-                let keeps = deferral.keeps(&flow.connection, sending, flow.shut_write, self.now);
+            if let Some(sending) = &mut flow.sending {
+                let keeps = if sending.idle {
+                    sending.kept
+                } else {
+                    deferral.keeps(&flow.connection, sending, flow.shut_write, self.now)
+                };
                 flow.connection.hold_new_data(keeps);
+                sending.kept = keeps;
             }
             let Some(t) = flow.connection.poll_transmit(self.now) else { break };
             if let Some(sending) = &mut flow.sending {
@@ -39,6 +44,9 @@ impl EngineHost {
             burst.push(t);
         }
         flow.connection.hold_new_data(false);
+        if let Some(sending) = &mut flow.sending {
+            sending.idle = false;
+        }
         let acked = flow.written.saturating_sub(flow.connection.unacked());
         reported |= flow.reports.acked(self.now, acked, &flow.options);
         if let Some(sending) = &mut flow.sending {
@@ -96,8 +104,8 @@ impl EngineHost {
         }
     }
 
-    /// True where the event ends the handshake of a connection that waits to be accepted since its SYN, or was
-    /// accepted before.
+    /// True where the event ends the handshake of a connection that waits to be accepted since its SYN, or
+    /// was accepted before.
     pub(super) fn ends_fast_open(&mut self, i: usize, event: ConnectionEvent) -> bool {
         let accepted = self.flows[i].listener.is_none();
         for socket in self.sockets.values_mut() {

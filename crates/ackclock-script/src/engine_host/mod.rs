@@ -196,8 +196,13 @@ impl Host for EngineHost {
         for i in 0..self.flows.len() {
             let flow = &mut self.flows[i];
             let before = flow.connection.stats().timeouts;
+            let mut idle = true;
             while flow.connection.poll_timeout().is_some_and(|at| at <= self.now) {
                 flow.connection.handle_timeout(self.now);
+                idle = false;
+            }
+            if let Some(sending) = &mut flow.sending {
+                sending.idle = idle;
             }
             if flow.connection.stats().timeouts != before && flow.seems_black_holed(self.now) {
                 self.fast_open.note_black_hole(self.now);

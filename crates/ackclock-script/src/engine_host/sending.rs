@@ -49,6 +49,10 @@ pub(super) struct Sending {
     pub(super) waits: bool,
     /// When anything left last.
     pub(super) left_at: Option<Instant>,
+    /// New data was kept back when it could leave last.
+    pub(super) kept: bool,
+    /// Nothing has happened since that makes Linux look again.
+    pub(super) idle: bool,
     /// The last call said that more follows (`MSG_MORE`), and nothing has arrived since.
     more: bool,
 }
@@ -56,7 +60,16 @@ pub(super) struct Sending {
 impl Sending {
     pub(super) fn new(asked: Option<Bytes>, setting: SendMemory) -> Self {
         let (memory, most) = asked.map_or((setting.first, Some(setting.most)), |asked| (asked, None));
-        Self { queue: WriteQueue::default(), memory, most, waits: false, left_at: None, more: false }
+        Self {
+            queue: WriteQueue::default(),
+            memory,
+            most,
+            waits: false,
+            left_at: None,
+            kept: false,
+            idle: false,
+            more: false,
+        }
     }
 
     /// The memory that packets may take now, bytes.
@@ -108,9 +121,12 @@ impl Sending {
 
 impl Flow {
     /// True for the next text, with no news for the sender: Linux looks no further than its header, and sends
-    /// nothing but an ack (`tcp_rcv_established`).
+    /// nothing but an ack (`tcp_rcv_established`). So does an ack of what was not sent (`tcp_ack`).
     pub(super) fn expects(&self, now: Instant, segment: &Segment) -> bool {
         let connection = &self.connection;
+        if segment.flags.has(Flags::ACK) && segment.ack > connection.view(now).snd_nxt {
+            return true;
+        }
         segment.len > 0
             && !segment.flags.any(Flags::FIN | Flags::SYN | Flags::RST | Flags::URG)
             && segment.seq == connection.rcv_nxt()

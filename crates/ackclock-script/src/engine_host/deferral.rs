@@ -11,6 +11,10 @@ use super::write_queue::Waiting;
 /// Nothing is kept back when the last packet left longer ago than this.
 const RECENT: Duration = Duration::from_millis(1);
 
+/// The ack of the oldest segment is expected within this time, or half a round trip; otherwise nothing is kept
+/// back.
+const SOON: Duration = Duration::from_millis(1);
+
 /// What this part of the smaller window can carry is worth a packet (`tcp_tso_win_divisor`).
 const PART: Bytes = 3;
 
@@ -74,8 +78,7 @@ impl Deferral {
             || limit >= self.most * smss
             || (!next.last && limit >= next.bytes)
             || limit >= v.rwnd.min(v.window.cwnd / smss * smss) / PART
-            // The ack for the oldest segment is too far away.
-            || now.since(oldest) < rtt.srtt / 2;
+            || oldest + rtt.srtt > now + SOON.min(rtt.srtt / 2);
         let bounded = limit <= next.bytes;
         !at_once && (bounded || !(next.record || (next.last && finishes)))
     }

@@ -53,7 +53,7 @@ struct Window(BTreeMap<&'static str, Vec<(f64, f64)>>);
 impl Window {
     fn of(r: &Results) -> Self {
         let mut all: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        let events = r.events.iter().next().expect("a traced run");
+        let events = r.events.first().expect("a traced run");
         for e in events {
             if let EventKind::State { policy: "window", name, value } = e.kind
                 && e.connection == 0

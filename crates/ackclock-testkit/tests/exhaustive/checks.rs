@@ -117,6 +117,9 @@ pub struct Judge {
     limited: bool,
     guarded: bool,
     has_window: bool,
+    loss_based: bool,
+    undoes_episodes: bool,
+    rearms: bool,
     min_rto: Duration,
     total: usize,
     /// Segments that have arrived, a bit each.
@@ -156,6 +159,9 @@ impl Judge {
             limited: stack.limited,
             guarded: stack.guarded,
             has_window: !stack.has_no_congestion_window(),
+            loss_based: stack.loss_based,
+            undoes_episodes: stack.undoes_episodes,
+            rearms: stack.rearms,
             min_rto: stack.min_rto,
             total: transfer.total(),
             arrived: 0,
@@ -236,23 +242,30 @@ impl Judge {
             && after.v.phase == Phase::Loss
             && slow_start
             && self.has_window
+            && self.loss_based
         {
             self.check(after.v.window.cwnd > before.v.window.cwnd, Rule::CwndGrows, now, log);
         }
         // Before its recovery point is reached, only the verdict "spurious" ends a repair after a timeout. It
         // restores the window from before the timeout; nothing else raises ssthresh.
         let after_timeout = before.v.phase == Phase::Loss;
+        // An ack that undoes an episode grows the window as any ack does.
+        let grown = if self.undoes_episodes { u64::from(after.v.smss) } else { 0 };
+        let is_back = |w: Window| {
+            let now = after.v.window;
+            w.ssthresh == now.ssthresh && (w.cwnd..=w.cwnd + grown).contains(&now.cwnd)
+        };
         let restored = after.v.window.ssthresh > before.v.window.ssthresh
-            || (self.undoes && self.before_timeout == Some(after.v.window));
+            || (self.undoes && self.before_timeout.is_some_and(is_back));
         let undone = after_timeout
             && after.v.phase != Phase::Loss
             && (restored || after.v.snd_una < before.v.recovery_point);
-        if after_timeout && !undone && slow_start && self.has_window && self.limited {
+        if after_timeout && !undone && slow_start && self.has_window && self.loss_based && self.limited {
             let grown = after.v.window.cwnd.saturating_sub(before.v.window.cwnd);
             self.check(grown <= u64::from(after.v.smss), Rule::CwndStep, now, log);
         }
         if after.recoveries > before.recoveries {
-            self.check(!undone || self.lost > 0, Rule::RecoveryAfterUndo, now, log);
+            self.check(!undone || self.undoes_episodes || self.lost > 0, Rule::RecoveryAfterUndo, now, log);
             if self.sack && !self.time_based && after.v.phase == Phase::Recovery {
                 self.check(self.is_third(&after, sender), Rule::ThreeSegments, now, log);
             }
@@ -308,7 +321,7 @@ impl Judge {
         let reduced = signal && window.ssthresh < before.v.window.ssthresh;
         let most = before.v.flight_size.max(2 * smss);
         self.check(
-            window.ssthresh >= 2 * smss && (!reduced || window.ssthresh <= most),
+            !self.loss_based || window.ssthresh >= 2 * smss && (!reduced || window.ssthresh <= most),
             Rule::Ssthresh,
             now,
             log,
@@ -320,9 +333,9 @@ impl Judge {
             return;
         }
         if let Some(at) = after.v.rto_deadline {
-            self.armed_at = now;
-            let rto = sender.estimator().rto();
-            self.check(rto >= self.min_rto && at >= now + rto, Rule::TimerFloor, now, log);
+            let (rto, oldest) = (sender.estimator().rto(), after.v.oldest_sent_at.filter(|_| self.rearms));
+            self.armed_at = oldest.unwrap_or(now);
+            self.check(rto >= self.min_rto && at >= self.armed_at + rto, Rule::TimerFloor, now, log);
         }
     }
 

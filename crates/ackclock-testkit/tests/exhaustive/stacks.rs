@@ -50,6 +50,13 @@ pub struct Stack {
     /// After a timeout, slow start grows by no more than a segment for each ack, as RFC 5681 §3.1 and RFC 3465
     /// §2.3 have it; Linux's grow by what was delivered.
     pub limited: bool,
+    /// The window keeps the rules of RFC 5681 for slow start, thresholds and timeouts.
+    pub loss_based: bool,
+    /// The undo looks at whole episodes: it may end a repair by what arrived twice, or undo a timeout within a
+    /// recovery that then goes on.
+    pub undoes_episodes: bool,
+    /// A probe timer restarts the retransmission timer from when the oldest segment was sent, as Linux's does.
+    pub rearms: bool,
     /// The estimator's smallest timeout.
     pub min_rto: Duration,
     tcp: ackclock_engine::Stack,
@@ -110,7 +117,8 @@ pub fn recoveries() -> &'static [Recovery] {
                 .filter(|(key, value)| default(key).is_some_and(|default| default != *value))
                 .cloned()
                 .collect();
-            if !sets.is_empty() {
+            let known = all.iter().any(|r: &Recovery| r.policy == policy && r.sets == sets);
+            if !sets.is_empty() && !known {
                 all.push(Recovery {
                     name: Box::leak(format!("preset:{name}").into_boxed_str()),
                     sets,
@@ -147,13 +155,17 @@ pub fn names<T: Role + ?Sized>() -> Vec<&'static str> {
     T::entries(&Registry::builtin()).iter().map(|entry| entry.name).collect()
 }
 
-/// Undo rules with and without timestamps. Eifel detection needs timestamps (RFC 3522 §3.2); without them it
-/// never undoes anything.
+/// Undo rules with and without timestamps. Eifel detection needs timestamps (RFC 3522 §3.2), without which it
+/// never undoes anything, and Linux has them; that by DSACK does not look at them (RFC 3708).
 pub fn undos() -> Vec<(&'static str, bool)> {
     let all = names::<dyn SpuriousTimeout>();
     all.into_iter()
         .flat_map(|undo| [(undo, false), (undo, true)])
-        .filter(|(undo, timestamps)| *timestamps || *undo != "eifel")
+        .filter(|(undo, timestamps)| match *undo {
+            "eifel" | "linux" => *timestamps,
+            "dsack" => !*timestamps,
+            _ => true,
+        })
         .collect()
 }
 
@@ -171,7 +183,25 @@ impl Family {
 
     /// True for the standard window and backoff, and the acknowledgment rules of RFC 5681 §4.2.
     pub fn is_standard(&self) -> bool {
-        self.window == "reno" && self.backoff == "exponential" && self.ack != "bsd43"
+        let of_a_host = matches!(self.ack, "bsd43" | "linux" | "offload");
+        self.window == "reno" && self.backoff == "exponential" && !of_a_host
+    }
+
+    /// Those with no more than `most` policies that are not the standard ones.
+    pub fn near_standard(most: usize) -> impl Iterator<Item = Self> {
+        let others = |f: &Self| {
+            [f.window != "reno", f.ack != "delayed", f.backoff != "exponential"]
+                .iter()
+                .filter(|o| **o)
+                .count()
+        };
+        Self::all().into_iter().filter(move |f| others(f) <= most)
+    }
+
+    /// One in eight of them all.
+    pub fn drawn() -> impl Iterator<Item = Self> {
+        let chosen = |f: &Self| Rng::stream(0, &format!("{f:?}"), 0).chance(0.125);
+        Self::all().into_iter().filter(chosen)
     }
 
     /// How many stacks it has.
@@ -224,9 +254,9 @@ impl Stack {
         set("mss", if timestamps { "1012B" } else { "1000B" });
         let declared =
             registry.find::<dyn CongestionControl>(family.window).expect("it is the registry's").params;
-        if declared.iter().any(|p| p.name == "initial_segs") {
-            set("window.initial_window", "segments");
-            set("window.initial_segs", &initial_segs.to_string());
+        let values = [("initial_window", "segments".to_owned()), ("initial_segs", initial_segs.to_string())];
+        for (name, value) in values.iter().filter(|(name, _)| declared.iter().any(|p| p.name == *name)) {
+            set(&format!("window.{name}"), value);
         }
         let of_recovery = |key: &str| {
             tcp.entries().into_iter().any(|(k, value)| k == format!("recovery.{key}") && value == "true")
@@ -244,7 +274,13 @@ impl Stack {
             .params()
             .duration("min_rto");
         let config = Arc::new(tcp.config());
+        let built = "it is the registry's";
+        let window = registry.choose::<dyn CongestionControl>(family.window).expect(built).build();
+        let detection = registry.choose::<dyn SpuriousTimeout>(undo).expect(built).build();
         Self {
+            loss_based: window.family() == ackclock_policy::Family::LossBased,
+            undoes_episodes: detection.examines_episodes(),
+            rearms: recovery.sets.iter().any(|(key, _)| key == "recovery.sample_before_probe"),
             family,
             recovery: recovery.name,
             undo,

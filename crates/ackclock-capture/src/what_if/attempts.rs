@@ -48,9 +48,9 @@ impl Attempts {
         let expiries = (a.round - 1).min(u64::from(u32::MAX)) as u32;
         let level = self.flight.level(&*self.backoff, self.syn, expiries, a.level);
         let timeout = if self.syn {
-            self.backoff.syn_timeout(self.mark.rto, level, &mut self.rng)
+            self.backoff.syn_timeout(self.mark.rto, level, &mut self.rng.clone())
         } else {
-            self.backoff.timeout(self.mark.rto, level, &mut self.rng)
+            self.backoff.timeout(self.mark.rto, level, &mut self.rng.clone())
         };
         let at = match self.timer.on(TimerEvent::Expired, timeout, &view(a.at, Some(self.first))) {
             TimerAction::Arm(at) => at,

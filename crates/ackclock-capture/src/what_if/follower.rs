@@ -82,13 +82,13 @@ impl Follower {
 
     /// Fires as often as it would have before the ack; once at least where it was about to, and the
     /// sender's own timer was quicker.
-    pub fn expire(&mut self, a: &Advance, once: bool, rng: &mut Rng) {
+    pub fn expire(&mut self, a: &Advance, once: bool, rng: &Rng) {
         let mut round = 0;
         while self.deadline < a.heard && round < MOST_ROUNDS {
             self.backed_off = a.flight.level(&*self.backoff, a.syn, round, self.backed_off);
             round += 1;
             self.estimator.on_expiry(round);
-            let timeout = self.timeout(a.syn, self.backed_off, rng);
+            let timeout = self.timeout(a.syn, self.backed_off, &mut rng.clone());
             let mut v = view(self.deadline, Some(a.head.first));
             self.deadline =
                 self.next_deadline(TimerEvent::Expired, timeout, &mut v).max(self.deadline + TICK);

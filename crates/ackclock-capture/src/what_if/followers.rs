@@ -76,7 +76,7 @@ impl Followers {
         self.idle = false;
         let mut v = view(at, Some(oldest));
         for f in &mut self.followers {
-            let timeout = f.timeout(syn, f.backed_off, &mut self.rng);
+            let timeout = f.timeout(syn, f.backed_off, &mut self.rng.clone());
             f.deadline = if syn {
                 at + timeout
             } else {
@@ -90,7 +90,7 @@ impl Followers {
         self.released = released;
         let mut v = view(at, Some(at));
         for f in self.followers.iter_mut().filter(|f| f.deadline >= at) {
-            let timeout = f.timeout(false, f.backed_off, &mut self.rng);
+            let timeout = f.timeout(false, f.backed_off, &mut self.rng.clone());
             // RFC 8985 §7.3: a probe restarts the timer.
             f.deadline = if probe {
                 at + timeout
@@ -133,7 +133,7 @@ impl Followers {
             let (late, deadline) = (f.deadline < a.heard, f.deadline);
             let covered = !once && a.head.first < f.resends;
             if (late || expired || released && f.unrepaired) && !covered {
-                f.expire(a, once, &mut self.rng);
+                f.expire(a, once, &self.rng);
                 f.unrepaired = expired && a.last_spurious && !late;
             }
             f.unrepaired &= a.repairing;
@@ -165,7 +165,7 @@ impl Followers {
                     sampling_rate: rate,
                 });
             }
-            let timeout = f.timeout(false, f.backed_off, &mut self.rng);
+            let timeout = f.timeout(false, f.backed_off, &mut self.rng.clone());
             f.deadline = f.next_deadline(e, timeout, &mut v);
         }
         self.idle = a.oldest.is_none();

@@ -91,7 +91,8 @@ pub(crate) struct Advance {
 /// No two expiries lie closer together.
 pub(super) const TICK: Duration = Duration::from_micros(100);
 
-/// The random stream of backoffs with a random part.
+/// The random stream of backoffs with a random part. Each timeout draws from its beginning, so that the waits
+/// of a stall and their bounds are computed from the same timeouts.
 pub(super) fn rng() -> Rng {
     Rng::stream(0, "what-if", 0)
 }

@@ -519,8 +519,8 @@ const OVERRIDES: &[((&str, &str), &str)] = &[
     ),
     (("path.bottleneck.queue.limit", "1MB"), "no error"),
     (
-        ("stacks.tcp.window", "vegas"),
-        "--set stacks.tcp.window=vegas: `stacks.tcp.window`: `vegas` is not a known window; known are \
+        ("stacks.tcp.window", "fast"),
+        "--set stacks.tcp.window=fast: `stacks.tcp.window`: `fast` is not a known window; known are \
          receiver-only, reno, ...",
     ),
 ];

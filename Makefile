@@ -4,13 +4,14 @@
 #   make bench   speed, beside other simulators               make lock    renew the lock files (needs uv)
 #   make docs    the reference pages                          make papers  a page for each paper, with its figures
 #   make fuzz    libFuzzer on every target (needs cargo-fuzz)  make exhaustive  every run of the search over small transfers
+#   make example-quinn  quinn's congestion controllers in the simulator, with their passports
 #   make audit   known vulnerabilities, licences and sources of all dependencies (needs cargo-deny and the network)
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-rust test-python exhaustive fuzz fuzz-seeds audit bench lint lock docs papers clean
+.PHONY: build demo test test-rust test-python exhaustive fuzz fuzz-seeds audit bench lint lock docs papers example-quinn clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -81,6 +82,14 @@ docs: build
 # A page for each paper: every item is run; some minutes.
 papers: build
 	@$(BIN)/python -m ackclock.reproduce.pages
+
+# In a workspace of its own, with its own lock; the first build takes some minutes. A passport that finds harm ends with 1.
+example-quinn: build
+	cd examples/quinn && cargo test -q --locked --no-default-features
+	ACKCLOCK_EXAMPLES=1 $(BIN)/python -m pytest tests/test_example_quinn.py
+	@$(BIN)/python examples/quinn/run.py run examples/quinn/three.toml --out runs/example-quinn
+	@for window in quinn-newreno quinn-cubic quinn-bbr; do echo; \
+		$(BIN)/python examples/quinn/run.py passport $$window --stack rack || test $$? -eq 1; done
 
 $(VENV)/.lint-installed: requirements/lint.lock | $(VENV)/.created
 	@$(BIN)/python -m pip $(INSTALL) -r requirements/lint.lock

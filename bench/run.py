@@ -77,8 +77,8 @@ def median_ns(scenario: Scenario, runs: list[dict]) -> float | None:
     return statistics.median(good) if good else None
 
 
-def verdicts(scenario: Scenario, row: dict) -> list[tuple[str, bool]]:
-    """Each target of a row, and whether it is met."""
+def verdicts(scenario: Scenario, row: dict, rows: list[dict]) -> list[tuple[str, bool]]:
+    """Each target of a row, and whether it is met; `rows` come before it."""
     out = []
     ours = row.get("ours_ns")
     if ours is None:
@@ -88,6 +88,11 @@ def verdicts(scenario: Scenario, row: dict) -> list[tuple[str, bool]]:
         out.append(
             (f"<= {scenario.target_ns / (1000 if scenario.web else 1):g} {unit}", ours <= scenario.target_ns)
         )
+    if scenario.beside is not None:
+        name, most = scenario.beside
+        other = next((r.get("ours_ns") for r in rows if r["scenario"] == name), None)
+        if other is not None:
+            out.append((f"<= {most:g} x {name}", ours <= most * other))
     for peer, least in (("ns-2", scenario.ns2_ratio), ("ns-3", scenario.ns3_ratio)):
         ratio = row.get(f"{peer}_ratio")
         if least is not None and ratio is not None:
@@ -95,7 +100,7 @@ def verdicts(scenario: Scenario, row: dict) -> list[tuple[str, bool]]:
     return out
 
 
-def summarise(scenario: Scenario, runs: dict[str, list[dict]]) -> dict:
+def summarise(scenario: Scenario, runs: dict[str, list[dict]], rows: list[dict]) -> dict:
     """One row of the table: medians, ratios, targets."""
     row: dict = {"scenario": scenario.name, "unit": "connection" if scenario.web else "data packet"}
     ours = [run for run in runs.get("ackclock", []) if "error" not in run]
@@ -111,7 +116,7 @@ def summarise(scenario: Scenario, runs: dict[str, list[dict]]) -> dict:
             row[f"{peer}_ratio"] = row[f"{peer}_ns"] / row["ours_ns"]
         if runs.get(peer) and row[f"{peer}_ns"] is None:
             row[f"{peer}_error"] = runs[peer][0]["error"]
-    row["targets"] = [{"target": text, "met": met} for text, met in verdicts(scenario, row)]
+    row["targets"] = [{"target": text, "met": met} for text, met in verdicts(scenario, row, rows)]
     return row
 
 
@@ -287,7 +292,7 @@ def plan(scenario: Scenario, simulator: str, options: argparse.Namespace) -> tup
     """Simulated seconds and repetitions of one simulator in one scenario; 0 repetitions: not run."""
     seconds = scenario.ns3_seconds if simulator == "ns-3" else scenario.seconds
     reps = options.reps
-    if simulator != "ackclock" and scenario.classes:
+    if simulator != "ackclock" and (scenario.classes or scenario.control):
         return 0, 0
     if simulator != "ackclock" and scenario.flows > 1000:
         # ns-2 takes almost a minute to set up 10,000 flows.
@@ -353,7 +358,7 @@ def main() -> int:
                 for run in runs:
                     if "error" in run:
                         print(f"{scenario.name}: {name}: {run['error']}", file=sys.stderr)
-            rows.append(summarise(scenario, raw[scenario.name]))
+            rows.append(summarise(scenario, raw[scenario.name], rows))
         print_table(rows)
         print(
             "ns of CPU time per data packet through the bottleneck (acks included), set-up excluded; "

@@ -27,6 +27,8 @@ class Scenario:
     ns2_ratio: float | None = None
     ns3_ratio: float | None = None
     classes: int | None = None  # different round-trip times, if not 20; the peers are not run then
+    control: str | None = None  # congestion window, if not NewReno's; the peers are not run then
+    beside: tuple[str, float] | None = None  # another row, and how many times its cost is allowed
 
     @property
     def web(self) -> bool:
@@ -48,7 +50,7 @@ class Scenario:
         return max(262_144, round(6 * self.queue * WIRE_BYTES / self.flows))
 
     def arguments(self, seconds: float, flows: int | None = None, window: int | None = None) -> list[str]:
-        """The seven arguments common to all simulators, and one for ackclock."""
+        """The seven arguments common to all simulators, and two for ackclock."""
         first = str(WORK / "arrivals.txt") if self.web else str(self.flows if flows is None else flows)
         rest = [
             f"{self.rate:.0f}",
@@ -58,7 +60,8 @@ class Scenario:
             str(MIN_RTT_MS),
             str(MAX_RTT_MS),
         ]
-        return [first, *rest] + ([str(self.classes)] if self.classes else [])
+        own = [str(self.classes or 20)] if self.classes or self.control else []
+        return [first, *rest, *own] + ([self.control] if self.control else [])
 
 
 SCENARIOS = [
@@ -67,6 +70,14 @@ SCENARIOS = [
     Scenario("100 flows, 100 Mbit/s", 100, 100e6, 120, 8, target_ns=400, ns2_ratio=3.5, ns3_ratio=80),
     Scenario("1000 flows, 1 Gbit/s", 1000, 1e9, 10, 1.2, target_ns=600),
     Scenario("1000, all delays different", 1000, 1e9, 10, 0, classes=1000),
+    Scenario("10 flows, CUBIC", 10, 100e6, 120, 0, control="cubic"),
+    Scenario(
+        "10 flows, CUBIC, paced", 10, 100e6, 120, 0, control="cubic+paced", beside=("10 flows, CUBIC", 1.35)
+    ),
+    Scenario("10 flows, BBR", 10, 100e6, 120, 0, control="bbr"),
+    Scenario("1000 flows, CUBIC", 1000, 1e9, 10, 0, control="cubic"),
+    Scenario("1000 flows, CUBIC, paced", 1000, 1e9, 10, 0, control="cubic+paced"),
+    Scenario("1000 flows, BBR", 1000, 1e9, 10, 0, control="bbr"),
     Scenario("10,000 flows, 10 Gbit/s", 10_000, 10e9, 2, 0, target_ns=900),
     Scenario("web, 10 Mbit/s, 120 %", 0, 10e6, 100, 25, target_ns=15_000),
 ]

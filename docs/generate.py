@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 from ackclock import _core
+from ackclock.passport.criteria import GROUPS
+from ackclock.passport.criterion import Criterion
 from ackclock.policy import declarations, modifiers, options, presets
 from ackclock.policy.declared import Declaration, Param, bounds
 from ackclock.policy.declared import kinds as policy_kinds
@@ -117,6 +119,33 @@ def sweeps() -> str:
     )
 
 
+def bound(c: Criterion) -> str:
+    """The bound of a criterion in words."""
+    b, side = c.bound, "at least" if c.bound.more else "at most"
+    text = f"{side} {b.margin:.3g} times the worse of Reno and CUBIC"
+    text += "" if b.enough is None else f", or {side} {c.shown(b.enough)}"
+    return text if b.aim is None else f"{text}; a note unless {side} {c.shown(b.aim)}"
+
+
+def criteria() -> str:
+    """The page of the passport."""
+    template = (HERE / "passport.in.md").read_text(encoding="utf-8")
+    text = ""
+    for heading, group in GROUPS:
+        text += f"### {heading}\n\n| id | RFC 9743 | worlds and number | bound | outside it |\n"
+        text += "|---|---|---|---|---|\n"
+        for c in group:
+            source = f" Source: {c.source}." if c.source else ""
+            outside = "harmful" if c.harms else "note"
+            text += f"| `{c.id}` | {c.section} | {c.about}{source} | {bound(c)} | {outside}: {c.outside} |\n"
+        text += "\n"
+    every = [c for _, group in GROUPS for c in group]
+    counts = {"{{many}}": str(len(every)), "{{scenes}}": str(sum(len(c.scenes) for c in every))}
+    for place, shown in {"{{criteria}}\n": text, **counts}.items():
+        template = template.replace(place, shown)
+    return NOTE + template.rstrip() + "\n"
+
+
 def tables() -> str:
     """The page of the tables."""
     template = (HERE / "tables.in.md").read_text(encoding="utf-8")
@@ -191,6 +220,7 @@ def main() -> int:
         "README.md": index(),
         "architecture.md": architecture(),
         "conformance.md": conformance(),
+        "passport.md": criteria(),
         "policies.md": policies(),
         "scenarios.md": scenarios(),
         "tables.md": tables(),

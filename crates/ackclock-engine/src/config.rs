@@ -52,13 +52,19 @@ pub struct Config {
     /// Smallest packet size that an ICMP error can cause, bytes. A world sets it. 552 is Linux's `min_pmtu`;
     /// RFC 1191 §3 allows 68.
     pub min_pmtu: u32,
-    /// Receive buffer.
+    /// Receive buffer; with `rcv_autotune` the most it grows to.
     pub rcv_buf: Bytes,
+    /// Let the receive buffer grow with what the application reads in a round trip (dynamic right-sizing, Fisk
+    /// and Feng 2001), as Linux does.
+    pub rcv_autotune: bool,
+    /// With `rcv_autotune`, the receive buffer at the start.
+    pub rcv_buf_initial: Bytes,
     /// Send buffer.
     pub snd_buf: Bytes,
     /// Offer and accept window scaling (RFC 7323 §2).
     pub window_scaling: bool,
-    /// Smallest shift of the window scale that is offered (RFC 7323 §2.2); larger where the receive buffer needs it.
+    /// Smallest shift of the window scale that is offered (RFC 7323 §2.2); larger where the receive buffer
+    /// needs it.
     pub window_shift: u8,
     /// Offer and accept timestamps (RFC 7323 §3).
     pub timestamps: bool,
@@ -84,6 +90,33 @@ pub struct Config {
     /// A probe of a closed window carries the next byte (RFC 9293 §3.8.6.1). Without, it is an empty segment
     /// below the window, which the receiver acknowledges as well: what Linux sends.
     pub probe_data: bool,
+    /// Take the acknowledgment of a segment whose text ends at the next byte expected, although it holds
+    /// nothing new (RFC 9293 §3.10.7.4 drops it): what Linux does (`tcp_sequence`).
+    pub old_text_acks: bool,
+    /// How long the receiver has to take back that it has forgotten what it had SACKed, after an ack that
+    /// shows it; half the smoothed round-trip time where that is longer. Zero: until the retransmission timer
+    /// expires (RFC 2018 §8).
+    pub renege_wait: Duration,
+    /// Time segments that are SACKed as well, where an ack acknowledges nothing that was sent once.
+    pub sack_samples: bool,
+    /// A tail loss probe that sends something again counts as in the network (`pipe` of RFC 6675 §4).
+    pub probe_in_flight: bool,
+    /// An ack sets the window only where it acknowledges more, has a higher sequence number, opens the window
+    /// further or closes it, and is no duplicate then. RFC 9293 §3.10.7.4 takes any that is not older, and
+    /// RFC 5681 §2 asks whether the window is another.
+    pub window_by_news: bool,
+    /// Report a FIN that arrives ahead of missing data in a SACK block of its own (RFC 2018 §3 reports data).
+    pub sack_fin: bool,
+    /// The ack that ends a recovery grows the window (RFC 5681 §3.2 step 6 only sets it).
+    pub grow_after_repair: bool,
+    /// An expiry of the timer does not reduce the threshold again where a recovery or an echo has in the same
+    /// window of data (RFC 5681 §3.1 eq. 4 does).
+    pub cut_once: bool,
+    /// One lost SYN leaves the initial window as it is; two make it one segment (RFC 5681 §3.1 has one
+    /// segment after one).
+    pub forgive_syn: bool,
+    /// Take segments without timestamps although they were negotiated (RFC 7323 §3.2 drops them).
+    pub untimed_segments: bool,
     /// Idle time before keepalive probes (RFC 9293 §3.8.4); zero for none.
     pub keepalive: Duration,
     /// Interval between keepalive probes.
@@ -126,14 +159,28 @@ const WEEK: Duration = Duration::from_secs(604_800);
 /// The options as parameters. Scenario files, `--help` and Python read this declaration.
 pub const OPTIONS: &[Param] = &[
     Param::bytes("mss", 1460, 64..=65_495, "largest segment, payload bytes, options not counted"),
-    Param::bytes("rcv_buf", 1 << 20, 1..=1 << 30, "receive buffer"),
+    Param::bytes("rcv_buf", 1 << 20, 1..=1 << 30, "receive buffer; with `rcv_autotune` the most it grows to"),
+    Param::flag(
+        "rcv_autotune",
+        false,
+        "the receive buffer grows with what the application reads in a round trip (dynamic right-sizing, Fisk \
+         and Feng 2001; Linux's `tcp_moderate_rcvbuf`)",
+    ),
+    Param::bytes(
+        "rcv_buf_initial",
+        65_536,
+        1..=1 << 30,
+        "receive buffer at the start, with `rcv_autotune`; half of 128 KiB, the second number of Linux's \
+         `tcp_rmem`, is for data",
+    ),
     Param::bytes("snd_buf", 1 << 20, 1..=1 << 30, "send buffer"),
     Param::flag("window_scaling", true, "offer window scaling (RFC 7323)"),
     Param::count(
         "window_shift",
         0,
         0..=14,
-        "smallest shift of the window scale that is offered (RFC 7323 2.2); larger where the receive buffer needs it",
+        "smallest shift of the window scale that is offered (RFC 7323 2.2); larger where the receive buffer \
+         needs it",
     ),
     Param::flag("timestamps", false, "offer timestamps (RFC 7323)"),
     Param::flag("sack", true, "offer selective acknowledgments (RFC 2018)"),
@@ -173,8 +220,67 @@ pub const OPTIONS: &[Param] = &[
     Param::flag(
         "probe_data",
         true,
-        "a probe of a closed window carries the next byte (RFC 9293 3.8.6.1); without, it is an empty segment \
-         below the window, as Linux sends it",
+        "a probe of a closed window carries the next byte (RFC 9293 3.8.6.1); without, it is an empty \
+         segment below the window, as Linux sends it",
+    ),
+    Param::flag(
+        "old_text_acks",
+        false,
+        "take the acknowledgment of a segment of old text that ends at the next byte expected, as Linux \
+         does; RFC 9293 3.10.7.4 drops it",
+    ),
+    Param::duration(
+        "renege_wait",
+        NONE,
+        NONE..=SECOND,
+        "time that a receiver has to take back that it has forgotten what it had SACKed, half the smoothed \
+         round-trip time at least, as in Linux; 0s until the retransmission timer expires (RFC 2018 8)",
+    ),
+    Param::flag(
+        "sack_samples",
+        false,
+        "take round-trip samples of segments that are SACKed, too, where an ack acknowledges none that was \
+         sent once, as Linux does",
+    ),
+    Param::flag(
+        "probe_in_flight",
+        true,
+        "count a tail loss probe that sends something again as in the network (RFC 6675 4); Linux does not",
+    ),
+    Param::flag(
+        "window_by_news",
+        false,
+        "an ack sets the window only where it acknowledges more, has a higher sequence number, opens the \
+         window further or closes it, and is no duplicate then, as in Linux; otherwise any that is not older \
+         (RFC 9293 3.10.7.4)",
+    ),
+    Param::flag(
+        "sack_fin",
+        false,
+        "report a FIN that arrives ahead of missing data in a SACK block of its own, as Linux does; RFC 2018 \
+         3 reports data",
+    ),
+    Param::flag(
+        "grow_after_repair",
+        false,
+        "the ack that ends a recovery grows the window, as in Linux; RFC 5681 3.2 step 6 only sets it",
+    ),
+    Param::flag(
+        "cut_once",
+        false,
+        "the timer does not reduce the threshold again where a recovery or an ECN echo has in the same \
+         window of data, as in Linux; RFC 5681 3.1 does",
+    ),
+    Param::flag(
+        "forgive_syn",
+        false,
+        "one lost SYN leaves the initial window as it is, as in Linux; RFC 5681 3.1 has one segment after it",
+    ),
+    Param::flag(
+        "untimed_segments",
+        false,
+        "take segments without timestamps although they were negotiated, as Linux does; RFC 7323 3.2 drops \
+         them",
     ),
     Param::duration("keepalive", NONE, NONE..=WEEK, "idle time before keepalive probes; 0s for none"),
     Param::duration(
@@ -248,6 +354,8 @@ impl Config {
             default_mss: 536,
             min_pmtu: MIN_PMTU,
             rcv_buf: p.bytes("rcv_buf"),
+            rcv_autotune: p.flag("rcv_autotune"),
+            rcv_buf_initial: p.bytes("rcv_buf_initial"),
             snd_buf: p.bytes("snd_buf"),
             window_scaling: p.flag("window_scaling"),
             window_shift: p.count("window_shift") as u8,
@@ -266,6 +374,16 @@ impl Config {
             user_timeout: p.duration("user_timeout"),
             rfc1337: p.flag("rfc1337"),
             probe_data: p.flag("probe_data"),
+            old_text_acks: p.flag("old_text_acks"),
+            renege_wait: p.duration("renege_wait"),
+            sack_samples: p.flag("sack_samples"),
+            probe_in_flight: p.flag("probe_in_flight"),
+            window_by_news: p.flag("window_by_news"),
+            sack_fin: p.flag("sack_fin"),
+            grow_after_repair: p.flag("grow_after_repair"),
+            cut_once: p.flag("cut_once"),
+            forgive_syn: p.flag("forgive_syn"),
+            untimed_segments: p.flag("untimed_segments"),
             keepalive: p.duration("keepalive"),
             keepalive_interval: p.duration("keepalive_interval"),
             keepalive_probes: p.count("keepalive_probes") as u32,
@@ -288,6 +406,13 @@ impl Config {
             challenge_ack_limit: p.count("challenge_ack_limit") as u32,
             skip_test: p.count("skip_test"),
         }
+    }
+}
+
+impl Config {
+    /// The receive buffer of a new connection, bytes.
+    pub fn first_rcv_buf(&self) -> Bytes {
+        if self.rcv_autotune { self.rcv_buf_initial.min(self.rcv_buf) } else { self.rcv_buf }
     }
 }
 

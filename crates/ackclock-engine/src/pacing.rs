@@ -41,17 +41,16 @@ impl Pacer {
         Self { ahead, ..self }
     }
 
-    /// Changes the rate. The remaining time of bytes already sent is rescaled to the new rate.
-    pub fn set(&mut self, now: Instant, pacing: Pacing, smss: u32) {
-        let (rate, quantum) = bounded(pacing, smss);
-        if rate != self.rate && self.next_at > now {
-            let remaining = u128::from(self.next_at.since(now).as_nanos())
-                * u128::from(self.rate.bits_per_sec())
-                / u128::from(rate.bits_per_sec());
-            self.next_at = now + Duration::from_nanos(u64::try_from(remaining).unwrap_or(u64::MAX));
-        }
-        (self.rate, self.quantum) = (rate, quantum);
-        self.left = self.left.min(quantum);
+    /// Changes the rate of bytes that are sent from now on. What was sent keeps its time: the next departure
+    /// was set when it left (draft-ietf-ccwg-bbr §5.6.2, and Linux).
+    pub fn set(&mut self, pacing: Pacing, smss: u32) {
+        (self.rate, self.quantum) = bounded(pacing, smss);
+        self.left = self.left.min(self.quantum);
+    }
+
+    /// The rate in force.
+    pub fn rate(&self) -> Rate {
+        self.rate
     }
 
     /// When the next segment may be sent; `None` if at once.
@@ -156,15 +155,13 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_rate_applies_to_bytes_already_sent() {
+    fn a_change_of_rate_applies_to_bytes_sent_from_then_on() {
         let mut p = Pacer::new(pacing(4), SMSS);
         burst(&mut p, at(0), 4);
-        p.set(at(2000), Pacing { rate: Rate::from_bits_per_sec(16_000_000), ..pacing(4) }, SMSS);
-        assert_eq!(
-            p.held_until(at(2000)),
-            Some(at(3000)),
-            "the time for two of four segments remains, at twice the rate"
-        );
+        p.set(Pacing { rate: Rate::from_bits_per_sec(16_000_000), ..pacing(4) }, SMSS);
+        assert_eq!(p.held_until(at(2000)), Some(at(4000)));
+        assert_eq!(burst(&mut p, at(4000), 9), 4);
+        assert_eq!(p.held_until(at(4000)), Some(at(6000)));
     }
 
     #[test]

@@ -41,6 +41,41 @@ fn a_clean_transfer_arrives_and_both_ends_close() {
     }
 }
 
+/// The largest window that the receiver of a transfer of 4 MB has offered.
+fn largest_window(config: Config) -> u32 {
+    use std::{cell::Cell, rc::Rc};
+    let largest = Rc::new(Cell::new(0));
+    let seen = Rc::clone(&largest);
+    let mut scale = 0;
+    let fate = move |_: u64, from: usize, segment: &Segment| {
+        if segment.flags.has(Flags::SYN) {
+            scale = segment.options.window_scale.unwrap_or(0);
+        } else if from == 1 {
+            seen.set(seen.get().max(u32::from(segment.window) << scale));
+        }
+        vec![DELAY]
+    };
+    let mut p = Pipe::with(connection(config.clone(), 1), connection(config, 2), fate);
+    p.open();
+    let data = pattern(4_000_000);
+    assert!(p.transfer(0, &data, LONG) == data);
+    largest.get()
+}
+
+#[test]
+fn a_receive_buffer_grows_with_what_is_read_up_to_its_limit() {
+    for timestamps in [false, true] {
+        let fixed = |rcv_buf| Config { mss: 1000, timestamps, rcv_buf, ..Config::default() };
+        let tuned = |rcv_buf| Config { rcv_autotune: true, rcv_buf_initial: 20_000, ..fixed(rcv_buf) };
+        assert!(largest_window(fixed(20_000)) <= 20_000);
+        assert!(largest_window(fixed(2_000_000)) > 1_900_000);
+        let limited = largest_window(tuned(100_000));
+        assert!((90_000..=100_000).contains(&limited), "{limited}");
+        let grown = largest_window(tuned(2_000_000));
+        assert!(grown > 500_000, "{grown}");
+    }
+}
+
 #[test]
 fn every_byte_survives_loss_reordering_and_duplication() {
     for (i, config) in variants().into_iter().enumerate() {

@@ -315,7 +315,7 @@ impl Pair {
         if s.flags.has(Flags::ACK) && !s.flags.has(Flags::RST) {
             self.acked = s.ack;
             let edge = s.ack + u32::from(s.window);
-            if !self.scaled && !s.flags.has(Flags::SYN) {
+            if !self.scaled {
                 assert!(
                     self.edge.is_none_or(|before| edge.diff(before) >= 0),
                     "the window's right edge moved left (RFC 9293 3.8.6): {s:?}"

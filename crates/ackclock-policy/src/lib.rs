@@ -53,8 +53,8 @@ pub use transition::Transition;
 pub use value::{QueueSize, Value};
 pub use view::{
     AckAction, AckInfo, AckPending, Adjustment, Admit, AppIo, ArrivedSegment, Backlog, Congestion, Control,
-    DeadlineAction, Deliveries, Dequeued, Ecn, EpisodeEnd, Expiry, Family, Feedback, Forgery, Frame, Growth,
-    Needs, Pacing, PacketId, Phase, PrivateState, Queued, RateSample, Rtt, RttSample, SenderView,
-    SentSegment, SuspectTimeout, TimeoutVerdict, TimerAction, TimerEvent, TimerView, Transmission, Wake,
-    Window,
+    DeadlineAction, Deliveries, Dequeued, Ecn, EpisodeEnd, EpisodeVerdict, Expiry, Family, Feedback, Forgery,
+    Frame, Growth, LostSegment, Needs, Pacing, PacketId, Phase, PrivateState, Queued, RateSample,
+    ReceiverEvent, ReceiverView, Rtt, RttSample, SenderView, SentSegment, SuspectEpisode, SuspectTimeout,
+    TimeoutVerdict, TimerAction, TimerEvent, TimerView, Transmission, Wake, Window,
 };

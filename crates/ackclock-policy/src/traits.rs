@@ -52,6 +52,20 @@ pub trait RttEstimator: Policy {
     /// Called when a timer expires for the `expiries`-th time in a row (1 for the first). Does nothing by
     /// default.
     fn on_expiry(&mut self, _expiries: u32) {}
+
+    /// True when it takes samples of retransmitted segments too ([`RttEstimator::on_weak_sample`]). Read when
+    /// the retransmission timer expires.
+    fn takes_weak_samples(&self) -> bool {
+        false
+    }
+
+    /// Takes a sample that Karn's rule forbids: the time from the first transmission of a segment that was
+    /// sent again by `retransmissions` timeouts until its ack. Does nothing by default.
+    fn on_weak_sample(&mut self, _s: RttSample, _retransmissions: u32) {}
+
+    /// Called when new data is about to be sent after an idle period, longer than the timeout. Does nothing
+    /// by default.
+    fn on_idle(&mut self, _now: Instant) {}
 }
 
 /// Backs off the timeout of a segment that has timed out before, and decides when to give up.
@@ -75,6 +89,18 @@ pub trait Backoff: Policy {
         self.timeout(rto, expiries, rng)
     }
 
+    /// Returns true when an attempt to connect should be given up at an expiry, after `sent_again`
+    /// retransmissions of the SYN and `waited` since the first one. `most`: the limit of the connection's
+    /// configuration. By default the limit is a count.
+    fn give_up_syn(&self, sent_again: u32, most: u32, _rto: Duration, _waited: Duration) -> bool {
+        sent_again >= most
+    }
+
+    /// The timeout of a SYN-ACK, where that of a SYN is another one. By default it is the same.
+    fn syn_ack_timeout(&self, rto: Duration, expiries: u32, rng: &mut Rng) -> Duration {
+        self.syn_timeout(rto, expiries, rng)
+    }
+
     /// Returns true when the connection should be given up after `expiries` consecutive expiries and `waited`
     /// since the first transmission (R2, RFC 9293 §3.8.3). SYNs have a limit of their own in the connection's
     /// configuration.
@@ -89,6 +115,13 @@ pub trait Backoff: Policy {
 pub trait RetransmissionTimer: Policy {
     /// What to do with the timer at an event. `timeout` is the timeout in force, backoff included.
     fn on(&self, e: TimerEvent, timeout: Duration, v: &TimerView) -> TimerAction;
+
+    /// Called when the deadline is reached. Returns a later one that is waited for instead, for timers that
+    /// count from the last transmission: new data sent while the timer runs is not reported to them. By
+    /// default the timer expires.
+    fn postponed(&self, _timeout: Duration, _v: &TimerView) -> Option<Instant> {
+        None
+    }
 }
 
 /// Read-only view of what has been sent and not yet cumulatively acknowledged. The engine keeps it.
@@ -141,7 +174,7 @@ pub trait LossRecovery: Policy {
         v: &SenderView,
         _lost: &mut Vec<SeqRange>,
     ) -> DeadlineAction {
-        DeadlineAction { phase: v.phase, probe: None }
+        DeadlineAction { phase: v.phase, probe: None, rearms: false }
     }
 
     /// When [`LossRecovery::on_deadline`] is to be called. Read after each call of a
@@ -219,6 +252,31 @@ pub trait SpuriousTimeout: Policy {
     fn adapts_timer(&self) -> bool {
         false
     }
+
+    /// True when it also examines whole episodes, by the duplicates that the receiver reports or by
+    /// timestamps. The methods below are called on such a policy only. Read once, when the first data is
+    /// retransmitted or the first episode begins.
+    fn examines_episodes(&self) -> bool {
+        false
+    }
+
+    /// A loss episode begins: a recovery, or a timeout outside of one. `v` is from before its reduction.
+    fn on_episode(&mut self, _b: &dyn ScoreboardView, _v: &SenderView) {}
+
+    /// `sent` was retransmitted, in an episode or as a tail loss probe.
+    fn on_retransmit(&mut self, _sent: SeqRange, _v: &SenderView) {}
+
+    /// Called for acks after the scoreboard was updated and before the loss recovery, until there is a verdict
+    /// or another episode begins: for all of them during the episode, and for those with a DSACK afterwards.
+    fn on_episode_ack(
+        &mut self,
+        _a: &AckInfo,
+        _e: &SuspectEpisode,
+        _b: &dyn ScoreboardView,
+        _v: &SenderView,
+    ) -> EpisodeVerdict {
+        EpisodeVerdict::Genuine
+    }
 }
 
 /// Decides the congestion window, and the pacing rate if it paces.
@@ -235,6 +293,10 @@ pub trait CongestionControl: Policy {
     fn needs(&self) -> Needs {
         Needs::default()
     }
+
+    /// Gives it random numbers of its own, a stream of the run's seed. Called before
+    /// [`CongestionControl::start`], only with [`Needs::random`].
+    fn seed(&mut self, _rng: Rng) {}
 
     /// The window of a new connection; called once the segment size is known.
     fn start(&mut self, v: &SenderView) -> Control;
@@ -313,6 +375,18 @@ pub trait AckPolicy: Policy {
     /// True when out-of-order segments are *not* acknowledged at once either (old receivers).
     fn holds_out_of_order(&self) -> bool {
         false
+    }
+
+    /// True for a policy that needs more than arrivals: [`AckPolicy::on_event`] is then called in place of
+    /// [`AckPolicy::on_arrival`]. Read once, before the connection opens.
+    fn follows_events(&self) -> bool {
+        false
+    }
+
+    /// Called on each [`ReceiverEvent`], if the policy follows events. `p`: what is unacknowledged, a FIN not
+    /// counted; after [`ReceiverEvent::Acked`] nothing is.
+    fn on_event(&mut self, _e: ReceiverEvent, _p: &AckPending, _v: &ReceiverView) -> AckAction {
+        AckAction::Hold
     }
 }
 

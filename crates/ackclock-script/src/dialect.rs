@@ -42,6 +42,34 @@ impl Dialect {
         }
     }
 
+    /// The policy that the host's name for a congestion control stands for: Linux's `bbr` is BBR's first
+    /// version.
+    pub(crate) fn window(self, name: &str) -> &str {
+        if self == Self::Linux && name == "bbr" { "bbr1" } else { name }
+    }
+
+    /// What the host does against a standard, and its stack therefore does not: Linux takes the
+    /// acknowledgment of old text that ends at the next byte expected (`tcp_sequence`), segments without the
+    /// timestamps that were negotiated, and no window that is smaller and comes without news
+    /// (`tcp_may_update_window`); its timer does not reduce a threshold that was reduced in the same window
+    /// (`tcp_enter_loss`), and one lost SYN not the initial window (`tcp_init_transfer`). The search for
+    /// differences sets it, so that what follows from it hides nothing else.
+    pub(crate) fn departures(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Linux => {
+                const ALL: &[(&str, &str)] = &[
+                    ("old_text_acks", "true"),
+                    ("untimed_segments", "true"),
+                    ("window_by_news", "true"),
+                    ("cut_once", "true"),
+                    ("forgive_syn", "true"),
+                ];
+                ALL
+            }
+            Self::FreeBsd | Self::Plain => &[],
+        }
+    }
+
     /// What goes with a policy that was chosen by name: in Linux every congestion control grows only where it
     /// is in use and reduces all of it, CUBIC has HyStart, and RACK has a reading of its own.
     pub(crate) fn goes_with(self, kind: &str, name: &str) -> &'static [(&'static str, &'static str)] {
@@ -54,10 +82,15 @@ impl Dialect {
         ];
         const OTHER: &[(&str, &str)] =
             &[("window.in_use", "flight"), ("window.reduce_from", "window"), ("slow_start", "delivered")];
+        const RACK: &[(&str, &str)] = &[
+            ("recovery.rtt_of_highest", "true"),
+            ("recovery.sample_before_probe", "false"),
+            ("recovery.bounded_duplicates", "true"),
+        ];
         match (self, kind, name) {
             (Self::Linux, "window", "cubic") => CUBIC,
             (Self::Linux, "window", _) => OTHER,
-            (Self::Linux, "recovery", "rack") => &[("recovery.rtt_of_highest", "true")],
+            (Self::Linux, "recovery", "rack") => RACK,
             _ => &[],
         }
     }

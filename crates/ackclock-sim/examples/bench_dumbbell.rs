@@ -50,7 +50,7 @@ fn main() {
     let arguments = Arguments::read("bench_dumbbell", "FLOWS");
     let (network, left, right) = dumbbell::dumbbell(&arguments);
     let flows = arguments.first.parse().unwrap_or(1);
-    let stack = Tcp::new(arguments.window);
+    let stack = Tcp::new(arguments.window, &arguments.control);
     let bulk = Bulk {
         flows,
         next: 0,

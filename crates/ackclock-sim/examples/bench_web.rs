@@ -66,7 +66,7 @@ fn main() {
         lines: BufReader::new(file).lines(),
         left,
         right,
-        stack: Tcp::new(arguments.window),
+        stack: Tcp::new(arguments.window, &arguments.control),
         sender: application("fixed"),
         receiver: application("sink"),
         group: "web".into(),

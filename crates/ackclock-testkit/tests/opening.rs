@@ -292,3 +292,20 @@ fn a_fin_on_a_syn_does_not_close_what_is_not_open() {
     t.expect(0, seg(".").seq(1).ack(2));
     assert_eq!(t.state(), State::CloseWait);
 }
+
+#[test]
+fn a_handshake_ends_with_text_that_does_not_fit() {
+    // The SYN's text has filled the buffer, and the acknowledgment of our SYN comes with more: the text is
+    // refused, the acknowledgment counts (RFC 9293 §3.10.7.4), and our SYN is no byte of the stream.
+    let mut t = Timeline::new(&plain().with(|c| c.rcv_buf = 100));
+    t.as_mut().listen();
+    t.inject(0, seg("S").mss(1000).len(100));
+    t.expect(0, seg("S.").seq(0).ack(101).window(0));
+    t.inject(50, seg(".").seq(101).ack(1).len(10));
+    t.expect(50, seg(".").seq(1).ack(101).window(0));
+    assert_eq!(t.state(), State::Established);
+    assert_eq!(t.endpoint.connection.stats().bytes_acked, 0);
+    t.expect_event(ConnectionEvent::Established);
+    t.inject(100, seg(".").seq(101).ack(1));
+    assert_eq!(t.endpoint.connection.stats().bytes_acked, 0);
+}

@@ -88,6 +88,22 @@ fn after_an_accepted_probe_new_data_is_sent_behind_it() {
 }
 
 #[test]
+fn a_probe_that_arrives_after_the_window_opened_is_acknowledged() {
+    // The window opens a little before the probe arrives, not enough for a segment, and takes its byte.
+    let mut t = closed_after(2);
+    t.expect(1010, seg(".").seq(2001).len(1));
+    t.inject(1015, seg(".").ack(2001).window(10));
+    t.expect_silence(1015);
+    t.inject(1020, seg(".").ack(2002).window(9));
+    t.expect_silence(1020);
+    // New data begins behind the byte.
+    t.inject(1030, seg(".").ack(2002).window(2000));
+    t.expect(1030, seg(".").seq(2002).len(1000));
+    t.expect(1030, seg(".").seq(3002).len(1000));
+    assert_eq!(t.endpoint.connection.stats().challenge_acks, 0, "{t}");
+}
+
+#[test]
 fn a_window_that_is_closed_while_data_is_on_its_way_does_not_count_as_lost_data() {
     // The peer closes its window with everything acknowledged, and acknowledges an hour of probes.
     let mut t = closed_after(3);

@@ -26,6 +26,7 @@ COMMANDS = {
     "policies": "List every policy with its parameters.",
     "model": "Evaluate a closed-form model, or run the Eifel row model.",
     "timers": "Replay retransmission timers over a series of round-trip times.",
+    "passport": "The criteria of RFC 9743 for a congestion controller, beside Reno and CUBIC.",
     "probe": "TReno: measure the bulk-transfer capacity of a path from one end.",
     "script": "Run scripted tests in packetdrill's language, in virtual time or against the kernel.",
     "demo": "A simulation and a download over real packets.",

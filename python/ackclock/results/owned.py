@@ -31,7 +31,7 @@ LARGEST_SUMMARY = 1 << 30
 ABANDONED = 3600
 """Seconds after which a folder or file whose lock cannot be checked counts as abandoned."""
 WRITER = "ackclock"
-FILE = re.compile(r"[^/\\\0]+\.(parquet|png|svg|json|toml|xpl|pcapng|pkt)")
+FILE = re.compile(r"[^/\\\0]+\.(parquet|png|svg|json|toml|xpl|pcapng|pkt)|passport\.txt")
 """The names of files that ackclock writes into folders."""
 
 _FIGURE = r"(png|svg)"

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
-use ackclock_policy::{RttSample, SamplingRate, TimerEvent, Timing};
+use ackclock_policy::{RttSample, SamplingRate, TimerEvent, TimerView, Timing};
 use ackclock_units::{Duration, Instant, Rng, SeqNumber};
 
 use super::follower::Follower;
@@ -123,7 +123,11 @@ impl Followers {
                 SeqNumber(a.max as u32),
             );
         }
-        let mut v = view(a.heard, a.oldest);
+        let outstanding = a.max.saturating_sub(a.una).div_ceil(u64::from(a.flight.mss.max(1)));
+        let mut v = TimerView {
+            outstanding_segs: outstanding.min(u64::from(u32::MAX)) as u32,
+            ..view(a.heard, a.oldest)
+        };
         let e = if a.oldest.is_none() { TimerEvent::AllAcked } else { TimerEvent::Acked };
         for f in &mut self.followers {
             let (late, deadline) = (f.deadline < a.heard, f.deadline);

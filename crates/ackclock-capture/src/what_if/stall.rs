@@ -91,12 +91,23 @@ pub(crate) struct Advance {
 /// No two expiries lie closer together.
 pub(super) const TICK: Duration = Duration::from_micros(100);
 
-/// The random stream that backoffs may use; none of the built-in ones does.
+/// The random stream of backoffs with a random part.
 pub(super) fn rng() -> Rng {
     Rng::stream(0, "what-if", 0)
 }
 
 /// What a timer sees of a sender.
 pub(super) fn view(now: Instant, oldest_sent_at: Option<Instant>) -> TimerView {
-    TimerView { now, deadline: None, oldest_sent_at, restarted_at: Instant::ZERO, phase: Phase::Open }
+    TimerView {
+        now,
+        deadline: None,
+        oldest_sent_at,
+        restarted_at: Instant::ZERO,
+        last_sent_at: oldest_sent_at.unwrap_or(now),
+        outstanding_segs: u32::from(oldest_sent_at.is_some()),
+        // A capture does not show what waits at the sender.
+        unsent: 0,
+        smss: 1,
+        phase: Phase::Open,
+    }
 }

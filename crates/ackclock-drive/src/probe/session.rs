@@ -369,7 +369,7 @@ impl Session {
         self.enter(now, ProbePhase::Check);
         let bits = f64::from(self.options.mss + self.headers) * 8.0;
         let half = Rate::from_bits_per_sec((bits * suspicion.per_second / 2.0).max(1.0) as u64);
-        self.treno.set_max_rate(now, half);
+        self.treno.set_max_rate(half);
         let until = now + CHECK_AT_MOST.max(self.options.duration / 2);
         self.check = Some(Check { suspicion, from: self.table.next(), until });
     }

@@ -84,8 +84,8 @@ impl Treno {
     }
 
     /// Changes the largest rate.
-    pub fn set_max_rate(&mut self, now: Instant, rate: Rate) {
-        self.max_rate.set(now, rate);
+    pub fn set_max_rate(&mut self, rate: Rate) {
+        self.max_rate.set(rate);
     }
 
     /// The sender's counters.
@@ -161,8 +161,8 @@ impl MaxRate {
         Self { pacer, headers, held_since: None, held: Duration::ZERO }
     }
 
-    fn set(&mut self, now: Instant, rate: Rate) {
-        self.pacer.set(now, Pacing { rate, quantum: self.headers }, self.headers);
+    fn set(&mut self, rate: Rate) {
+        self.pacer.set(Pacing { rate, quantum: self.headers }, self.headers);
     }
 
     fn allows(&mut self, now: Instant) -> bool {

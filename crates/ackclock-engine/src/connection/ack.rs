@@ -1,17 +1,13 @@
 //! Processing of acknowledgments on the sending side: scoreboard, samples, phases, windows.
 
 use ackclock_policy::{AckInfo, Deliveries, Phase, RateSample, SenderView, TimerEvent};
-use ackclock_units::{Bytes, Duration, Instant, SeqRange, mostly, seldom};
+use ackclock_units::{Bytes, Duration, Instant, mostly, seldom};
 use ackclock_wire::Segment;
 
 use super::sender::BuiltSender;
 use super::{Connection, PendingEvents, State};
 use crate::scoreboard::Acked;
 use crate::timer::Timer;
-
-/// The largest possible window (RFC 7323 §2.3). A range further below the acknowledgment number cannot belong
-/// to this connection.
-const MAX_WINDOW: u32 = 1 << 30;
 
 impl Connection {
     /// Processes the ACK field, window and SACK blocks of a segment whose ACK field is acceptable (RFC 5961
@@ -72,7 +68,9 @@ impl Connection {
             && !copied
             && self.is_duplicate(segment, newly_sacked, opened);
         let nothing_new = advanced == 0 && newly_sacked == 0 && !is_dup;
-        if nothing_new && self.can_skip(segment) {
+        let suspect = self.rare.is_some_and(|r| r.suspect_episode.is_some())
+            && (dsack.is_some() || matches!(self.phase, Phase::Recovery | Phase::Loss));
+        if nothing_new && !suspect && self.can_skip(segment) {
             return;
         }
         if advanced > 0 {
@@ -84,7 +82,13 @@ impl Connection {
         if advanced > 0 && self.rare.is_some_and(|r| r.timestamps.timeout_tsval.is_some()) {
             self.read_timestamp_echo(segment);
         }
-        let sample = if advanced > 0 { self.sample_of(now, segment, &acked) } else { None };
+        let sample = if advanced > 0 {
+            self.sample_of(now, segment, &acked)
+        } else if seldom(newly_sacked > 0) {
+            self.sample_of_sack(now)
+        } else {
+            None
+        };
         if self.phase == Phase::Open {
             self.sender.make_mut().sampling.on_ack(
                 segment.ack,
@@ -97,7 +101,11 @@ impl Connection {
             self.on_rtt_sample(now, rtt, flight_before);
         }
         if advanced > 0 {
-            self.on_progress(now, sample.is_some());
+            let weak = self.rare.is_some_and(|r| r.timed_out.is_some())
+                && self.take_weak_sample(now, sample.is_some(), flight_before);
+            self.on_progress(now, sample.is_some() || weak);
+        } else if seldom(sample.is_some()) {
+            self.on_sack_sample(now, sample);
         }
         let mut delivered = u64::from(acked.newly_delivered + newly_sacked);
         let marked = self.marked_bytes(segment, delivered);
@@ -107,6 +115,10 @@ impl Connection {
             // DeliveredData of RFC 9937 §5: a duplicate ack delivers a segment, and what it stood for does
             // not count again when it is acknowledged.
             delivered = (delivered + u64::from(self.sender.dup_acks.delivered)).saturating_sub(before);
+            if advanced > 0 {
+                // What acknowledges new data was elicited by a segment that no duplicate ack has stood for.
+                delivered = delivered.max(u64::from(advanced.min(self.smss)));
+            }
         }
         if advanced == 0 && self.rare.is_some_and(|r| r.skip_test.is_some()) && self.expects_duplicates(now) {
             self.sender.make_mut().dup_acks.count = 0;
@@ -120,6 +132,7 @@ impl Connection {
             delivered,
             is_dup,
             has_sack: !segment.options.sack.is_empty(),
+            reneged: false,
             dsack: dsack.filter(|_| !copied),
             rtt: sample,
             ece: marked.is_some(),
@@ -135,8 +148,18 @@ impl Connection {
             info.deliveries = self.deliveries(now, segment, advanced == 0 && !opened);
             info.rate = self.rate_sample(now);
         }
+        info.reneged =
+            advanced > 0 && !self.config.renege_wait.is_zero() && seldom(self.sender.sent.reneged());
+        if seldom(info.reneged) {
+            self.rare.make_mut().reneged = true;
+        } else {
+            self.rare.reset(|r| r.reneged = false);
+        }
         let undone = self.rare.is_some_and(|r| r.undecided_timeout.is_some())
             && self.check_undecided_timeout(now, &info);
+        if seldom(suspect) {
+            self.check_suspect_episode(now, segment, &info);
+        }
         let v = self.recover(now, &mut info, undone);
         if seldom(measures) && self.sender.sent.keeps_rates() {
             self.check_app_limited();
@@ -146,6 +169,9 @@ impl Connection {
             self.run_retransmission_timer(now, e, &v);
             if seldom(info.deliveries.is_some()) {
                 self.plan_recovery(now);
+            }
+            if seldom(info.reneged) {
+                self.wait_for_reneger(now);
             }
             self.queue_progress_events();
         }
@@ -187,7 +213,15 @@ impl Connection {
             return false;
         }
         let window = u32::from(segment.window) << self.snd_wnd_shift;
-        let changed = window != self.snd_wnd;
+        let changed = if seldom(self.config.window_by_news) {
+            let news = self.snd_wl1 < segment.seq || window > self.snd_wnd || window == 0;
+            if !news && segment.ack == self.snd_una {
+                return false;
+            }
+            news
+        } else {
+            window != self.snd_wnd
+        };
         self.snd_wnd = window;
         self.max_snd_wnd = self.max_snd_wnd.max(window);
         (self.snd_wl1, self.snd_wl2) = (segment.seq, segment.ack);
@@ -201,37 +235,6 @@ impl Connection {
             self.expiries = 0;
         }
         changed
-    }
-
-    /// The first SACK block if it is a DSACK: it lies below the acknowledgment number or inside the second
-    /// block (RFC 2883 §4).
-    fn dsack_of(&self, segment: &Segment) -> Option<SeqRange> {
-        let blocks = segment.options.sack.as_slice();
-        let first = *blocks.first()?;
-        let below = first.is_inside(SeqRange::new(segment.ack - MAX_WINDOW, segment.ack));
-        let outstanding = SeqRange::new(segment.ack, self.snd_nxt);
-        let inside =
-            || blocks.get(1).is_some_and(|second| second.is_inside(outstanding) && first.is_inside(*second));
-        (self.sack_on && (below || inside())).then_some(first)
-    }
-
-    /// Marks what the SACK blocks report. Returns the bytes newly SACKed.
-    #[inline(never)]
-    fn process_sack_blocks(&mut self, segment: &Segment, dsack: Option<SeqRange>) -> u32 {
-        let blocks = segment.options.sack.as_slice();
-        let blocks = if dsack.is_some() { &blocks[1..] } else { blocks };
-        // A block that covers data never sent is ignored as a whole: the peer may send any numbers.
-        let outstanding = SeqRange::new(segment.ack, self.snd_nxt);
-        blocks.iter().filter(|b| b.is_inside(outstanding)).map(|b| self.sender.make_mut().sent.sack(*b)).sum()
-    }
-
-    /// True for a duplicate ack as RFC 5681 §2 defines it; with SACK, an ack that SACKs something new (RFC
-    /// 6675 §2).
-    fn is_duplicate(&self, segment: &Segment, newly_sacked: u32, window_changed: bool) -> bool {
-        if self.sack_on {
-            return newly_sacked > 0;
-        }
-        segment.ack == self.snd_una && segment.seq_len() == 0 && !window_changed
     }
 
     /// Removes what is acknowledged from the scoreboard and the send buffer.
@@ -300,13 +303,27 @@ impl Connection {
         if seldom(info.ece) {
             self.handle_ecn_echo(now, info.newly_acked);
         }
+        let time_based = info.deliveries.is_some();
+        if seldom(time_based) {
+            // A loss that a probe has repaired reduces the window before the ack grows it.
+            let mut reduced = self.view(now);
+            self.adjust(now, &mut reduced);
+            v.window = reduced.window;
+        }
         info.may_grow = info.newly_acked > 0
             && matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss)
-            && before != Phase::Recovery
+            && (before != Phase::Recovery
+                || seldom(self.config.grow_after_repair && self.sack_on) && self.phase != before)
             && !undone
             && !info.ece;
         if mostly(info.may_grow) || self.rare.is_some_and(|r| r.needs.every_ack) {
-            if seldom(before != self.phase) {
+            if seldom(before == Phase::Recovery) && info.may_grow {
+                // Of what ends a repair, only what it delivers counts.
+                info.newly_acked = info.delivered;
+                v = self.view(now);
+            } else if seldom(before != self.phase)
+                || (info.newly_lost > 0 && self.rare.is_some_and(|r| r.needs.losses))
+            {
                 // The ack counts for the phase that it may have ended (RFC 3465 §2.3: after a timeout the
                 // window grows by one segment per ack at most).
                 v = SenderView { phase: before, ..self.view(now) };
@@ -316,7 +333,7 @@ impl Connection {
             if control.window != state.window {
                 self.set_window(control.window, now);
             }
-            self.set_pacing(control.pacing, now);
+            self.set_pacing(control.pacing);
             v.window = self.sender.window;
         }
         if seldom(info.deliveries.is_some()) {
@@ -325,11 +342,18 @@ impl Connection {
         if seldom(stale) {
             v = self.view(now);
         }
-        if seldom((self.phase != Phase::Open) | (before != Phase::Open) | info.deliveries.is_some()) {
+        if seldom((self.phase != Phase::Open) | (before != Phase::Open)) && !time_based {
             self.adjust(now, &mut v);
         }
         if seldom(self.phase != Phase::Open) {
-            self.sender.make_mut().quota = self.quota_after(info, &v);
+            let reducing = self.phase == before && self.repair_window().is_some();
+            self.sender.make_mut().quota = if reducing && info.delivered == 0 {
+                // An ack that delivers nothing changes nothing (RFC 9937 §6.2), but for what it shows to be
+                // lost.
+                self.sender.quota + info.newly_lost
+            } else {
+                self.quota_after(info, &v)
+            };
         }
         self.trace_state(now);
         v
@@ -341,7 +365,7 @@ impl Connection {
         let policies = self.sender.policies();
         let quota = policies.recovery.quota(v);
         match policies.reduction() {
-            Some(reduction) if v.phase == Phase::Recovery => reduction.on_ack(info, v),
+            Some(reduction) if matches!(v.phase, Phase::Recovery | Phase::Cwr) => reduction.on_ack(info, v),
             _ => quota,
         }
     }

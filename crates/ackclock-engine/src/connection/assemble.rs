@@ -1,5 +1,6 @@
 //! Assembling segments: the acknowledgment, the window and the options that every segment carries.
 
+use ackclock_policy::ReceiverEvent;
 use ackclock_units::{Instant, SeqNumber, SeqRange, mostly, seldom};
 use ackclock_wire::{Flags, Options, SackBlocks, Segment, Timestamps};
 
@@ -11,6 +12,9 @@ impl Connection {
     pub(super) fn segment(&mut self, now: Instant, seq: SeqNumber, len: u32, flags: Flags) -> Segment {
         let (options, marks, urgent) = if self.rare.is_allocated() || self.reports_ranges() {
             let options = self.options(now, len, len > 0);
+            if len > 0 {
+                self.ack_event(now, ReceiverEvent::Sent);
+            }
             let echo = self.rare.is_some_and(|r| r.ecn.sends_feedback());
             let echo = if echo {
                 self.feedback_flags(seq, len, flags.has(Flags::FIN), &options)
@@ -27,16 +31,16 @@ impl Connection {
         let window = if mostly(self.ack_is_current & !self.pending.ack) {
             self.window_field()
         } else {
-            self.acknowledge()
+            self.acknowledge(now)
         };
         Segment { seq, ack: self.rcv_nxt, len, window, flags: flags | marks, urgent, options }
     }
 
     /// An acknowledgment is sent now. Returns its window field.
     #[inline(never)]
-    fn acknowledge(&mut self) -> u16 {
+    fn acknowledge(&mut self, now: Instant) -> u16 {
         let window = self.advertise();
-        self.ack_sent();
+        self.ack_sent(now);
         window
     }
 
@@ -49,11 +53,17 @@ impl Connection {
         if self.reports_ranges() {
             // With timestamps there is room for three blocks (RFC 2018 §3).
             let room = if timestamps.is_some() { 3 } else { 4 };
-            // A FIN behind a gap is reported with the range before it.
-            let held = self
-                .receive
-                .sack_blocks()
-                .map(|b| if self.rare.fin_at == Some(b.end) { SeqRange::new(b.start, b.end + 1) } else { b });
+            // A FIN behind a gap is reported with the range before it, or with what contradicts it.
+            let fin = self.rare.fin_at;
+            let held = self.receive.sack_blocks().map(|b| match fin {
+                Some(at) if at == b.end => SeqRange::new(b.start, b.end + 1),
+                Some(at) if at + 1 == b.start && self.config.sack_fin => SeqRange::new(at, b.end),
+                _ => b,
+            });
+            let alone = self.lone_fin();
+            let first = alone.filter(|_| self.rare.fin_is_latest);
+            let last = alone.filter(|_| !self.rare.fin_is_latest);
+            let held = first.into_iter().chain(held).chain(last);
             self.dsack.into_iter().chain(held).take(room).for_each(|b| sack.push(b));
         }
         let mut accecn = None;
@@ -63,6 +73,15 @@ impl Connection {
             sack.truncate(blocks);
         }
         Options { timestamps, sack, accecn, ..Options::default() }
+    }
+
+    /// A FIN ahead of missing data, where no data was received right before it and it is to be reported.
+    #[cold]
+    fn lone_fin(&self) -> Option<SeqRange> {
+        let at =
+            self.rare.fin_at.filter(|at| self.config.sack_fin && *at > self.rcv_nxt && !self.fin_received)?;
+        let follows = self.receive.sack_blocks().any(|b| b.end == at || b.start == at + 1);
+        (!follows).then(|| SeqRange::new(at, at + 1))
     }
 
     /// Timestamps, if they are in use.
@@ -88,6 +107,9 @@ impl Connection {
     /// True when the next segment carries SACK blocks.
     #[inline]
     fn reports_ranges(&self) -> bool {
-        seldom(self.dsack.is_some() || self.receive.has_gap()) && self.sack_on
+        let held = self.dsack.is_some()
+            || self.receive.has_gap()
+            || self.rare.is_some_and(|r| r.fin_at.is_some()) && self.lone_fin().is_some();
+        seldom(held) && self.sack_on
     }
 }

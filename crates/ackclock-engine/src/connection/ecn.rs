@@ -4,7 +4,7 @@
 mod accurate;
 mod handshake;
 
-use ackclock_policy::{Ecn, Phase};
+use ackclock_policy::{Ecn, Phase, ReceiverEvent};
 use ackclock_units::{Bytes, Instant, SeqNumber};
 use ackclock_wire::{AccEcn, Flags, MAX_OPTIONS_LEN, Options, SackBlocks, Segment, Timestamps};
 
@@ -185,6 +185,9 @@ impl Connection {
             // RFC 3168 §6.1.3: echo Congestion Experienced until the sender confirms with CWR that it reduced
             // its window.
             Mode::Rfc3168 if marked => {
+                if !self.rare.ecn.echo {
+                    self.ack_event(now, ReceiverEvent::Marked);
+                }
                 self.rare.make_mut().ecn.echo = true;
                 self.pending.ack = true;
             }

@@ -133,8 +133,9 @@ impl Connection {
         (sent > 0).then(|| self.iss + 1 + sent)
     }
 
-    /// In SYN-SENT with text on our SYN: true when the timestamp that a segment echoes was in none of our SYNs. It
-    /// then belongs to an earlier connection, and must not acknowledge the text (see docs/departures.md).
+    /// In SYN-SENT with text on our SYN: true when the timestamp that a segment echoes was in none of our
+    /// SYNs. It then belongs to an earlier connection, and must not acknowledge the text (see
+    /// docs/departures.md).
     pub(super) fn echoes_another_syn(&self, now: Instant, segment: &Segment) -> bool {
         let echo = segment.options.timestamps.map_or(0, |ts| ts.tsecr);
         if echo == 0 || !self.config.timestamps || self.end_of_syn_text().is_none() {
@@ -143,14 +144,6 @@ impl Connection {
         // Nothing has arrived since the first SYN.
         let (first, last) = (self.timestamp_clock(self.last_received_at), self.timestamp_clock(now));
         echo.wrapping_sub(first) > last.wrapping_sub(first)
-    }
-
-    /// What is not acknowledged of the text on our SYN.
-    pub(super) fn unacked_syn_text(&self) -> SeqRange {
-        let left = self.end_of_syn_text().map_or(0, |end| end.bytes_since(self.iss + 1));
-        let left = u64::from(left).saturating_sub(self.send.start()) as u32;
-        let first = self.first_unacked();
-        SeqRange::new(first, first + left)
     }
 
     /// The connection is established, and the peer has acknowledged the text on our SYN up to `ack`. What it

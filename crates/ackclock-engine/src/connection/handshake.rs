@@ -96,6 +96,7 @@ impl Connection {
                 self.establish(now, segment);
             }
             self.pending.ack = true;
+            self.follow_syn_ack(now);
             self.acknowledge_syn_ack(now);
         } else {
             // Simultaneous open: reply with a SYN-ACK, which repeats our SYN.
@@ -129,7 +130,7 @@ impl Connection {
         self.irs = segment.seq;
         self.rcv_nxt = segment.seq + 1;
         // The window of a SYN is never scaled (RFC 7323 §2.2).
-        self.rcv_adv = self.rcv_nxt + self.config.rcv_buf.min(65_535) as u32;
+        self.rcv_adv = self.rcv_nxt + self.rcv_buf().min(65_535) as u32;
         let o = &segment.options;
         self.peer_scales = o.window_scale.is_some();
         if !self.peer_scales {
@@ -223,7 +224,12 @@ impl Connection {
         if syn_ack {
             options.accecn = self.syn_ack_option(&options, repeat);
         }
-        let window = self.config.rcv_buf.min(65_535) as u16;
+        // Text that came with the peer's SYN is in the buffer.
+        let free = self.rcv_buf().saturating_sub(self.receive.readable());
+        let window = free.min(65_535) as u16;
+        if syn_ack {
+            self.rcv_adv = self.rcv_adv.max(self.rcv_nxt + u32::from(window));
+        }
         let len = if self.rare.fast_open.is_some() { self.begin_fast_open(now, syn_ack) } else { 0 };
         let segment = Segment {
             len,
@@ -248,6 +254,7 @@ impl Connection {
         self.timeout = match self.backoff_level {
             // Level 0 is the unmodified timeout for every backoff.
             0 => rto,
+            level if syn_ack => self.sender.policies().backoff.syn_ack_timeout(rto, level, &mut self.rng),
             level => self.sender.policies().backoff.syn_timeout(rto, level, &mut self.rng),
         };
         self.timers.arm(Timer::Retransmission, now + self.timeout);

@@ -3,6 +3,7 @@
 
 mod ack;
 mod assemble;
+mod blocks;
 mod close;
 mod copies;
 mod duplicates;
@@ -18,9 +19,11 @@ mod phase;
 mod probes;
 mod rare;
 mod receive;
+mod receiver_events;
 mod reconfigure;
 mod records;
 mod report;
+mod right_sizing;
 mod segment;
 mod send;
 mod sender;
@@ -31,6 +34,7 @@ mod timeout;
 mod timing;
 mod trace;
 mod undo;
+mod undo_episode;
 mod urgent;
 mod usage;
 mod user;
@@ -45,6 +49,7 @@ use ackclock_wire::Segment;
 use self::pending_events::PendingEvents;
 use self::rare::LazyRareState;
 pub use self::report::Outstanding;
+use self::right_sizing::RightSizing;
 use self::sender::Sender;
 pub use self::state::State;
 use self::trace::Tracer;
@@ -177,6 +182,13 @@ impl Connection {
 
     fn build(config: Arc<Config>, policies: Policies, iss: SeqNumber, rng: Rng, counted: bool) -> Self {
         let shift = stateless::window_shift(&config);
+        let mut rare = LazyRareState::default();
+        if matches!(&policies.ack, Lazy::Built(ack) if ack.follows_events()) {
+            rare.make_mut().ack_events = true;
+        }
+        if config.rcv_autotune {
+            rare.make_mut().right_sizing = Some(Box::new(RightSizing::new(&config)));
+        }
         Self {
             state: State::Closed,
             phase: Phase::Open,
@@ -224,7 +236,7 @@ impl Connection {
             dsack: None,
             sack_on: false,
             stats: Stats::default(),
-            rare: LazyRareState::default(),
+            rare,
             tracer: None,
             config,
         }

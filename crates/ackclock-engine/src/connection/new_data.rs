@@ -2,7 +2,7 @@
 
 use ackclock_policy::{Ecn, Feedback, Frame, TimerEvent};
 use ackclock_trace::SendKind;
-use ackclock_units::{Bytes, Duration, Instant, SeqRange, mostly, seldom};
+use ackclock_units::{Bytes, Duration, Instant, SeqNumber, SeqRange, mostly, seldom};
 use ackclock_wire::Flags;
 
 use super::sender::BuiltSender;
@@ -87,7 +87,7 @@ impl Connection {
         let at_once = idle
             || !self.config.nagle
             || most < whole
-            || seldom(self.config.minshall) && self.has_no_small_outstanding(most);
+            || seldom(self.config.minshall) && self.has_no_small_outstanding();
         if unsent > 0 && !self.worth_sending(len, most, last, at_once, fin_due) {
             if self.sender.sent.is_empty() && usable < most && unsent > u64::from(usable) {
                 self.arm_persist(now);
@@ -120,6 +120,9 @@ impl Connection {
         self.last_sent_at = now;
         if seldom(self.config.rtt_sampling == RttSampling::OncePerRtt) && self.rare.timed.is_none() {
             self.rare.make_mut().timed = Some((self.snd_nxt, now));
+        }
+        if seldom(self.config.minshall) && len < whole {
+            self.rare.make_mut().small_until = Some(self.snd_nxt);
         }
         if self.rare.is_allocated() {
             self.after_new_data(now, len);
@@ -196,13 +199,12 @@ impl Connection {
         at_once && len >= self.max_snd_wnd / 2
     }
 
-    /// True when all that is outstanding is in full segments, as far as options leave room: `most` bytes now.
+    /// True when no segment is outstanding that was small when it was sent. Text of a SYN does not count: it
+    /// was cut by the SYN's size, not by what was written.
     #[cold]
-    fn has_no_small_outstanding(&self, most: u32) -> bool {
-        let full = most.min(self.smss);
-        // Text of a SYN that is sent again was cut by the SYN's size, not by what was written.
-        let is_small = |range: SeqRange| range.len() < full && !range.is_inside(self.unacked_syn_text());
-        !self.sender.sent.segments_from(self.snd_una).any(|s| is_small(s.range))
+    fn has_no_small_outstanding(&self) -> bool {
+        let outstanding = |end: SeqNumber| self.snd_una < end && end <= self.snd_nxt;
+        !self.rare.is_some_and(|r| r.small_until.is_some_and(outstanding))
     }
 
     /// How long the connection has been idle, if that is long enough to restart the congestion window.
@@ -222,12 +224,14 @@ impl Connection {
     #[cold]
     fn restart_after_idle(&mut self, now: Instant) {
         if let Some(idle) = self.idle_period(now) {
+            self.estimator.on_idle(now);
+            self.update_timeout();
             let v = self.view(now);
             let control = self.sender.policies().window.on(Feedback::Idle(idle), &v);
             if control.window != self.sender.window {
                 self.set_window(control.window, now);
             }
-            self.set_pacing(control.pacing, now);
+            self.set_pacing(control.pacing);
             // One restart per idle period.
             self.last_sent_at = now;
         }

@@ -10,21 +10,23 @@ use crate::timer::Timer;
 impl Connection {
     /// The congestion window starts, changes or ends pacing.
     #[inline(always)]
-    pub(super) fn set_pacing(&mut self, pacing: Option<Pacing>, now: Instant) {
+    pub(super) fn set_pacing(&mut self, pacing: Option<Pacing>) {
         if seldom(pacing.is_some()) || self.rare.is_some_and(|r| r.pacer.is_some()) {
-            self.change_pacing(pacing, now);
+            self.change_pacing(pacing);
         }
     }
 
     #[cold]
-    fn change_pacing(&mut self, pacing: Option<Pacing>, now: Instant) {
+    fn change_pacing(&mut self, pacing: Option<Pacing>) {
         let smss = self.smss;
         match (&mut self.rare.make_mut().pacer, pacing) {
-            (Some(pacer), Some(pacing)) => pacer.set(now, pacing, smss),
-            (pacer, pacing) => *pacer = pacing.map(|pacing| Box::new(Pacer::new(pacing, smss))),
+            // The next segment may leave no earlier than before, so that a running timer is right.
+            (Some(pacer), Some(pacing)) => pacer.set(pacing, smss),
+            (pacer, pacing) => {
+                *pacer = pacing.map(|pacing| Box::new(Pacer::new(pacing, smss)));
+                self.timers.disarm(Timer::Pacing);
+            }
         }
-        // The timer is armed again if the next segment has to wait.
-        self.timers.disarm(Timer::Pacing);
     }
 
     /// Charges `len` bytes of data to the pacer.
@@ -37,11 +39,18 @@ impl Connection {
         }
     }
 
-    /// True when data has to wait for the pacer. If there is data, a timer is armed for when it may be sent.
-    #[cold]
+    /// True when data has to wait for the pacer. If the window has room for some, a timer is armed for when it
+    /// may be sent; otherwise an ack has to make room first, at which this is called again.
+    #[inline]
     pub(super) fn is_held_by_pacing(&mut self, now: Instant) -> bool {
         let Some(at) = self.rare.pacer.as_ref().and_then(|pacer| pacer.held_until(now)) else { return false };
-        if self.unsent() > 0 || self.fin_is_due() || self.sender.sent.has_lost() {
+        let open = self.phase == Phase::Open && !self.sender.sent.has_lost();
+        let room = self.sender.window.cwnd.saturating_sub(u64::from(self.pipe()));
+        let may_send = match self.unsent() {
+            0 => self.fin_is_due(),
+            unsent => room >= unsent.min(u64::from(self.smss)),
+        };
+        if may_send || !open {
             self.timers.arm(Timer::Pacing, at);
         }
         true
@@ -63,25 +72,28 @@ impl Connection {
     #[cold]
     pub(super) fn notify_sent(&mut self, now: Instant, bytes: u32, retransmission: bool) {
         let needs = self.rare.needs;
+        let mut app_limited = false;
         if needs.rate_samples {
+            app_limited = self.sender.make_mut().sent.sent_app_limited();
             self.check_app_limited();
         }
         if !needs.sends || bytes == 0 {
             return;
         }
         let smss = self.smss;
-        if self.phase == Phase::Recovery
+        if matches!(self.phase, Phase::Recovery | Phase::Cwr)
             && let Some(reduction) = self.sender.policies().reduction()
         {
             reduction.on_sent(bytes, smss);
         }
         if self.sender.policies().window.needs().sends {
+            let sent = Feedback::Sent { bytes, retransmission, app_limited };
             let v = self.view(now);
-            let control = self.sender.policies().window.on(Feedback::Sent { bytes, retransmission }, &v);
+            let control = self.sender.policies().window.on(sent, &v);
             if control.window != self.sender.window {
                 self.set_window(control.window, now);
             }
-            self.set_pacing(control.pacing, now);
+            self.set_pacing(control.pacing);
         }
     }
 }

@@ -26,7 +26,22 @@ impl Connection {
             self.trace(Mask::EPISODES, now, || EventKind::Lost { range });
         }
         self.sender.make_mut().lost = lost;
+        if self.rare.is_some_and(|r| r.needs.losses) {
+            self.notify_lost(now);
+        }
         newly_lost
+    }
+
+    /// Notifies the window of each segment that was marked lost.
+    #[cold]
+    fn notify_lost(&mut self, now: Instant) {
+        let lost = self.sender.make_mut().sent.take_losses();
+        for segment in &lost {
+            let v = self.view(now);
+            let control = self.sender.policies().window.on(Feedback::Lost(*segment), &v);
+            self.apply(control, now);
+        }
+        self.sender.make_mut().sent.return_losses(lost);
     }
 
     /// Enters the phase that the loss recovery returned.
@@ -43,6 +58,7 @@ impl Connection {
         let Some(t) = Transition::of(self.phase, phase, covered) else { return };
         self.phase = t.phase;
         if t.begins_episode {
+            self.begin_suspect_episode(now, t.reduces.is_some());
             self.end_repaired(now);
             self.sender.make_mut().recovery_point = self.snd_nxt;
             self.begin_episode(now, LossClass::Ca);
@@ -52,16 +68,19 @@ impl Connection {
                 self.reduce(c, now);
             }
             self.note_reduction();
-            self.begin_reduction(before, now);
+            if t.reduces.is_some() {
+                self.begin_reduction(before, now);
+            }
         }
         if t.ends_episode {
             self.notify_episode_end(EpisodeEnd::Completed, now);
         }
     }
 
-    /// Begins a reduction that is spread over the recovery, if the stack has one.
+    /// Begins a reduction that is spread over a round trip, if the stack has one: after a loss, or after an
+    /// ECN echo, where a loss of the same window continues it.
     fn begin_reduction(&mut self, before: Window, now: Instant) {
-        if self.phase == Phase::Recovery && self.sender.policies().special.is_some() {
+        if matches!(self.phase, Phase::Recovery | Phase::Cwr) && self.sender.policies().special.is_some() {
             let v = self.view(now);
             if let Some(reduction) = self.sender.policies().reduction() {
                 reduction.begin(before, &v);
@@ -134,7 +153,9 @@ impl Connection {
         } else {
             self.phase = Phase::Cwr;
             self.sender.make_mut().recovery_point = self.snd_nxt;
+            let before = self.sender.window;
             self.reduce(Congestion::Ecn, now);
+            self.begin_reduction(before, now);
         }
     }
 
@@ -216,7 +237,7 @@ impl Connection {
     /// Applies what the congestion window returned.
     pub(super) fn apply(&mut self, c: Control, now: Instant) {
         self.set_window(c.window, now);
-        self.set_pacing(c.pacing, now);
+        self.set_pacing(c.pacing);
     }
 
     #[cold]

@@ -95,8 +95,26 @@ impl Connection {
         {
             self.sender.make_mut().sent.pop_back();
             self.snd_nxt = self.snd_nxt - 1;
+            self.rare.make_mut().withdrawn_probe = Some(self.snd_nxt);
             self.timers.disarm(Timer::Retransmission);
         }
+    }
+
+    /// True when a segment acknowledges the byte of a probe that was withdrawn: the window had opened before
+    /// the probe arrived, and then took it. The byte counts as sent again, and as retransmitted, since an ack
+    /// of it measures no round trip (RFC 6298 §3).
+    #[cold]
+    pub(super) fn acknowledges_withdrawn_probe(&mut self, now: Instant, segment: &Segment) -> bool {
+        let seq = self.snd_nxt;
+        if self.rare.withdrawn_probe != Some(seq) || segment.ack != seq + 1 || !self.sender.sent.is_empty() {
+            return false;
+        }
+        self.rare.make_mut().withdrawn_probe = None;
+        let sent = &mut self.sender.make_mut().sent;
+        sent.push(seq, 1, false, now);
+        sent.retransmit(seq, 1, now);
+        self.snd_nxt = seq + 1;
+        true
     }
 
     /// Starts the persist timer. Data is waiting that the receiver's window does not admit, and nothing is

@@ -13,8 +13,10 @@ use super::fast_open::FastOpenState;
 use super::forge::Forged;
 use super::icmp::ClaimedSize;
 use super::records::Records;
+use super::right_sizing::RightSizing;
 use super::skip_test::SkipTest;
 use super::undo::{Rebase, UndecidedTimeout};
+use super::undo_episode::UndecidedEpisode;
 use super::urgent::Urgent;
 use crate::Pacer;
 
@@ -102,6 +104,12 @@ pub(super) struct RareState {
     pub(super) reset: Option<Box<Segment>>,
     /// A probe to send (RFC 8985 §7.3).
     pub(super) loss_probe: Option<SeqRange>,
+    /// The ack policy follows events ([`ackclock_policy::AckPolicy::follows_events`]).
+    pub(super) ack_events: bool,
+    /// The ack that is due was the policy's decision about the segment being processed.
+    pub(super) ack_by_policy: bool,
+    /// What the growth of the receive buffer follows, if it grows.
+    pub(super) right_sizing: Option<Box<RightSizing>>,
     /// The test whether the peer acknowledges data that it has not received.
     pub(super) skip_test: Option<Box<SkipTest>>,
     /// Forged acks still to send, at a misbehaving receiver.
@@ -114,6 +122,11 @@ pub(super) struct RareState {
     pub(super) pacer: Option<Box<Pacer>>,
     /// A timeout that may still turn out to have been spurious.
     pub(super) undecided_timeout: Option<Box<UndecidedTimeout>>,
+    /// A loss episode whose retransmissions may turn out to have been spurious.
+    pub(super) suspect_episode: Option<Box<UndecidedEpisode>>,
+    /// The end of a segment that timed out, and when it was first sent, for an estimator that takes weak
+    /// samples.
+    pub(super) timed_out: Option<Box<(SeqNumber, Instant)>>,
     /// Estimates to restore after a spurious timeout (RFC 4015 §3.6).
     pub(super) rebase: Option<Box<Rebase>>,
     /// Where records of unsent data end.
@@ -133,8 +146,19 @@ pub(super) struct RareState {
     /// Window probes since the window closed, and those since the peer last replied.
     pub(super) probes: u32,
     pub(super) unanswered_probes: u32,
+    /// The byte of a probe that was withdrawn, to be sent again with more: `snd_nxt` as long as nothing was.
+    pub(super) withdrawn_probe: Option<SeqNumber>,
     /// Sequence number of a FIN that arrived before the data below it.
     pub(super) fin_at: Option<SeqNumber>,
+    /// No data has arrived out of order since.
+    pub(super) fin_is_latest: bool,
+    /// End of the last segment of new data that was not full, with Minshall's change of Nagle's algorithm.
+    pub(super) small_until: Option<SeqNumber>,
+    /// New data is held back.
+    pub(super) held: bool,
+    /// The last ack has shown that the receiver has forgotten what it had SACKed: nothing is sent again on
+    /// its account.
+    pub(super) reneged: bool,
     pub(super) timestamps: TimestampState,
     pub(super) ecn: EcnState,
     /// What Fast Open needs.
@@ -154,12 +178,25 @@ impl RareState {
     const INITIAL: Self = Self {
         reset: None,
         loss_probe: None,
+        ack_events: false,
+        ack_by_policy: false,
+        right_sizing: None,
         skip_test: None,
         forged: None,
         acked_early: 0,
-        needs: Needs { every_ack: false, rate_samples: false, sends: false, ect1: false },
+        needs: Needs {
+            every_ack: false,
+            rate_samples: false,
+            sends: false,
+            ect1: false,
+            losses: false,
+            random: false,
+            owns_repair: false,
+        },
         pacer: None,
         undecided_timeout: None,
+        suspect_episode: None,
+        timed_out: None,
         rebase: None,
         records: None,
         copies: None,
@@ -170,7 +207,12 @@ impl RareState {
         keepalives: 0,
         probes: 0,
         unanswered_probes: 0,
+        withdrawn_probe: None,
         fin_at: None,
+        fin_is_latest: false,
+        small_until: None,
+        held: false,
+        reneged: false,
         timestamps: TimestampState {
             on: false,
             offset: 0,

@@ -1,6 +1,6 @@
 //! The receiving side: text, reassembly, the advertised window, and when to acknowledge it.
 
-use ackclock_policy::{AckAction, AckPending, ArrivedSegment, Ecn};
+use ackclock_policy::{AckAction, AckPending, ArrivedSegment, Ecn, ReceiverEvent};
 use ackclock_units::{Instant, SeqNumber, SeqRange, mostly, seldom};
 use ackclock_wire::Segment;
 
@@ -42,6 +42,7 @@ impl Connection {
         } else {
             let Some(next) = self.place_text(seq, len, payload) else {
                 self.pending.ack = true;
+                self.ack_event(now, ReceiverEvent::Repeated);
                 return;
             };
             next
@@ -62,6 +63,10 @@ impl Connection {
         self.unacked.full_segments += u32::from(full_sized);
         if seldom(had_gap | (delivered == 0) | self.dsack.is_some()) {
             // Out of order, or filling all or part of a gap: acknowledged at once (RFC 5681 §4.2).
+            if self.rare.is_some_and(|r| r.ack_events) {
+                self.follow_out_of_order(ArrivedSegment { now, bytes: len, full_sized, push }, delivered);
+                return;
+            }
             if !self.ack.get_mut().holds_out_of_order() {
                 self.pending.ack = true;
                 return;
@@ -91,6 +96,7 @@ impl Connection {
             self.stats.duplicate_segments += u64::from(held == range);
             self.dsack = self.sack_on.then_some(held);
         }
+        self.rare.reset(|r| r.fin_is_latest = false);
         let skip = start.bytes_since(seq) as usize;
         let payload = if self.counted { payload } else { &payload[skip..skip + range.len() as usize] };
         self.receive.insert(self.rcv_nxt, range, payload)
@@ -98,20 +104,37 @@ impl Connection {
 
     /// Lets the ack policy decide when the new data is acknowledged.
     fn call_ack_policy(&mut self, now: Instant, arrival: ArrivedSegment) {
-        let p = AckPending {
+        if self.rare.is_some_and(|r| r.ack_events) {
+            self.follow_arrival(now, arrival);
+            return;
+        }
+        let p = self.ack_pending();
+        let action = self.ack.get_mut().on_arrival(&arrival, &p);
+        self.apply_ack_action(now, action);
+    }
+
+    /// What is not acknowledged yet.
+    #[inline(always)]
+    pub(super) fn ack_pending(&self) -> AckPending {
+        AckPending {
             bytes: u64::from(self.unacked.bytes),
             full_segments: self.unacked.full_segments,
             segments: self.unacked.segments,
-            rcv_wnd: self.config.rcv_buf,
+            rcv_wnd: self.rcv_buf(),
             rmss: self.rmss,
             deadline: self.timers.deadline(Timer::Ack),
-        };
-        match self.ack.get_mut().on_arrival(&arrival, &p) {
+        }
+    }
+
+    /// Does what the ack policy has decided.
+    #[inline(always)]
+    pub(super) fn apply_ack_action(&mut self, now: Instant, action: AckAction) {
+        match action {
             AckAction::Now => self.pending.ack = true,
             AckAction::By(at) if at <= now => self.pending.ack = true,
             AckAction::By(at) => self.timers.arm(Timer::Ack, at),
             AckAction::Hold => {}
-            AckAction::Forge(how) => self.forge_acks(how, p.bytes as u32),
+            AckAction::Forge(how) => self.forge_acks(how, self.unacked.bytes),
         }
     }
 
@@ -148,7 +171,9 @@ impl Connection {
             // Out of order: it is kept until the missing data arrives. A SACK block reports it together with
             // the data before it.
             if seq <= self.rcv_adv {
-                self.rare.make_mut().fin_at.get_or_insert(seq);
+                let rare = self.rare.make_mut();
+                rare.fin_at.get_or_insert(seq);
+                rare.fin_is_latest = true;
             }
             self.pending.ack = true;
             return;
@@ -161,7 +186,11 @@ impl Connection {
         self.fin_received = true;
         self.receive.end();
         self.events.add(PendingEvents::READABLE);
-        self.pending.ack = true;
+        if self.rare.is_some_and(|r| r.ack_events) && self.state == State::Established {
+            self.follow_fin(now);
+        } else {
+            self.pending.ack = true;
+        }
         match self.state {
             State::Established => self.state = State::CloseWait,
             State::FinWait1 => self.state = State::Closing,
@@ -188,21 +217,24 @@ impl Connection {
     }
 
     /// Free space in the receive buffer, as far as the window field can express it.
-    fn free_space(&self) -> u32 {
-        let free = self.config.rcv_buf.saturating_sub(self.receive.readable());
+    pub(super) fn free_space(&self) -> u32 {
+        let free = self.rcv_buf().saturating_sub(self.receive.readable());
         free.min(65_535 << self.rcv_wnd_shift) as u32
     }
 
     /// The smallest step by which the window's edge advances: min(Fr * RCV.BUFF, Eff.snd.MSS) with Fr = 1/2
     /// (RFC 9293 §3.8.6.2.2).
     fn min_window_step(&self) -> u32 {
-        let half = (self.config.rcv_buf / 2).max(1) as u32;
+        let half = (self.rcv_buf() / 2).max(1) as u32;
         half.min(if self.rmss > 0 { self.rmss } else { self.config.mss })
     }
 
     /// The application has read bytes: sends a window update if the window had become small and now opens
     /// again. A window that is still large is updated by the next acknowledgment.
-    pub(super) fn after_read(&mut self, n: u64) {
+    pub(super) fn after_read(&mut self, now: Instant, n: u64) {
+        if self.rare.is_allocated() && n > 0 {
+            self.follow_read(now, n);
+        }
         if n == 0
             || !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2)
             || self.fin_received
@@ -210,7 +242,7 @@ impl Connection {
             return;
         }
         self.ack_is_current = false;
-        let small = u64::from(self.rcv_window()) * 2 < self.config.rcv_buf.min(65_535 << self.rcv_wnd_shift);
+        let small = u64::from(self.rcv_window()) * 2 < self.rcv_buf().min(65_535 << self.rcv_wnd_shift);
         let gain = (self.rcv_nxt + self.free_space()).diff(self.rcv_adv);
         if seldom(small) && gain > 0 && gain as u32 >= self.min_window_step() {
             self.pending.ack = true;
@@ -218,14 +250,18 @@ impl Connection {
     }
 
     /// An acknowledgment was sent, alone or with data.
-    pub(super) fn ack_sent(&mut self) {
+    pub(super) fn ack_sent(&mut self, now: Instant) {
         self.pending.ack = false;
         self.ack_is_current = true;
         self.unacked = Unacked::default();
         self.dsack = None;
         self.timers.disarm(Timer::Ack);
-        if self.rare.is_some_and(|r| r.timestamps.on) {
-            self.rare.make_mut().timestamps.last_ack_sent = self.rcv_nxt;
+        if self.rare.is_allocated() {
+            if self.rare.timestamps.on {
+                self.rare.make_mut().timestamps.last_ack_sent = self.rcv_nxt;
+            }
+            self.rare.reset(|r| r.ack_by_policy = false);
+            self.ack_event(now, ReceiverEvent::Acked);
         }
     }
 }

@@ -15,6 +15,9 @@ impl Connection {
     pub fn reconfigure(&mut self, now: Instant, change: impl FnOnce(&mut Config)) {
         let before = Arc::clone(&self.config);
         change(Arc::make_mut(&mut self.config));
+        if !self.config.rcv_autotune {
+            self.rare.reset(|r| r.right_sizing = None);
+        }
         if self.config.user_timeout != before.user_timeout {
             if self.config.user_timeout.is_zero() || self.send.len() == 0 {
                 self.timers.disarm(Timer::User);

@@ -1,7 +1,7 @@
 //! What a host reports of a connection to its application (`TCP_INFO`), beside what policies see.
 
 use ackclock_policy::Phase;
-use ackclock_units::{Bytes, Duration, SeqNumber};
+use ackclock_units::{Bytes, Duration, Rate, SeqNumber};
 
 use super::Connection;
 
@@ -31,6 +31,11 @@ impl Connection {
             counts.retransmitted += u32::from(again && !segment.lost);
         }
         counts
+    }
+
+    /// The rate at which the congestion window paces; `None` if it does not.
+    pub fn pacing_rate(&self) -> Option<Rate> {
+        self.rare.pacer.as_ref().map(|pacer| pacer.rate())
     }
 
     /// The timeout in force, backoff included.
@@ -68,6 +73,11 @@ impl Connection {
         self.rcv_nxt
     }
 
+    /// True while data above a gap has arrived.
+    pub fn has_gap(&self) -> bool {
+        self.receive.has_gap()
+    }
+
     /// What the peer may still send into the window that was advertised last, bytes.
     pub fn open_window(&self) -> u32 {
         self.rcv_adv.bytes_since(self.rcv_nxt)
@@ -76,7 +86,7 @@ impl Connection {
     /// While a [`Reduction`](ackclock_policy::Reduction) decides how much is sent: what is in the network and
     /// what may be added to it now, bytes.
     pub fn repair_window(&self) -> Option<Bytes> {
-        let spread = self.phase == Phase::Recovery && self.sender.has_reduction();
+        let spread = matches!(self.phase, Phase::Recovery | Phase::Cwr) && self.sender.has_reduction();
         spread.then(|| u64::from(self.pipe()) + self.sender.quota)
     }
 

@@ -1,6 +1,6 @@
 //! Processing of an arriving segment: RFC 9293 §3.10.7, with RFC 5961 and RFC 7323.
 
-use ackclock_policy::Ecn;
+use ackclock_policy::{Ecn, ReceiverEvent};
 use ackclock_trace::{EventKind, Mask};
 use ackclock_units::{Duration, Instant, SeqNumber, SeqRange, mostly, seldom};
 use ackclock_wire::{Flags, Segment};
@@ -99,6 +99,7 @@ impl Connection {
         if self.rare.is_some_and(|r| r.timestamps.on)
             && segment.options.timestamps.is_none()
             && !flags.has(Flags::RST)
+            && !self.config.untimed_segments
         {
             // RFC 7323 §3.2: once negotiated, a segment without the option is dropped silently, unless it is
             // a reset.
@@ -119,12 +120,10 @@ impl Connection {
                 self.restart_time_wait(now);
             }
             // RFC 9293 §3.10.7.4: with a closed window, valid ACKs still count.
-            if self.rcv_window() == 0
-                && segment.seq == self.rcv_nxt
-                && flags.has(Flags::ACK)
-                && self.ack_is_plausible(segment)
-            {
-                self.handle_ack(now, segment);
+            if self.rcv_window() == 0 && segment.seq == self.rcv_nxt && flags.has(Flags::ACK) {
+                self.take_ack_of_refused(now, segment, was_syn);
+            } else if self.config.old_text_acks && self.is_just_old(segment) {
+                return self.take_ack_of_old_text(now, segment);
             }
             return false;
         }
@@ -143,7 +142,7 @@ impl Connection {
         if seldom(self.state == State::SynReceived) && !self.handle_ack_of_syn(now, segment, was_syn) {
             return false;
         }
-        if !self.ack_is_plausible(segment) {
+        if !self.ack_is_plausible(segment) && !self.acknowledges_withdrawn_probe(now, segment) {
             self.challenge(now);
             return false;
         }
@@ -156,6 +155,18 @@ impl Connection {
         self.handle_ack(now, segment);
         self.after_ack_of_fin(now);
         !matches!(self.state, State::Closed)
+    }
+
+    /// The ACK field of a segment whose text does not fit into a closed window.
+    #[cold]
+    fn take_ack_of_refused(&mut self, now: Instant, segment: &Segment, was_syn: bool) {
+        if self.state == State::SynReceived && !self.handle_ack_of_syn(now, segment, was_syn) {
+            return;
+        }
+        if self.ack_is_plausible(segment) || self.acknowledges_withdrawn_probe(now, segment) {
+            self.handle_ack(now, segment);
+            self.after_ack_of_fin(now);
+        }
     }
 
     /// The ACK field in SYN-RECEIVED (RFC 9293 §3.10.7.4). Returns true when it acknowledges our SYN.
@@ -192,6 +203,9 @@ impl Connection {
         let ancient = i64::from(self.rcv_nxt.diff(segment.end())) > self.config.rcv_buf.max(65_535) as i64;
         if segment.seq_len() > 0 && !beyond && !ancient {
             self.pending.ack = true;
+            if segment.seq < self.rcv_nxt {
+                self.ack_event(now, ReceiverEvent::Repeated);
+            }
         } else {
             self.challenge(now);
         }
@@ -216,6 +230,30 @@ impl Connection {
         inside(seq)
             || (len == 0 && seq == edge && !segment.flags.has(Flags::RST))
             || (len > 0 && seq < self.rcv_nxt && segment.end() > self.rcv_nxt)
+    }
+
+    /// True for a segment of old text that ends at the next byte expected, or above the last acknowledgment
+    /// sent.
+    #[cold]
+    fn is_just_old(&self, segment: &Segment) -> bool {
+        let acknowledged = self.rcv_nxt - self.unacked.bytes;
+        segment.seq < self.rcv_nxt
+            && segment.flags.has(Flags::ACK)
+            && !segment.flags.has(Flags::SYN)
+            && (acknowledged..=self.rcv_nxt).contains(&segment.end())
+            && self.state.is_synchronized()
+            && self.state != State::TimeWait
+            && self.ack_is_plausible(segment)
+    }
+
+    /// The ACK field of such a segment counts. Returns true if its text is to be processed, which is old.
+    #[cold]
+    fn take_ack_of_old_text(&mut self, now: Instant, segment: &Segment) -> bool {
+        self.last_received_at = now;
+        self.remember_timestamp(now, segment);
+        self.handle_ack(now, segment);
+        self.after_ack_of_fin(now);
+        false
     }
 
     /// RFC 5961 §5.2: the ACK field must be in `snd_una - max_snd_wnd ..= snd_nxt`.
@@ -252,6 +290,9 @@ impl Connection {
         {
             self.rare.make_mut().timestamps.ts_recent = ts.tsval;
             self.rare.make_mut().timestamps.ts_recent_at = now;
+            if self.rare.right_sizing.is_some() && segment.len >= self.rmss && ts.tsecr != 0 {
+                self.time_by_echo(now, ts.tsecr);
+            }
         }
     }
 

@@ -119,6 +119,13 @@ impl Connection {
             if self.rare.pacer.is_some() && self.is_held_by_pacing(now) {
                 return None;
             }
+            if seldom(self.rare.reneged) {
+                let quota = if self.phase == Phase::Open { self.view(now).room() } else { self.sender.quota };
+                return if self.rare.held { None } else { self.transmit_new(now, quota) };
+            }
+            if seldom(self.rare.held) && !self.sender.sent.has_lost() {
+                return None;
+            }
             if self.rare.copies.is_some()
                 && let Some(copy) = self.transmit_copy(now)
             {
@@ -162,6 +169,9 @@ impl Connection {
     fn retransmit_segment(&mut self, now: Instant, seq: SeqNumber) -> Option<Transmit> {
         let most = self.max_payload(now);
         let (range, fin) = self.sender.make_mut().sent.retransmit(seq, most, now)?;
+        if seldom(!self.config.probe_in_flight) && self.rare.is_some_and(|r| r.loss_probe.is_some()) {
+            self.sender.make_mut().sent.uncount_retransmission(range.start);
+        }
         self.cancel_timing();
         self.note_lost_test(range.start);
         self.note_retransmission(range.end);
@@ -175,6 +185,9 @@ impl Connection {
         self.sender.make_mut().quota = self.sender.quota.saturating_sub(u64::from(len));
         let v = self.view(now);
         self.sender.policies().recovery.on_retransmit(range, &v);
+        if self.sender.policies().undo.examines_episodes() {
+            self.note_suspect_retransmission(now, range, &v);
+        }
         if len > 0 {
             self.stats.retransmitted_segments += 1;
             self.stats.retransmitted_bytes += u64::from(len);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ackclock_policy::{Needs, SamplingRate, SenderView, Window};
 use ackclock_trace::LossClass;
-use ackclock_units::{Bytes, Instant, SeqNumber, SeqRange, seldom};
+use ackclock_units::{Bytes, Instant, Rng, SeqNumber, SeqRange, seldom};
 
 use super::Connection;
 use super::duplicates::DuplicateAcks;
@@ -181,13 +181,27 @@ impl Connection {
         if needs.rate_samples {
             state.sent.measure_rates();
         }
+        if needs.losses {
+            state.sent.record_losses();
+        }
+        if needs.owns_repair
+            && let Some(special) = &mut policies.special
+        {
+            special.reduction = None;
+        }
         let needs = Needs { sends: needs.sends || policies.reduction().is_some(), ..needs };
+        if needs.random {
+            let seed = self.rng.next_u64();
+            self.sender.policies().window.seed(Rng::stream(seed, "window", 0));
+        }
         if needs != Needs::default() {
             let rare = self.rare.make_mut();
             (rare.needs, rare.ecn.ect1) = (needs, needs.ect1);
         }
         let mut control = self.sender.policies().window.start(&v);
-        if self.stats.syn_retransmissions > 0 || self.rare.is_some_and(|r| r.ecn.handshake_marked()) {
+        if self.stats.syn_retransmissions > u32::from(self.config.forgive_syn)
+            || self.rare.is_some_and(|r| r.ecn.handshake_marked())
+        {
             // RFC 5681 §3.1: after a lost SYN the initial window is one segment; a mark on it counts as a
             // loss.
             control.window.cwnd = control.window.cwnd.min(smss);

@@ -22,7 +22,7 @@ impl Connection {
                 .map(|ts| Timestamps { tsval: clock, tsecr: ts.tsval }),
             ..Options::default()
         };
-        let window = config.rcv_buf.min(65_535) as u16;
+        let window = config.first_rcv_buf().min(65_535) as u16;
         Segment {
             seq: iss,
             ack: syn.seq + 1,

@@ -1,8 +1,8 @@
 //! What happens when a timer expires.
 
-use ackclock_policy::{Expiry, Phase, TimerEvent, Transition, Window};
+use ackclock_policy::{Expiry, Phase, ReceiverEvent, TimerEvent, Transition, Window};
 use ackclock_trace::{EventKind, LossClass, Mask};
-use ackclock_units::Instant;
+use ackclock_units::{Duration, Instant, seldom};
 
 use super::sender::BuiltSender;
 use super::{Connection, State};
@@ -24,6 +24,7 @@ impl Connection {
         }
         if self.timers.expire(Timer::Ack, now) {
             self.pending.ack = true;
+            self.ack_event(now, ReceiverEvent::Deadline);
         }
         // Before the retransmission timer, which a tail loss probe restarts.
         if self.timers.expire(Timer::Recovery, now) {
@@ -75,7 +76,14 @@ impl Connection {
 
     /// The peer has not responded to our SYN or SYN-ACK (RFC 6298 §5.7, B-A6).
     fn syn_expired(&mut self, now: Instant) {
-        if self.stats.syn_retransmissions >= self.config.syn_retries {
+        let (sent_again, most) = (self.stats.syn_retransmissions, self.config.syn_retries);
+        let give_up = if self.state == State::SynSent {
+            let (rto, waited) = (self.estimator.initial_rto(), now.since(self.waiting_since));
+            self.sender.policies().backoff.give_up_syn(sent_again, most, rto, waited)
+        } else {
+            sent_again >= most
+        };
+        if give_up {
             self.give_up(AbortReason::SynTimeout, now);
             return;
         }
@@ -94,7 +102,7 @@ impl Connection {
 
     /// The retransmission timer expired (RFC 6298 §5.4-5.6, RFC 5681 §3.1).
     fn retransmission_expired(&mut self, now: Instant) {
-        if self.sender.sent.is_empty() {
+        if self.sender.sent.is_empty() || self.postpone_retransmission(now) {
             return;
         }
         if self.sender.policies().backoff.give_up(self.expiries + 1, now.since(self.waiting_since)) {
@@ -109,6 +117,9 @@ impl Connection {
         let repeated = self.expiries > 0;
         self.count_timeout(now);
         self.estimator.on_expiry(self.expiries);
+        if !repeated && self.estimator.takes_weak_samples() {
+            self.time_first_transmission(before.oldest_sent_at);
+        }
         let expiry = Expiry {
             expiries: before.expiries,
             level: self.backoff_level,
@@ -122,10 +133,12 @@ impl Connection {
         if !repeated && self.rare.timestamps.on {
             self.rare.make_mut().timestamps.timeout_tsval = Some(self.timestamp_clock(now));
         }
+        self.rare.reset(|r| r.reneged = false);
         if self.sender.sent.reneged() {
             self.sender.make_mut().sent.forget_sacks();
         }
         self.record_timeout(&before);
+        self.begin_suspect_timeout(&before);
         let v = self.view(now);
         let BuiltSender { policies, state } = self.sender.split_mut();
         policies.recovery.on_rto(&state.sent, &v, &mut state.lost);
@@ -134,6 +147,11 @@ impl Connection {
         let t = Transition::expiry(repeated);
         if let Some(c) = t.reduces {
             self.reduce(c, now);
+        }
+        let cut =
+            matches!(before.phase, Phase::Recovery | Phase::Cwr) && before.snd_una < before.recovery_point;
+        if seldom(cut && self.config.cut_once) {
+            self.set_window(Window { ssthresh: before.window.ssthresh, ..self.sender.window }, now);
         }
         self.mark_lost(now);
         self.sender.make_mut().dup_acks.reset();
@@ -146,6 +164,14 @@ impl Connection {
         let v = self.view(now);
         self.sender.make_mut().quota = self.sender.policies().recovery.quota(&v);
         self.trace_state(now);
+    }
+
+    /// The receiver seems to have forgotten what it had SACKed: it has some time to report it again before
+    /// that is sent as after a timeout (RFC 2018 §8).
+    #[cold]
+    pub(super) fn wait_for_reneger(&mut self, now: Instant) {
+        let half = self.estimator.rtt().map_or(Duration::ZERO, |rtt| rtt.srtt / 2);
+        self.timers.arm(Timer::Retransmission, now + half.max(self.config.renege_wait));
     }
 
     /// The timer of the loss recovery expired: reordering or tail loss probe.
@@ -165,6 +191,11 @@ impl Connection {
             self.rare.make_mut().loss_probe = action.probe;
             let v = self.view(now);
             self.run_retransmission_timer(now, TimerEvent::Probed, &v);
+        }
+        if seldom(action.rearms)
+            && let Some(oldest) = self.sender.sent.oldest_sent_at()
+        {
+            self.timers.arm(Timer::Retransmission, (oldest + self.timeout).max(now));
         }
         self.follow_recovery_deadline();
         let v = self.view(now);

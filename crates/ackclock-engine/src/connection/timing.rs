@@ -28,9 +28,35 @@ impl Connection {
             return None;
         }
         if seldom(acked.retransmitted) {
-            return self.rtt_by_timestamps(now, segment);
+            return self.sample_of_sack(now).or_else(|| self.rtt_by_timestamps(now, segment));
         }
-        acked.oldest_sent_once.map(|at| now.since(at))
+        match acked.oldest_sent_once {
+            Some(at) => Some(now.since(at)),
+            None => self.sample_of_sack(now),
+        }
+    }
+
+    /// The sample of the lowest segment that this ack is the first to SACK, and that was sent once.
+    #[inline(never)]
+    pub(super) fn sample_of_sack(&self, now: Instant) -> Option<Duration> {
+        let at = self.config.sack_samples.then(|| self.sender.sent.first_sacked())??;
+        Some(now.since(at))
+    }
+
+    /// A SACK has given a sample, and its ack acknowledges nothing: a backoff ends, and the retransmission
+    /// timer restarts unless what is timed was sent after the oldest segment (`tcp_clean_rtx_queue` of
+    /// Linux).
+    #[cold]
+    pub(super) fn on_sack_sample(&mut self, now: Instant, sample: Option<Duration>) {
+        if self.backoff_level > 0 {
+            self.backoff_level = 0;
+            self.update_timeout();
+        }
+        let age = self.sender.sent.oldest_sent_at().map(|at| now.since(at));
+        if sample > age && age.is_some() {
+            let v = self.view(now);
+            self.run_retransmission_timer(now, TimerEvent::Acked, &v);
+        }
     }
 
     /// The segment being timed may be retransmitted, so that its ack will be ambiguous: cancels the timing.
@@ -69,6 +95,35 @@ impl Connection {
             sampling_rate,
         };
         self.feed_estimator(s);
+    }
+
+    /// The oldest segment, sent at `sent_at`, timed out: its ack will be a weak sample.
+    #[cold]
+    pub(super) fn time_first_transmission(&mut self, sent_at: Option<Instant>) {
+        let end = self.sender.sent.segments_from(self.snd_una).next().map(|s| s.range.end);
+        self.rare.make_mut().timed_out = end.zip(sent_at).map(Box::new);
+    }
+
+    /// Takes the weak sample that an ack of a segment that timed out gives, when `flight` bytes were
+    /// outstanding. Returns true when it did. With a valid sample there is none.
+    #[cold]
+    pub(super) fn take_weak_sample(&mut self, now: Instant, valid: bool, flight: u32) -> bool {
+        let timed = self.rare.timed_out.as_deref().copied();
+        let Some((_, sent_at)) = timed.filter(|(end, _)| self.snd_una >= *end) else { return false };
+        self.rare.reset(|r| r.timed_out = None);
+        if valid {
+            return false;
+        }
+        let s = RttSample {
+            now,
+            rtt: now.since(sent_at),
+            flight_size: u64::from(flight),
+            window: self.sender.window,
+            smss: self.smss,
+            sampling_rate: self.sender.sampling.rate(),
+        };
+        self.estimator.on_weak_sample(s, self.expiries);
+        true
     }
 
     /// Takes the sample from the handshake.
@@ -137,15 +192,8 @@ impl Connection {
         if seldom(!self.config.thin_min_rto.is_zero()) {
             self.choose_min_rto();
         }
-        let timeout = self.timeout;
+        let (timeout, v) = (self.timeout, self.timer_view(now, v));
         let BuiltSender { policies, state } = self.sender.split_mut();
-        let v = TimerView {
-            now,
-            deadline: v.rto_deadline,
-            oldest_sent_at: v.oldest_sent_at,
-            restarted_at: state.timer_restarted_at,
-            phase: v.phase,
-        };
         let action = policies.timer.on(e, timeout, &v);
         if seldom(matches!(e, TimerEvent::Expired | TimerEvent::Probed)) {
             state.timer_restarted_at = now;
@@ -155,6 +203,35 @@ impl Connection {
             TimerAction::Arm(at) => self.timers.arm(Timer::Retransmission, at.max(now)),
             TimerAction::Disarm => self.timers.disarm(Timer::Retransmission),
         }
+    }
+
+    /// The state that the timer policy may read.
+    #[inline(always)]
+    fn timer_view(&self, now: Instant, v: &SenderView) -> TimerView {
+        TimerView {
+            now,
+            deadline: v.rto_deadline,
+            oldest_sent_at: v.oldest_sent_at,
+            restarted_at: self.sender.timer_restarted_at,
+            last_sent_at: self.last_sent_at,
+            outstanding_segs: self.sender.sent.segments(),
+            unsent: v.unsent,
+            smss: v.smss,
+            phase: v.phase,
+        }
+    }
+
+    /// The retransmission timer has reached its deadline. Returns true when the timer policy waits for a
+    /// later one.
+    #[cold]
+    pub(super) fn postpone_retransmission(&mut self, now: Instant) -> bool {
+        let v = self.view(now);
+        let v = self.timer_view(now, &v);
+        let later = self.sender.policies().timer.postponed(self.timeout, &v).filter(|at| *at > now);
+        if let Some(at) = later {
+            self.timers.arm(Timer::Retransmission, at);
+        }
+        later.is_some()
     }
 
     /// Differentiated minRTO (I-A5): the minimum of the timeout depends on how much of the window is used.

@@ -98,7 +98,7 @@ impl Connection {
         }
     }
 
-    fn count_spurious_timeout(&mut self) {
+    pub(super) fn count_spurious_timeout(&mut self) {
         self.stats.spurious_timeouts += 1;
         self.estimator.on_spurious_timeout();
     }
@@ -136,6 +136,7 @@ impl Connection {
         if !w.counted {
             self.count_spurious_timeout();
         }
+        self.rare.reset(|r| r.suspect_episode = None);
         self.sender.make_mut().sent.restore_marks();
         self.sender.make_mut().dup_acks.reset();
         self.expiries = 0;

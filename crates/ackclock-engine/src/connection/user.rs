@@ -20,7 +20,7 @@ impl Connection {
         if !self.may_write() {
             return 0;
         }
-        let idle = self.send.len() == 0;
+        let idle = self.before_write();
         let n = self.send.write(data, self.config.snd_buf);
         self.write_blocked = n < data.len();
         self.data_queued(idle, now);
@@ -32,7 +32,7 @@ impl Connection {
         if !self.may_write() {
             return 0;
         }
-        let idle = self.send.len() == 0;
+        let idle = self.before_write();
         let taken = self.send.write_counted(n, self.config.snd_buf);
         self.write_blocked = taken < n;
         self.data_queued(idle, now);
@@ -45,6 +45,15 @@ impl Connection {
                 self.state,
                 State::SynSent | State::SynReceived | State::Established | State::CloseWait
             )
+    }
+
+    /// Data is about to be queued. Returns true when all before it was acknowledged.
+    #[inline]
+    fn before_write(&mut self) -> bool {
+        if self.rare.is_some_and(|r| r.needs.rate_samples) {
+            self.check_app_limited();
+        }
+        self.send.len() == 0
     }
 
     /// Data was queued. The user timeout runs while any data is unacknowledged (RFC 9293 §3.8.3).
@@ -78,6 +87,16 @@ impl Connection {
         let Ok(start) = u32::try_from(start) else { return false };
         let range = SeqRange::new(base + start, base + start + len);
         self.sender.sent.sacked().iter().any(|sacked| sacked.covers(range))
+    }
+
+    /// While held, new data is not sent, except as a tail loss probe: a world may wait for more of it, for
+    /// 200 ms at most (RFC 9293 §3.8.6.2.1). Retransmissions and acks leave all the same.
+    pub fn hold_new_data(&mut self, held: bool) {
+        if held {
+            self.rare.make_mut().held = true;
+        } else {
+            self.rare.reset(|r| r.held = false);
+        }
     }
 
     /// True while data above a gap is SACKed.
@@ -122,18 +141,18 @@ impl Connection {
     }
 
     /// Reads bytes received in order.
-    pub fn read(&mut self, _now: Instant, out: &mut [u8]) -> usize {
+    pub fn read(&mut self, now: Instant, out: &mut [u8]) -> usize {
         let may_take = usize::try_from(self.readable()).unwrap_or(usize::MAX).min(out.len());
         let n = self.receive.read(&mut out[..may_take]);
-        self.after_read(n as u64);
+        self.after_read(now, n as u64);
         n
     }
 
     /// Reads up to `n` counted bytes.
     #[inline(always)]
-    pub fn read_counted(&mut self, _now: Instant, n: u64) -> u64 {
+    pub fn read_counted(&mut self, now: Instant, n: u64) -> u64 {
         let n = self.receive.discard(n.min(self.readable()));
-        self.after_read(n);
+        self.after_read(now, n);
         n
     }
 

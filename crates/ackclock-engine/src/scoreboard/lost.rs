@@ -37,7 +37,8 @@ impl OutstandingSegments {
             return lost;
         }
         let first = self.index_of(range.start);
-        for s in self.sent.range_mut(first..) {
+        let mut rates = self.measured.as_deref_mut().and_then(|m| m.rates.as_mut());
+        for (i, s) in (first..).zip(self.sent.range_mut(first..)) {
             if s.seq >= range.end {
                 break;
             }
@@ -52,16 +53,27 @@ impl OutstandingSegments {
             }
             if s.marks & (LOST | RETRANSMITTED) != LOST {
                 lost += s.len();
+                if let Some(rates) = rates.as_deref_mut() {
+                    rates.lose(i, s.range());
+                }
             }
             s.marks = (s.marks & KEPT) | LOST;
-        }
-        if let Some(rates) = self.rates() {
-            rates.lose(lost);
         }
         if range.start < self.lost_hint() {
             self.set_lost_hint(range.start);
         }
         lost
+    }
+
+    /// Removes the marks of lost segments; what was retransmitted stays in the network.
+    pub fn forget_lost(&mut self) {
+        for s in &mut self.sent {
+            s.marks &= !LOST;
+        }
+        self.lost_bytes = 0;
+        if let Some(first) = self.sent.front() {
+            self.set_lost_hint(first.seq);
+        }
     }
 
     /// Saves which segments are marked lost and retransmitted now, for

@@ -1,6 +1,6 @@
 //! Deliveries and delivery rates, recorded only for senders whose policies need them.
 
-use ackclock_policy::{Deliveries, RateSample, Transmission};
+use ackclock_policy::{Deliveries, LostSegment, RateSample, Transmission};
 use ackclock_units::{Duration, Instant, mostly, seldom};
 
 use super::OutstandingSegments;
@@ -33,6 +33,12 @@ impl OutstandingSegments {
         seldom(self.measured.is_some()) && self.measured.as_ref().is_some_and(|m| m.deliveries.is_some())
     }
 
+    /// When the lowest segment was sent that was SACKed since they were last taken, and sent once.
+    #[cold]
+    pub fn first_sacked(&self) -> Option<Instant> {
+        self.measured.as_ref()?.deliveries.as_ref()?.lowest_sacked_once.map(|t| t.xmit_ts)
+    }
+
     /// The transmissions delivered since the last call; `None` unless they are recorded.
     pub fn take_deliveries(&mut self) -> Option<Deliveries> {
         self.measured.as_mut()?.deliveries.as_mut().map(std::mem::take)
@@ -54,6 +60,30 @@ impl OutstandingSegments {
     #[cold]
     pub fn rate_sample(&mut self, now: Instant, min_rtt: Duration) -> Option<RateSample> {
         self.rates()?.sample(now, min_rtt)
+    }
+
+    /// Keeps from now on what was marked lost, for [`OutstandingSegments::take_losses`]. Rates are measured.
+    pub fn record_losses(&mut self) {
+        if let Some(rates) = self.rates() {
+            rates.record_losses();
+        }
+    }
+
+    /// Segments marked lost since the last call. The list is to be given back.
+    pub fn take_losses(&mut self) -> Vec<LostSegment> {
+        self.rates().map(Rates::take_losses).unwrap_or_default()
+    }
+
+    /// Gives back the list of [`OutstandingSegments::take_losses`], whose memory is used again.
+    pub fn return_losses(&mut self, list: Vec<LostSegment>) {
+        if let Some(rates) = self.rates() {
+            rates.return_losses(list);
+        }
+    }
+
+    /// True when the segment sent last was application-limited.
+    pub fn sent_app_limited(&mut self) -> bool {
+        self.rates().is_some_and(|rates| rates.is_app_limited())
     }
 
     /// The application has written less than the window allows, with `in_flight` bytes in the network.
@@ -80,10 +110,11 @@ impl OutstandingSegments {
             _ => 0,
         };
         let in_flight = self.in_network(outstanding, 0);
+        let len = again.map_or(self.sent.back(), |i| self.sent.get(i)).map_or(0, Sent::len);
         if let Some(rates) = self.rates() {
             match again {
-                Some(i) => rates.retransmit(i, now, in_flight),
-                None => rates.push(now, in_flight),
+                Some(i) => rates.retransmit(i, now, in_flight, len),
+                None => rates.push(now, in_flight, len),
             }
         }
     }
@@ -103,12 +134,12 @@ impl OutstandingSegments {
     fn measure_delivery(&mut self, i: usize, s: Sent, bytes: u32, whole: bool, acked: bool) {
         let sent_at = s.sent_at(self.epoch);
         let Some(measured) = self.measured.as_deref_mut() else { return };
+        let last = Transmission { xmit_ts: sent_at, end_seq: s.end() };
         if let Some(deliveries) = measured.deliveries.as_mut().filter(|_| whole) {
-            let last = Transmission { xmit_ts: sent_at, end_seq: s.end() };
             deliveries.add(last, s.transmissions() == 1, acked);
         }
         if let Some(rates) = measured.rates.as_mut() {
-            rates.deliver(i, bytes, whole, sent_at, s.end());
+            rates.deliver(i, bytes, whole, last, s.transmissions() == 1);
         }
     }
 }

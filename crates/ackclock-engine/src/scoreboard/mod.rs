@@ -81,6 +81,12 @@ impl OutstandingSegments {
         (self.sent.capacity() * size_of::<Sent>()) as u64 + self.sacked.held_bytes() + rates
     }
 
+    /// Outstanding segments.
+    #[inline]
+    pub fn segments(&self) -> u32 {
+        self.sent.len() as u32
+    }
+
     pub fn is_empty(&self) -> bool {
         self.sent.is_empty()
     }
@@ -280,6 +286,16 @@ impl OutstandingSegments {
             self.measure_departure(Some(i), now);
         }
         Some(sent)
+    }
+
+    /// The retransmission of the segment at `seq` is not to count as in the network.
+    #[cold]
+    pub fn uncount_retransmission(&mut self, seq: SeqNumber) {
+        let i = self.index_of(seq);
+        if let Some(s) = self.sent.get_mut(i).filter(|s| s.has(RETRANSMITTED)) {
+            s.marks &= !RETRANSMITTED;
+            self.retransmitted_bytes -= s.len();
+        }
     }
 
     /// Splits segment `i` after `len` bytes.

@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 
-use ackclock_policy::RateSample;
-use ackclock_units::{Bytes, Duration, Instant, SeqNumber};
+use ackclock_policy::{LostSegment, RateSample, Transmission};
+use ackclock_units::{Bytes, Duration, Instant, SeqNumber, SeqRange};
 
 /// State of the connection when a segment was last sent.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +31,7 @@ struct Newest {
     departure: Departure,
     sent_at: Instant,
     end_seq: SeqNumber,
+    sent_once: bool,
 }
 
 /// State for the delivery rate of a connection.
@@ -52,6 +53,10 @@ pub(super) struct Rates {
     /// are not.
     app_limited_until: Bytes,
     newest: Option<Newest>,
+    /// P.is_app_limited of the segment sent last.
+    sent_app_limited: bool,
+    /// Segments marked lost since they were last taken, for windows that need them.
+    losses: Option<Vec<LostSegment>>,
 }
 
 impl Rates {
@@ -63,18 +68,47 @@ impl Rates {
             first_sent_at: Instant::ZERO,
             lost: 0,
             lost_before_timeout: 0,
-            app_limited_until: 0,
+            // The first write finds nothing to send.
+            app_limited_until: 1,
             newest: None,
+            sent_app_limited: false,
+            losses: None,
         }
     }
 
     pub fn held_bytes(&self) -> u64 {
-        (size_of::<Self>() + self.departures.capacity() * size_of::<Departure>()) as u64
+        let losses = self.losses.as_ref().map_or(0, Vec::capacity);
+        (size_of::<Self>()
+            + self.departures.capacity() * size_of::<Departure>()
+            + losses * size_of::<LostSegment>()) as u64
     }
 
-    /// State for a segment that is being sent. `in_flight` includes it.
-    fn departure(&mut self, now: Instant, in_flight: u32) -> Departure {
-        if self.departures.is_empty() {
+    /// Keeps from now on what was marked lost.
+    pub fn record_losses(&mut self) {
+        self.losses.get_or_insert_default();
+    }
+
+    /// Segments marked lost since the last call; give the list back with [`Rates::return_losses`].
+    pub fn take_losses(&mut self) -> Vec<LostSegment> {
+        self.losses.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    pub fn return_losses(&mut self, mut list: Vec<LostSegment>) {
+        list.clear();
+        if let Some(losses) = self.losses.as_mut() {
+            *losses = list;
+        }
+    }
+
+    /// Whether the segment sent last was application-limited.
+    pub fn is_app_limited(&self) -> bool {
+        self.sent_app_limited
+    }
+
+    /// State for a segment of `len` bytes that is being sent. `in_flight` includes it.
+    fn departure(&mut self, now: Instant, in_flight: u32, len: u32) -> Departure {
+        self.sent_app_limited = self.app_limited_until > 0;
+        if in_flight <= len {
             // Time with nothing in flight is not part of a sample.
             (self.first_sent_at, self.delivered_at) = (now, now);
         }
@@ -89,13 +123,13 @@ impl Rates {
         }
     }
 
-    pub fn push(&mut self, now: Instant, in_flight: u32) {
-        let departure = self.departure(now, in_flight);
+    pub fn push(&mut self, now: Instant, in_flight: u32, len: u32) {
+        let departure = self.departure(now, in_flight, len);
         self.departures.push_back(departure);
     }
 
-    pub fn retransmit(&mut self, i: usize, now: Instant, in_flight: u32) {
-        let departure = self.departure(now, in_flight);
+    pub fn retransmit(&mut self, i: usize, now: Instant, in_flight: u32, len: u32) {
+        let departure = self.departure(now, in_flight, len);
         self.departures[i] = departure;
     }
 
@@ -112,8 +146,19 @@ impl Rates {
         self.departures.pop_back();
     }
 
-    pub fn lose(&mut self, bytes: u32) {
-        self.lost += u64::from(bytes);
+    /// Segment `i`, of these bytes, was marked lost.
+    pub fn lose(&mut self, i: usize, range: SeqRange) {
+        self.lost += u64::from(range.len());
+        if let Some(losses) = self.losses.as_mut() {
+            let departure = self.departures[i];
+            losses.push(LostSegment {
+                range,
+                in_flight: u64::from(departure.in_flight),
+                lost: self.lost.saturating_sub(departure.lost),
+                total_delivered: self.delivered,
+                app_limited: departure.app_limited,
+            });
+        }
     }
 
     /// The timer expired: losses marked from now on may be undone.
@@ -126,7 +171,8 @@ impl Rates {
     }
 
     /// `bytes` of segment `i` were delivered. `whole`: that is all of it. UpdateRateSample() of the draft.
-    pub fn deliver(&mut self, i: usize, bytes: u32, whole: bool, sent_at: Instant, end_seq: SeqNumber) {
+    pub fn deliver(&mut self, i: usize, bytes: u32, whole: bool, last: Transmission, sent_once: bool) {
+        let Transmission { xmit_ts: sent_at, end_seq } = last;
         let departure = self.departures[i];
         if departure.counted {
             // Reported before, by a receiver that has reneged since.
@@ -135,14 +181,14 @@ impl Rates {
         self.departures[i].counted = whole;
         self.delivered += u64::from(bytes);
         if self.newest.is_none_or(|n| (n.sent_at, n.end_seq.diff(end_seq)) < (sent_at, 0)) {
-            self.newest = Some(Newest { departure, sent_at, end_seq });
+            self.newest = Some(Newest { departure, sent_at, end_seq, sent_once });
         }
     }
 
-    /// The sample of an ack, after everything that it delivered was recorded; `None` if it delivered nothing,
-    /// or if the interval is shorter than `min_rtt`. GenerateRateSample() of the draft.
+    /// The sample of an ack, after everything that it delivered was recorded; `None` if it delivered nothing.
+    /// The interval is zero if it is shorter than `min_rtt`. GenerateRateSample() of the draft.
     pub fn sample(&mut self, now: Instant, min_rtt: Duration) -> Option<RateSample> {
-        let Newest { departure, sent_at, .. } = self.newest.take()?;
+        let Newest { departure, sent_at, sent_once, .. } = self.newest.take()?;
         let send_elapsed = sent_at.since(departure.first_sent_at);
         let ack_elapsed = now.since(departure.delivered_at);
         (self.delivered_at, self.first_sent_at) = (now, sent_at);
@@ -151,9 +197,7 @@ impl Rates {
         }
         // The send phase and the ack phase: the slower of the two is the path's rate.
         let interval = send_elapsed.max(ack_elapsed);
-        if interval < min_rtt || interval.is_zero() {
-            return None;
-        }
+        let interval = if interval < min_rtt { Duration::ZERO } else { interval };
         Some(RateSample {
             delivered: self.delivered - departure.delivered,
             interval,
@@ -163,6 +207,7 @@ impl Rates {
             lost: self.lost.saturating_sub(departure.lost),
             prior_in_flight: u64::from(departure.in_flight),
             sent_at,
+            rtt: sent_once.then(|| now.since(sent_at)),
         })
     }
 
@@ -174,7 +219,7 @@ impl Rates {
 
 #[cfg(test)]
 mod tests {
-    use ackclock_units::{Rng, SeqRange};
+    use ackclock_units::{Rate, Rng, SeqRange};
 
     use super::super::OutstandingSegments;
     use super::*;
@@ -216,27 +261,30 @@ mod tests {
     }
 
     #[test]
-    fn less_than_a_round_trip_is_no_sample() {
+    fn less_than_a_round_trip_gives_no_rate() {
         let mut b = measuring();
         b.push(seq(0), MSS, false, at(0));
         b.acknowledge(seq(1));
-        assert!(b.rate_sample(at(5), Duration::from_millis(10)).is_none());
+        let s = b.rate_sample(at(5), Duration::from_millis(10)).expect("something was delivered");
+        assert_eq!((s.rate(), s.rtt), (Rate::default(), Some(Duration::from_millis(5))));
     }
 
     #[test]
     fn samples_are_app_limited_until_that_data_has_left() {
         let mut b = measuring();
-        b.push(seq(0), MSS, false, at(0));
-        b.mark_app_limited(MSS);
-        b.push(seq(1), MSS, false, at(1));
-        let mut sample = |ack, ms| {
+        let sample = |b: &mut OutstandingSegments, ack, ms| {
             b.acknowledge(seq(ack));
             b.rate_sample(at(ms), Duration::ZERO).map(|s| s.app_limited)
         };
-        assert_eq!([sample(1, 10), sample(2, 11)], [Some(false), Some(true)]);
-        b.push(seq(2), MSS, false, at(12));
-        b.acknowledge(seq(3));
-        assert_eq!(b.rate_sample(at(22), Duration::ZERO).map(|s| s.app_limited), Some(false));
+        // What is sent first was written when there was nothing to send.
+        b.push(seq(0), MSS, false, at(0));
+        assert_eq!(sample(&mut b, 1, 10), Some(true));
+        b.push(seq(1), MSS, false, at(10));
+        b.mark_app_limited(MSS);
+        b.push(seq(2), MSS, false, at(11));
+        assert_eq!([sample(&mut b, 2, 20), sample(&mut b, 3, 21)], [Some(false), Some(true)]);
+        b.push(seq(3), MSS, false, at(22));
+        assert_eq!(sample(&mut b, 4, 32), Some(false));
     }
 
     #[test]

@@ -36,6 +36,7 @@ pub struct Stack {
     estimator: Chosen<dyn RttEstimator>,
     sender: Arc<SenderChoice>,
     ack: Arc<Chosen<dyn AckPolicy>>,
+    ack_follows_events: bool,
     options: Params,
 }
 
@@ -87,6 +88,7 @@ impl Stack {
             estimator: registry.choose("rfc6298")?,
             sender: Arc::new(SenderChoice::standard(&registry)?),
             ack: Arc::new(registry.choose("delayed")?),
+            ack_follows_events: false,
             options: Params::defaults(OPTIONS),
             registry,
         })
@@ -115,7 +117,10 @@ impl Stack {
         let (kind, param) = key.split_once('.').map_or((key, None), |(kind, param)| (kind, Some(param)));
         match kind {
             "estimator" => adjust(&registry, &mut self.estimator, param, value)?,
-            "ack" => adjust(&registry, Arc::make_mut(&mut self.ack), param, value)?,
+            "ack" => {
+                adjust(&registry, Arc::make_mut(&mut self.ack), param, value)?;
+                self.ack_follows_events = self.ack.build().follows_events();
+            }
             kind if SenderChoice::KINDS.contains(&kind) => {
                 Arc::make_mut(&mut self.sender).set(&registry, kind, param, value)?;
             }
@@ -140,7 +145,12 @@ impl Stack {
 
     /// Builds the policies of one connection.
     pub fn build(&self) -> Policies {
-        Policies { estimator: self.estimator.build(), ack: (&self.ack).into(), sender: (&self.sender).into() }
+        // A policy that follows events has to see them from the beginning.
+        let ack = match self.ack_follows_events {
+            true => self.ack.build().into(),
+            false => (&self.ack).into(),
+        };
+        Policies { estimator: self.estimator.build(), ack, sender: (&self.sender).into() }
     }
 
     /// The connection's options.

@@ -15,17 +15,20 @@ pub struct Preset {
     pub about: &'static str,
     /// The source that defines it.
     pub source: &'static str,
+    /// What it has in common with others.
+    base: &'static [(&'static str, &'static str)],
     sets: &'static [(&'static str, &'static str)],
 }
 
-/// The stacks known by name, oldest first. Except for the oldest and the one of
-/// Linux, they differ only in recovery and window, so that these can be compared.
+/// The stacks known by name, oldest first. Except for the oldest and those of systems and of QUIC, they
+/// differ only in recovery and window, so that these can be compared.
 pub const PRESETS: &[Preset] = &[
     Preset {
         name: "rfc793",
         about: "The TCP of before 1988: RFC 793's timer, no congestion window, go-back-N after a timeout, \
                 4.3BSD's receiver.",
         source: "J-A16",
+        base: &[],
         sets: &[
             ("estimator", "rfc793"),
             ("recovery", "timeout-only"),
@@ -43,6 +46,7 @@ pub const PRESETS: &[Preset] = &[
         name: "tahoe",
         about: "Slow start, congestion avoidance and fast retransmit, from a window of one segment.",
         source: "M-A3, J-A10",
+        base: &[],
         sets: &[
             ("recovery", "tahoe"),
             ("recovery.limited_transmit", "false"),
@@ -56,24 +60,28 @@ pub const PRESETS: &[Preset] = &[
         name: "reno",
         about: "Fast recovery that the first new ack ends.",
         source: "M-A4, RFC 5681",
+        base: &[],
         sets: &[("recovery", "reno"), ("window.initial_window", "rfc5681"), ("sack", "false")],
     },
     Preset {
         name: "newreno",
         about: "Fast recovery that lasts until everything is repaired, a hole per round trip.",
         source: "M-A5, RFC 6582",
+        base: &[],
         sets: &[("recovery", "newreno"), ("window.initial_window", "rfc5681"), ("sack", "false")],
     },
     Preset {
         name: "sack",
         about: "SACK-based recovery with the standard window.",
         source: "M-A6, RFC 6675",
+        base: &[],
         sets: &[("window.initial_window", "rfc5681")],
     },
     Preset {
         name: "fack",
         about: "SACK-based recovery by the forward-most SACK, the window halved at once.",
         source: "M-A7",
+        base: &[],
         sets: &[
             ("recovery", "fack"),
             ("recovery.each_hole", "false"),
@@ -86,6 +94,7 @@ pub const PRESETS: &[Preset] = &[
         about: "FACK with rate-halving, a threshold for each hole, and lost retransmissions found without \
                 the timer.",
         source: "M-A8, M-A9, M-A10, M-A11",
+        base: &[],
         sets: &[
             ("recovery", "fack"),
             ("recovery.adjustment", "rate-halving"),
@@ -97,19 +106,23 @@ pub const PRESETS: &[Preset] = &[
         about: "RACK-TLP with the standard window: losses detected by time, tails probed; `cubic+rack` \
                 has Linux's window.",
         source: "I-A9, RFC 8985",
+        base: &[],
         sets: &[("recovery", "rack"), ("window.initial_window", "rfc5681")],
     },
     Preset {
         name: "cubic",
         about: "SACK-based recovery with CUBIC's window, ten segments to begin with.",
         source: "RFC 9438, RFC 6928",
+        base: &[],
         sets: &[("window", "cubic")],
     },
     Preset {
         name: "linux",
         about: "What Linux runs by default, as far as it is here: CUBIC with HyStart, RACK-TLP with \
-                proportional rate reduction, F-RTO, timestamps, Linux's timer.",
-        source: "RFC 9438, RFC 8985, RFC 9937, RFC 5682, and Linux where they leave a choice",
+                proportional rate reduction, undo by F-RTO, timestamps and DSACK, Linux's timer, SYN \
+                timeouts and receiver.",
+        source: "RFC 9438, RFC 8985, RFC 9937, RFC 5682, RFC 3708, and Linux where they leave a choice",
+        base: LINUX,
         sets: &[
             ("window", "cubic"),
             ("window.in_use", "flight"),
@@ -117,18 +130,101 @@ pub const PRESETS: &[Preset] = &[
             ("window.explore_segs", "20"),
             ("window.refresh", "31250us"),
             ("slow_start", "hystart"),
-            ("recovery", "rack"),
-            ("recovery.rtt_of_highest", "true"),
-            ("reduction", "prr"),
-            ("reduction.whole_segs", "true"),
-            ("reduction.from_window", "true"),
-            ("undo", "f-rto"),
-            ("estimator", "linux"),
-            ("ack", "every"),
-            ("timestamps", "true"),
-            ("minshall", "true"),
         ],
     },
+    Preset {
+        name: "linux-reno",
+        about: "`linux` with the congestion control `reno`, which grows by what is delivered and is reduced \
+                from all of the window.",
+        source: "Linux 6.18, net/ipv4/tcp_cong.c (tcp_reno_cong_avoid, tcp_reno_ssthresh)",
+        base: LINUX,
+        sets: &[
+            ("window", "reno"),
+            ("window.in_use", "flight"),
+            ("window.reduce_from", "window"),
+            ("slow_start", "delivered"),
+        ],
+    },
+    Preset {
+        name: "freebsd",
+        about: "What FreeBSD documents of its default stack: CUBIC from ten segments, SACK, timestamps, \
+                timeouts of at least 200 ms, SYN timeouts that double after the fifth.",
+        source: "FreeBSD, cc_cubic(4) (the default), tcp(4) (initcwnd_segments, rexmit_min and rexmit_slop, \
+                 rfc3042, sack.enable); B-A3",
+        base: &[],
+        sets: &[
+            ("window", "cubic"),
+            ("estimator.min_rto", "200ms"),
+            ("backoff", "freebsd-syn"),
+            ("timestamps", "true"),
+        ],
+    },
+    Preset {
+        name: "windows",
+        about: "What Windows Server 2019 documents of its Internet template: CUBIC from ten segments, timeouts \
+                of at least 300 ms, an ack for every second segment or after 40 ms, no restart after idling.",
+        source: "Microsoft, TCP Templates for Windows Server 2019 (2018), table InternetCustom",
+        base: &[],
+        sets: &[
+            ("window", "cubic"),
+            ("estimator.min_rto", "300ms"),
+            ("ack.ack_delay", "40ms"),
+            ("idle_restart", "false"),
+        ],
+    },
+    Preset {
+        name: "quic",
+        about: "QUIC's loss detection and congestion control over TCP's segments: RFC 9002's NewReno, \
+                estimator and probe timeout, whose expiry is persistent congestion; RACK-TLP finds losses \
+                (at 5/4 of a round trip, QUIC at 9/8) and sends the probes.",
+        source: "RFC 9002 5 to 7; max_ack_delay: RFC 9000 18.2",
+        base: &[],
+        sets: &[
+            ("window", "reno"),
+            // 7.2: kInitialWindow and kMinimumWindow. 7.3.2: kLossReductionFactor of the whole window.
+            ("window.initial_window", "rfc9002"),
+            ("window.reduce_from", "window"),
+            ("window.loss_window_segs", "2"),
+            // 7.3.1: grows by what is acknowledged.
+            ("slow_start", "delivered"),
+            ("recovery", "rack"),
+            // 6.1.1: kPacketThreshold.
+            ("recovery.dup_thresh", "3"),
+            ("recovery.max_ack_delay", "25ms"),
+            ("estimator", "quic"),
+            ("timer", "quic-pto"),
+            // 7.6.1: kPersistentCongestionThreshold.
+            ("timer.persistent_congestion_threshold", "3"),
+            // 6.2.1: any ack ends the backoff.
+            ("karn_backoff", "false"),
+            ("ack.ack_delay", "25ms"),
+            ("nagle", "false"),
+            ("idle_restart", "false"),
+        ],
+    },
+];
+
+/// What all stacks of Linux have.
+const LINUX: &[(&str, &str)] = &[
+    ("recovery", "rack"),
+    ("recovery.rtt_of_highest", "true"),
+    ("recovery.sample_before_probe", "false"),
+    ("recovery.bounded_duplicates", "true"),
+    ("reduction", "prr"),
+    ("reduction.whole_segs", "true"),
+    ("reduction.from_window", "true"),
+    ("undo", "linux"),
+    ("estimator", "linux"),
+    ("backoff", "linux"),
+    ("ack", "linux"),
+    ("timestamps", "true"),
+    ("minshall", "true"),
+    ("renege_wait", "10ms"),
+    ("sack_samples", "true"),
+    ("probe_in_flight", "false"),
+    ("sack_fin", "true"),
+    ("grow_after_repair", "true"),
+    ("timer.oldest_again", "true"),
 ];
 
 /// Makes the stack of the preset `name`.
@@ -142,7 +238,7 @@ pub(super) fn find(name: &str, registry: &Registry) -> Result<Stack, StackError>
         }
     })?;
     let mut stack = Stack::plain(Arc::new(registry.clone()))?;
-    for (key, value) in preset.sets {
+    for (key, value) in preset.base.iter().chain(preset.sets) {
         stack.set(key, value)?;
     }
     Ok(stack)

@@ -95,7 +95,7 @@ fn errors_name_the_valid_values() {
     assert_eq!(
         error("newrno"),
         "`newrno` is not a known stack (did you mean `newreno`?); known are rfc793, tahoe, reno, newreno, \
-         sack, fack, fack-rh, rack, cubic, linux"
+         sack, fack, fack-rh, rack, cubic, linux, linux-reno, freebsd, windows, quic"
     );
     assert!(error("").starts_with("`` is not a known stack; known are rfc793"));
     assert!(
@@ -115,7 +115,7 @@ fn errors_name_the_valid_values() {
     assert_eq!(
         set("estimator", "rfc6289"),
         "`rfc6289` is not a known estimator (did you mean `rfc6298`?); known are rfc793, jacobson88, \
-         jacobson88-ticks, lite, eifel, eifel-agg, rfc6298, linux"
+         jacobson88-ticks, lite, eifel, eifel-agg, rfc6298, linux, quic, coap, cocoa"
     );
     assert_eq!(
         set("estimator.minrto", "1s"),

@@ -2,6 +2,8 @@ use ackclock_units::{Duration, Instant};
 
 use crate::{AckAction, AckPending, AckPolicy, ArrivedSegment, Chosen, Registry};
 
+mod linux;
+
 fn chosen(name: &str) -> Chosen<dyn AckPolicy> {
     Registry::builtin().choose(name).expect("built in")
 }
@@ -66,6 +68,26 @@ fn a_quick_start_and_a_heartbeat_are_options() {
     assert_eq!(p.on_arrival(&arrival(10), &waiting(1)), AckAction::Now);
     assert_eq!(p.on_arrival(&arrival(20), &waiting(1)), AckAction::Now);
     assert_eq!(p.on_arrival(&arrival(330), &waiting(1)), AckAction::By(at(400)));
+}
+
+#[test]
+fn a_train_that_arrives_together_gets_one_ack() {
+    let mut p = chosen("offload").build();
+    let micros = |us| at(1000) + Duration::from_micros(us);
+    let arrive = |p: &mut dyn AckPolicy, us, n, deadline| {
+        p.on_arrival(
+            &ArrivedSegment { now: micros(us), ..arrival(0) },
+            &AckPending { deadline, ..waiting(n) },
+        )
+    };
+    let single = arrive(&mut *p, 0, 1, None);
+    assert_eq!(single, AckAction::By(at(1040)), "a single segment waits for a second one");
+    let by = AckAction::By(micros(50));
+    assert_eq!(arrive(&mut *p, 10, 2, Some(at(1040))), by, "50 us after the first");
+    assert_eq!(arrive(&mut *p, 45, 3, Some(micros(50))), by);
+    assert_eq!(arrive(&mut *p, 60, 1, None), AckAction::By(micros(40_060)), "the next train");
+    assert_eq!(arrive(&mut *p, 200, 2, Some(micros(40_060))), AckAction::By(micros(250)), "and another");
+    assert_eq!(arrive(&mut *p, 210, 128, Some(micros(250))), AckAction::Now, "64 KiB");
 }
 
 #[test]

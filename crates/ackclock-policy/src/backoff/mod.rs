@@ -1,9 +1,12 @@
 //! How the timeout grows when the same segment times out again.
 
+mod coap;
+mod cocoa;
 mod exponential;
 mod freebsd_syn;
 mod limits;
 mod linear;
+mod linux;
 mod none;
 mod sub_exponential;
 mod thin_linear;
@@ -18,6 +21,9 @@ pub(crate) const ENTRIES: &[&Entry<dyn Backoff>] = &[
     &none::ENTRY,
     &freebsd_syn::ENTRY,
     &thin_linear::ENTRY,
+    &linux::ENTRY,
+    &coap::ENTRY,
+    &cocoa::ENTRY,
 ];
 
 #[cfg(test)]

@@ -148,3 +148,68 @@ fn each_row_of_expiries_of_a_thick_stream_starts_at_one() {
     assert_eq!((thick(0, 0), thick(1, 1), thick(2, 2)), (1, 2, 3));
     assert_eq!(thick(0, 3), 1);
 }
+
+/// Timeouts of `name` without its random part, from `rto` ms, in milliseconds.
+fn undithered(name: &str, rto: u64) -> Vec<u64> {
+    let (mut choice, mut rng) = (chosen(name), Rng::stream(1, "backoff", 0));
+    choice.set("ack_random_factor", "1").expect("a ratio");
+    let b = choice.build();
+    (0..6).map(|j| b.timeout(Duration::from_millis(rto), j, &mut rng).as_millis()).collect()
+}
+
+#[test]
+fn coap_doubles_from_two_seconds_and_gives_up_after_four_retransmissions() {
+    // RFC 7252 §4.8.2: MAX_TRANSMIT_WAIT is (2+4+8+16+32)*1.5 = 93 s.
+    let schedule = undithered("coap", 2000);
+    assert_eq!(schedule[..5], [2000, 4000, 8000, 16_000, 32_000]);
+    assert_eq!(schedule[..5].iter().sum::<u64>() * 3 / 2, 93_000);
+    let b = chosen("coap").build();
+    assert!(!b.give_up(4, Duration::MAX) && b.give_up(5, Duration::ZERO), "MAX_RETRANSMIT");
+}
+
+#[test]
+fn coaps_random_factor_lies_between_one_and_one_and_a_half() {
+    let (b, mut rng, rto) = (chosen("coap").build(), Rng::stream(7, "backoff", 0), Duration::from_secs(2));
+    let drawn: Vec<f64> = (0..1000).map(|_| b.timeout(rto, 1, &mut rng).as_secs_f64()).collect();
+    assert!(drawn.iter().all(|t| (4.0..=6.0).contains(t)));
+    let mean = drawn.iter().sum::<f64>() / 1000.0;
+    assert!((mean - 5.0).abs() < 0.1, "{mean}");
+    assert_eq!(b.timeout(rto, 0, &mut rng), rto);
+}
+
+#[test]
+fn cocoas_factor_depends_on_the_timeout() {
+    // Appendix B, example B: 0.3 s, 0.9 s at the first retry, 2.7 s at the second; then 2 and 1.5 times.
+    assert_eq!(undithered("cocoa", 300), [300, 900, 2700, 5400, 8100, 12_150]);
+    // §4.2.1: by 2 from 1 to 3 s, by 1.5 above, up to 32 s.
+    assert_eq!(undithered("cocoa", 2000), [2000, 4000, 6000, 9000, 13_500, 20_250]);
+    assert_eq!(undithered("cocoa", 10_000), [10_000, 15_000, 22_500, 32_000, 32_000, 32_000]);
+}
+
+#[test]
+fn linux_retransmits_four_syns_at_the_same_interval() {
+    // tcp_retransmit_timer doubles from the fifth expiry on: the first timeout and four linear ones.
+    let b = chosen("linux").build();
+    assert_eq!(multipliers(&*b, true), [1, 1, 1, 1, 1, 2, 4]);
+    assert_eq!(multipliers(&*b, false), [1, 2, 4, 8, 16, 32, 64]);
+    let (mut rng, one) = (Rng::stream(1, "backoff", 0), Duration::from_secs(1));
+    assert_eq!(b.syn_ack_timeout(one, 2, &mut rng), Duration::from_secs(4), "only SYNs");
+    assert_eq!(b.timeout(one, 30, &mut rng), Duration::from_secs(120), "TCP_RTO_MAX");
+}
+
+#[test]
+fn linux_gives_a_syn_up_after_the_time_that_doubled_timeouts_take() {
+    // As Linux 6.18 does with TCP_SYNCNT of 1, 2 and 3: two, five and seven retransmissions, before 3, 7 and
+    // 15 s have passed; with the default of 6 ten, before 127 s.
+    let (b, one) = (chosen("linux").build(), Duration::from_secs(1));
+    for (most, retransmissions) in [(1, 2), (2, 5), (3, 7), (6, 10)] {
+        let (mut rng, mut waited, mut sent) = (Rng::stream(1, "backoff", 0), one, 0);
+        while !b.give_up_syn(sent, most, one, waited) {
+            sent += 1;
+            waited += b.syn_timeout(one, sent, &mut rng);
+        }
+        assert_eq!(sent, retransmissions, "{most}");
+    }
+    let counted = chosen("exponential").build();
+    assert!(counted.give_up_syn(6, 6, one, Duration::ZERO) && !counted.give_up_syn(5, 6, one, Duration::MAX));
+}

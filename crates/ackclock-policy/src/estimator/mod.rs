@@ -1,11 +1,14 @@
 //! From round-trip time samples to a retransmission timeout.
 
+mod coap;
+mod cocoa;
 mod eifel;
 mod eifel_agg;
 mod jacobson88;
 mod jacobson88_ticks;
 mod linux;
 mod lite;
+mod quic;
 mod rfc6298;
 mod rfc793;
 mod smooth;
@@ -22,6 +25,9 @@ pub(crate) const ENTRIES: &[&Entry<dyn RttEstimator>] = &[
     &eifel_agg::ENTRY,
     &rfc6298::ENTRY,
     &linux::ENTRY,
+    &quic::ENTRY,
+    &coap::ENTRY,
+    &cocoa::ENTRY,
 ];
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ pub(crate) use sender::Sender;
 
 use ackclock_units::{Duration, Instant, SeqNumber};
 
-use crate::{AckInfo, Phase, RttSample, SenderView, Window};
+use crate::{AckInfo, Phase, RttSample, SenderView, TimerView, Window};
 
 /// A sender with nothing outstanding, segments of 1000 bytes and a window of ten.
 pub(crate) fn view() -> SenderView {
@@ -38,6 +38,21 @@ pub(crate) fn view() -> SenderView {
     }
 }
 
+/// What a timer sees `now`: ten segments of 1000 bytes are outstanding, and more than can be sent is waiting.
+pub(crate) fn timer_view(now: Instant) -> TimerView {
+    TimerView {
+        now,
+        deadline: None,
+        oldest_sent_at: None,
+        restarted_at: Instant::ZERO,
+        last_sent_at: Instant::ZERO,
+        outstanding_segs: 10,
+        unsent: 1 << 30,
+        smss: 1000,
+        phase: Phase::Open,
+    }
+}
+
 /// An ack of `newly_acked` new bytes up to `ack`, in a segment each of 1000.
 pub(crate) fn ack(ack: u32, newly_acked: u64) -> AckInfo {
     AckInfo {
@@ -48,6 +63,7 @@ pub(crate) fn ack(ack: u32, newly_acked: u64) -> AckInfo {
         delivered: newly_acked,
         is_dup: newly_acked == 0,
         has_sack: false,
+        reneged: false,
         dsack: None,
         rtt: None,
         ece: false,

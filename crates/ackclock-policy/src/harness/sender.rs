@@ -129,7 +129,7 @@ impl Sender {
     pub fn reach_deadline(&mut self) -> Option<Vec<SeqNumber>> {
         self.v.now = self.recovery.deadline()?.max(self.v.now);
         self.marked.clear();
-        let DeadlineAction { phase, probe } =
+        let DeadlineAction { phase, probe, .. } =
             self.recovery.on_deadline(&self.board, &self.v, &mut self.marked);
         self.take_marks();
         self.enter(phase);

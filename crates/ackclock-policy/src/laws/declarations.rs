@@ -71,8 +71,8 @@ pub fn a_policy_returns_its_name(registry: &Registry) {
 
 #[cfg(test)]
 mod tests {
-    use crate::Registry;
     use crate::laws::{built_in, for_all_defaults};
+    use crate::{CongestionControl, Family, Registry};
 
     #[test]
     fn a_policy_of_ones_own_is_registered_beside_the_others() {
@@ -125,7 +125,13 @@ mod tests {
                 });)*
             };
         }
-        check!(RttEstimator: 192, Backoff: 32, RetransmissionTimer: 16, LossRecovery: 72, SpuriousTimeout: 16, CongestionControl: 176, SlowStart: 32, Reduction: 32, Framing: 16, AckPolicy: 32);
+        check!(RttEstimator: 192, Backoff: 32, RetransmissionTimer: 16, LossRecovery: 72, SpuriousTimeout: 16, SlowStart: 32, Reduction: 32, Framing: 16, AckPolicy: 32);
+        for_all_defaults::<dyn CongestionControl>(&Registry::builtin(), |c, _| {
+            // A model of the path is a few hundred bytes more.
+            let (policy, most) = (c.build(), [176, 576]);
+            let most = most[usize::from(policy.family() == Family::ModelBased)];
+            assert!(size_of_val(&*policy) <= most, "{} takes {} bytes", c.name(), size_of_val(&*policy));
+        });
     }
 
     #[test]

@@ -67,7 +67,7 @@ laws! {
         nothing_is_retransmitted_when_nothing_is_lost
         hostile_acks_do_no_harm;
     /// Undos: detection of spurious timeouts.
-    undos from undos: verdicts_depend_on_what_arrived;
+    undos from undos: verdicts_depend_on_what_arrived episodes_are_undone_by_evidence_alone;
     /// Congestion windows.
     windows from window:
         windows_keep_their_floors
@@ -82,6 +82,7 @@ laws! {
     /// Acknowledgment policies.
     acks from acks:
         every_arrival_is_acknowledged_in_the_end
+        those_that_follow_events_acknowledge_everything_within_half_a_second
         those_that_claim_rfc_5681_acknowledge_every_second_segment_within_half_a_second;
     /// Rate controls of sources without a window.
     rates from timing: intervals_keep_their_bounds_and_congestion_never_shortens_them;
@@ -157,6 +158,14 @@ fn draw(param: &Param, rng: &mut Rng) -> Value {
 }
 
 /// The parameter `name` of a policy, if it has one of that name and kind.
+fn count(p: &Params, name: &str) -> Option<u64> {
+    p.iter().find_map(|(n, value)| match value {
+        Value::Count(count) if n == name => Some(count),
+        _ => None,
+    })
+}
+
+/// The parameter `name` as a time, if there is one.
 fn duration(p: &Params, name: &str) -> Option<Duration> {
     p.iter().find_map(|(n, value)| match value {
         Value::Duration(d) if n == name => Some(d),

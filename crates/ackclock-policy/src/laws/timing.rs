@@ -1,9 +1,9 @@
 use ackclock_units::{Duration, Instant};
 
-use super::{duration, for_all, span};
-use crate::harness::sample;
+use super::{count, duration, for_all, span};
+use crate::harness::{sample, timer_view};
 use crate::{
-    Backoff, Expiry, Params, Phase, RateControl, Registry, RetransmissionTimer, RttEstimator, TimerAction,
+    Backoff, Expiry, Params, RateControl, Registry, RetransmissionTimer, RttEstimator, TimerAction,
     TimerEvent, TimerView, Value,
 };
 
@@ -26,11 +26,22 @@ pub fn timeouts_keep_their_bounds(registry: &Registry) {
             let s = sample(at, rtt);
             e.on_sample(s);
             twin.on_sample(s);
+            let rtt_before = e.rtt();
             if rng.chance(0.1) {
                 e.on_expiry(1);
                 twin.on_expiry(1);
                 e.on_spurious_timeout();
                 twin.on_spurious_timeout();
+            }
+            if rng.chance(0.1) {
+                let (weak, retransmissions) = (sample(at, span(rng)), 1 + rng.below(4) as u32);
+                let idle = Instant::ZERO + at + span(rng);
+                let takes = e.takes_weak_samples();
+                for of in [&mut e, &mut twin] {
+                    of.on_weak_sample(weak, retransmissions);
+                    of.on_idle(idle);
+                }
+                assert!(takes || e.rtt() == rtt_before, "a weak sample counts: {c:?}");
             }
             (least, most) = (least.min(rtt), most.max(rtt));
             let (now, rto) = (e.rtt().unwrap_or_else(|| panic!("sampled: {c:?}")), e.rto());
@@ -86,9 +97,8 @@ pub fn backing_off_never_shortens(registry: &Registry) {
         let b = c.build();
         for _ in 0..20 {
             let rto = span(rng);
-            for syn in [false, true] {
-                let mut timeout =
-                    |level| if syn { b.syn_timeout(rto, level, rng) } else { b.timeout(rto, level, rng) };
+            for of in [Backoff::timeout, Backoff::syn_timeout, Backoff::syn_ack_timeout] {
+                let mut timeout = |level| of(&*b, rto, level, rng);
                 assert_eq!(timeout(0), rto, "not backed off yet: {c:?}");
                 let mut last = rto;
                 for expiries in (1..80).chain([u32::MAX]) {
@@ -124,6 +134,8 @@ pub fn the_timer_runs_while_something_is_outstanding(registry: &Registry) {
     for_all::<dyn RetransmissionTimer>(registry, |c, rng| {
         let t = c.build();
         let beat = duration(c.params(), "heartbeat").unwrap_or(Duration::ZERO);
+        // How many timeouts it lets pass.
+        let times = count(c.params(), "persistent_congestion_threshold").unwrap_or(1);
         let (mut now, mut deadline, mut restarted_at) = (Instant::ZERO, None, Instant::ZERO);
         for _ in 0..300 {
             now += span(rng) / 100;
@@ -137,7 +149,18 @@ pub fn the_timer_runs_while_something_is_outstanding(registry: &Registry) {
                 5 => TimerEvent::Probed,
                 _ => TimerEvent::Expired,
             };
-            let v = TimerView { now, deadline, oldest_sent_at, restarted_at, phase: Phase::Open };
+            let v = TimerView {
+                deadline,
+                oldest_sent_at,
+                restarted_at,
+                last_sent_at: now.saturating_sub(span(rng)),
+                outstanding_segs: rng.below(12) as u32,
+                unsent: rng.below(12_000),
+                ..timer_view(now)
+            };
+            if let Some(later) = t.postponed(timeout, &v) {
+                assert!(later > now && later <= now + timeout * times + beat, "{later:?} at {now:?}: {c:?}");
+            }
             let action = t.on(e, timeout, &v);
             if matches!(e, TimerEvent::Expired | TimerEvent::Probed) {
                 restarted_at = now;
@@ -146,7 +169,10 @@ pub fn the_timer_runs_while_something_is_outstanding(registry: &Registry) {
                 TimerAction::Arm(at) => {
                     assert!(at >= now, "{at:?} is past at {now:?}: {c:?}");
                     // The age of a segment may shorten the timeout, and only a tick lengthens it.
-                    assert!(at <= now + timeout + beat, "{at:?} is more than {timeout} after {now:?}: {c:?}");
+                    assert!(
+                        at <= now + timeout * times + beat,
+                        "{at:?} is more than {timeout} after {now:?}: {c:?}"
+                    );
                     assert!(
                         beat.is_zero() || at.as_nanos() % beat.as_nanos() == 0,
                         "{at:?} is not on a tick of {beat}: {c:?}"

@@ -2,7 +2,10 @@ use ackclock_units::{SeqNumber, SeqRange};
 
 use super::for_all;
 use crate::harness::{ReferenceScoreboard, ack, view};
-use crate::{AckInfo, Phase, Registry, SenderView, SpuriousTimeout, SuspectTimeout, TimeoutVerdict, Window};
+use crate::{
+    AckInfo, EpisodeVerdict, Phase, Registry, SenderView, SpuriousTimeout, SuspectEpisode, SuspectTimeout,
+    TimeoutVerdict, Window,
+};
 
 /// A timeout is undone only on an ack that reports something new, and the restored window is bounded by the
 /// one before and by what is in flight.
@@ -88,6 +91,65 @@ pub fn verdicts_depend_on_what_arrived(registry: &Registry) {
                         assert!(
                             resumed.ssthresh >= before.ssthresh.min(window.ssthresh),
                             "{resumed:?}: {c:?}"
+                        );
+                        break;
+                    }
+                }
+            }
+        }
+    });
+}
+
+/// An episode is undone only when every segment that was retransmitted in it has been reported as a duplicate,
+/// or a timestamp shows that an original has arrived; never when what is reported was not retransmitted.
+pub fn episodes_are_undone_by_evidence_alone(registry: &Registry) {
+    for_all::<dyn SpuriousTimeout>(registry, |c, rng| {
+        for _ in 0..50 {
+            let mut undo = c.build();
+            if !undo.examines_episodes() {
+                return;
+            }
+            let (start, phases) = (SeqNumber(rng.next_u64() as u32), [Phase::Recovery, Phase::Loss]);
+            let mut b = ReferenceScoreboard::of(start, 24, 1000);
+            let segment = |i: u32| SeqRange::new(start + i * 1000, start + (i + 1) * 1000);
+            let mut v = SenderView { snd_una: start, snd_nxt: start + 24_000, sack: true, ..view() };
+            undo.on_episode(&b, &v);
+            v.phase = phases[rng.below(2) as usize];
+            let (mut una, mut sent, mut reported) = (0, [false; 24], [false; 24]);
+            for _ in 0..40 {
+                let i = rng.below(24) as u32;
+                if i >= una && !sent[i as usize] && rng.chance(0.4) {
+                    b.retransmit(segment(i).start, v.now);
+                    undo.on_retransmit(segment(i), &v);
+                    sent[i as usize] = true;
+                }
+                let newly = if rng.chance(0.5) { rng.below(u64::from(24 - una) + 1) as u32 / 4 } else { 0 };
+                una += newly;
+                v.snd_una = start + una * 1000;
+                b.acknowledge(v.snd_una);
+                let duplicate = rng.below(24) as u32;
+                // A receiver reports what it has, and no more than once for each retransmission.
+                let known = sent[duplicate as usize] && !reported[duplicate as usize] && duplicate < una;
+                let dsack = (known && rng.chance(0.8)).then(|| segment(duplicate));
+                if dsack.is_some() {
+                    reported[duplicate as usize] = true;
+                }
+                let e = SuspectEpisode {
+                    window: v.window,
+                    start,
+                    recover: start + 24_000,
+                    acks_original: rng.chance(0.1).then(|| rng.chance(0.3)),
+                };
+                let a = AckInfo { dsack, has_sack: true, ..ack(v.snd_una.0, u64::from(newly) * 1000) };
+                match undo.on_episode_ack(&a, &e, &b, &v) {
+                    EpisodeVerdict::Unknown => {}
+                    EpisodeVerdict::Genuine => break,
+                    EpisodeVerdict::Spurious => {
+                        let all = sent.iter().zip(&reported).all(|(sent, reported)| sent == reported);
+                        let some = sent.contains(&true);
+                        assert!(
+                            e.acks_original == Some(true) || (all && some),
+                            "{sent:?} retransmitted, {reported:?} reported: {c:?}"
                         );
                         break;
                     }

@@ -59,7 +59,16 @@ fn random_events(
             v.window
         );
         if needs.sends && rng.chance(0.5) {
-            v.window = w.on(Feedback::Sent { bytes: smss, retransmission: rng.chance(0.1) }, &v).window;
+            v.window = w
+                .on(
+                    Feedback::Sent {
+                        bytes: smss,
+                        retransmission: rng.chance(0.1),
+                        app_limited: rng.chance(0.2),
+                    },
+                    &v,
+                )
+                .window;
         }
         check(&before, event, &v);
     }
@@ -78,6 +87,7 @@ fn measured(a: AckInfo, needs: Needs, v: &SenderView, rng: &mut Rng) -> AckInfo 
         lost: rng.below(delivered + 1),
         prior_in_flight: v.flight_size,
         sent_at: v.now.saturating_sub(span(rng)),
+        rtt: rng.chance(0.9).then(|| span(rng)),
     });
     let ce_bytes = if needs.every_ack && rng.chance(0.2) { rng.below(a.newly_acked + 1) } else { 0 };
     // A mark forbids growth when it is an echo by RFC 3168; with accurate feedback the window decides.

@@ -1,5 +1,6 @@
 //! Which segments are lost, and what is sent next while losses are repaired.
 
+mod bounded;
 mod counting;
 mod duplicates;
 mod early;

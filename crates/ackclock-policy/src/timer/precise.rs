@@ -70,7 +70,7 @@ mod tests {
     use super::*;
     use ackclock_units::Instant;
 
-    use crate::Phase;
+    use crate::harness::timer_view;
 
     #[test]
     fn the_age_of_the_oldest_segment_counts() {
@@ -81,7 +81,7 @@ mod tests {
             deadline: Some(at(1)),
             oldest_sent_at: Some(at(oldest)),
             restarted_at: at(restarted),
-            phase: Phase::Open,
+            ..timer_view(at(now))
         };
         let rto = Duration::from_millis(1000);
         assert_eq!(t.on(TimerEvent::Acked, rto, &v(5000, 4600, 0)), TimerAction::Arm(at(5600)));

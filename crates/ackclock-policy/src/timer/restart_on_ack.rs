@@ -11,6 +11,8 @@ struct RestartOnAck {
     clock: Heartbeat,
     /// Fast retransmissions restart it as well.
     fast_retransmit: bool,
+    /// So does each retransmission of the oldest segment.
+    oldest_again: bool,
 }
 
 impl Policy for RestartOnAck {
@@ -25,6 +27,12 @@ impl RetransmissionTimer for RestartOnAck {
             // 4.4BSD-Lite stopped the timer before a fast retransmit, whose transmission started it again.
             TimerEvent::Sent { retransmission: true }
                 if self.fast_retransmit && v.phase == Phase::Recovery =>
+            {
+                TimerAction::Arm(self.clock.after(v.now, timeout))
+            }
+            // RFC 6675 §6 allows it for each retransmission of a recovery.
+            TimerEvent::Sent { retransmission: true }
+                if self.oldest_again && v.oldest_sent_at == Some(v.now) =>
             {
                 TimerAction::Arm(self.clock.after(v.now, timeout))
             }
@@ -54,11 +62,18 @@ pub(crate) const ENTRY: Entry<dyn RetransmissionTimer> = Entry {
             false,
             "restart at a fast retransmit too, as in 4.4BSD-Lite; the standard does not",
         ),
+        Param::flag(
+            "oldest_again",
+            false,
+            "restart at each retransmission of the oldest segment, as in Linux; RFC 6675 6 allows it for \
+             each retransmission",
+        ),
     ],
     build: |p| {
         Box::new(RestartOnAck {
             clock: Heartbeat(p.duration("heartbeat")),
             fast_retransmit: p.flag("fast_retransmit"),
+            oldest_again: p.flag("oldest_again"),
         })
     },
 };
@@ -68,8 +83,10 @@ mod tests {
     use super::*;
     use ackclock_units::Instant;
 
+    use crate::harness::timer_view;
+
     fn view(now: Instant, phase: Phase) -> TimerView {
-        TimerView { now, deadline: None, oldest_sent_at: None, restarted_at: Instant::ZERO, phase }
+        TimerView { phase, ..timer_view(now) }
     }
 
     #[test]
@@ -85,6 +102,22 @@ mod tests {
         assert_eq!(t.on(TimerEvent::Expired, rto * 2, &running), TimerAction::Arm(now + rto * 2));
         assert_eq!(t.on(TimerEvent::Probed, rto, &running), TimerAction::Arm(now + rto), "RFC 8985 7.3");
         assert_eq!(t.on(TimerEvent::AllAcked, rto, &running), TimerAction::Disarm);
+    }
+
+    #[test]
+    fn the_oldest_segment_sent_again_restarts_it_if_configured() {
+        let (now, rto) = (Instant::from_nanos(5_000), Duration::from_secs(1));
+        let running = |oldest| TimerView {
+            deadline: Some(now + Duration::from_millis(1)),
+            oldest_sent_at: Some(oldest),
+            ..view(now, Phase::Recovery)
+        };
+        let mut p = crate::Params::defaults(ENTRY.params);
+        assert!(p.set("oldest_again", crate::Value::Flag(true)));
+        let t = (ENTRY.build)(&p);
+        let again = TimerEvent::Sent { retransmission: true };
+        assert_eq!(t.on(again, rto, &running(now)), TimerAction::Arm(now + rto));
+        assert_eq!(t.on(again, rto, &running(Instant::ZERO)), TimerAction::Keep, "another segment");
     }
 
     #[test]

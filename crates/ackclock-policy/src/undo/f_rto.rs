@@ -7,7 +7,7 @@ use crate::{
 /// New data is sent on the first ack after a timeout, and the second ack shows whether the timeout was
 /// spurious.
 #[derive(Debug)]
-struct FRto {
+pub(super) struct FRto {
     response: Response,
     adapt_timer: bool,
     sack_enhanced: bool,
@@ -16,6 +16,16 @@ struct FRto {
 }
 
 impl FRto {
+    /// The SACK-enhanced algorithm, for a policy that has a response of its own.
+    pub fn sack_enhanced() -> Self {
+        Self { response: Response::Restore, adapt_timer: false, sack_enhanced: true, sent_new: false }
+    }
+
+    /// Step 1.
+    pub fn begin(&mut self) {
+        self.sent_new = false;
+    }
+
     /// Step 2: the retransmission is acknowledged.
     fn first(&mut self, a: &AckInfo, t: &SuspectTimeout, sack: bool, v: &SenderView) -> TimeoutVerdict {
         if a.newly_acked == 0 {
@@ -64,7 +74,7 @@ impl Policy for FRto {
 
 impl SpuriousTimeout for FRto {
     fn on_rto(&mut self, v: &SenderView) -> bool {
-        self.sent_new = false;
+        self.begin();
         // §2.1 step 1: not during the repair of an earlier timeout, whose retransmissions could be mistaken
         // for originals.
         v.expiries == 0 && v.phase != Phase::Loss

@@ -31,6 +31,8 @@ pub struct Deliveries {
     pub lowest_sent_once: Option<SeqNumber>,
     /// The highest of those acknowledged cumulatively and not SACKed before, and whether it was sent once.
     pub highest_acked: Option<(Transmission, bool)>,
+    /// The lowest of those SACKed and sent once.
+    pub lowest_sacked_once: Option<Transmission>,
     /// By its timestamp echo, the ack was elicited by nothing sent after this moment.
     pub echoed: Option<Instant>,
     /// The ack had no payload and repeated number and window of the one before (RFC 5681 §2), whether or not
@@ -43,6 +45,8 @@ impl Deliveries {
     pub fn add(&mut self, last: Transmission, sent_once: bool, acked: bool) {
         if acked {
             self.highest_acked = Some((last, sent_once));
+        } else if sent_once && self.lowest_sacked_once.is_none_or(|t| last.end_seq < t.end_seq) {
+            self.lowest_sacked_once = Some(last);
         }
         let latest = if sent_once { &mut self.sent_once } else { &mut self.retransmitted };
         if latest.is_none_or(|t| last.is_after(t)) {

@@ -1,6 +1,6 @@
 //! The inputs of a congestion window, and what it returns.
 
-use ackclock_units::{Bytes, Duration, Instant, Rate};
+use ackclock_units::{Bytes, Duration, Instant, Rate, SeqRange};
 
 use super::{AckInfo, SenderView, Window};
 use crate::SlowStart;
@@ -48,7 +48,13 @@ pub enum Feedback<'a> {
         bytes: u32,
         /// True when they had been sent before.
         retransmission: bool,
+        /// The application limited the data in flight until now (P.is_app_limited of draft-ietf-ccwg-bbr
+        /// §4.1.2.2). Only with [`Needs::rate_samples`].
+        app_limited: bool,
     },
+    /// A segment was marked lost, before any [`Feedback::Congestion`] that this causes; at an expiry of the
+    /// retransmission timer after it. Only with [`Needs::losses`].
+    Lost(LostSegment),
     /// New data is about to be sent after an idle period of this length, longer than the timeout (J-A12, RFC
     /// 5681 §4.1).
     Idle(Duration),
@@ -122,15 +128,39 @@ pub struct Needs {
     /// ECT(1) on its data rather than ECT(0), for queues of the L4S service (RFC 9331 §4.1). The engine sets
     /// it where the peer counts marks ([`SenderView::counts_marks`]).
     pub ect1: bool,
+    /// [`Feedback::Lost`], with the state of delivery when the segment was sent.
+    pub losses: bool,
+    /// A stream of random numbers ([`CongestionControl::seed`](crate::CongestionControl::seed)).
+    pub random: bool,
+    /// It decides how much is sent during a repair too: a [`Reduction`](crate::Reduction) is not used beside
+    /// it, and what a loss leaves of the window is its own.
+    pub owns_repair: bool,
+}
+
+/// A segment that was marked lost (HandleLostPacket() of draft-ietf-ccwg-bbr §5.5.10.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LostSegment {
+    /// Its bytes.
+    pub range: SeqRange,
+    /// Bytes in the network when it had been sent, including it (P.tx_in_flight).
+    pub in_flight: Bytes,
+    /// Bytes marked lost since it was sent, including it (C.lost - P.lost).
+    pub lost: Bytes,
+    /// All bytes delivered by the connection (C.delivered).
+    pub total_delivered: Bytes,
+    /// The application, not the network, limited the data in flight when it was sent (P.is_app_limited).
+    pub app_limited: bool,
 }
 
 /// A sample of the delivery rate, taken for each ack that reports delivered data (draft-ietf-ccwg-bbr §4.1).
+/// "That packet" is the one sent last of those that the ack delivered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RateSample {
     /// Bytes delivered in the interval.
     pub delivered: Bytes,
-    /// Length of the interval: the longer of the time in which the flight of the newest delivered packet was
-    /// sent, and the time in which it was acknowledged.
+    /// Length of the interval: the longer of the time in which the flight of that packet was sent, and the
+    /// time in which it was acknowledged. Zero where that is shorter than the smallest round-trip time: the
+    /// rate would not be reliable.
     pub interval: Duration,
     /// All bytes delivered by the connection when that packet was sent; data sent later belongs to the next
     /// round trip.
@@ -145,11 +175,12 @@ pub struct RateSample {
     pub prior_in_flight: Bytes,
     /// When that packet was sent.
     pub sent_at: Instant,
+    /// Its round-trip time, if it was sent only once.
+    pub rtt: Option<Duration>,
 }
 
 impl RateSample {
-    /// The delivery rate, bits per second. The engine takes no sample over an interval shorter than the
-    /// smallest round-trip time, which would not be reliable.
+    /// The delivery rate, bits per second; zero where it is not reliable.
     pub fn rate(&self) -> Rate {
         Rate::from_transfer(self.delivered, self.interval)
     }

@@ -1,19 +1,23 @@
 //! Inputs and decisions of a connection's policies. All are `Copy`; the views may gain fields.
 
 mod app_io;
+mod deadline;
 mod deliveries;
 mod feedback;
 mod queued;
+mod receiver;
 
 pub use ackclock_units::Ecn;
 use ackclock_units::{Bytes, Duration, Instant, SeqNumber, SeqRange};
 
 pub use self::app_io::{AppIo, Wake};
+pub use self::deadline::DeadlineAction;
 pub use self::deliveries::{Deliveries, Transmission};
 pub use self::feedback::{
-    Congestion, Control, EpisodeEnd, Family, Feedback, Growth, Needs, Pacing, RateSample,
+    Congestion, Control, EpisodeEnd, Family, Feedback, Growth, LostSegment, Needs, Pacing, RateSample,
 };
 pub use self::queued::{Admit, Backlog, Dequeued, PacketId, Queued};
+pub use self::receiver::{AckAction, AckPending, ArrivedSegment, Forgery, ReceiverEvent, ReceiverView};
 
 /// Congestion window and slow-start threshold, bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -57,16 +61,6 @@ pub enum Adjustment {
         /// Sent and not cumulatively acknowledged when the repair was sent, bytes.
         flight_size: Bytes,
     },
-}
-
-/// What a loss recovery does at its deadline.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DeadlineAction {
-    /// The phase from now on.
-    pub phase: Phase,
-    /// A segment to send now whatever the window allows, to elicit an ack: an outstanding range, or one that
-    /// starts at `snd_nxt`. The retransmission timer restarts with it.
-    pub probe: Option<SeqRange>,
 }
 
 /// The state of a sender that its policies may read. Sizes in bytes.
@@ -154,6 +148,9 @@ pub struct AckInfo {
     pub has_sack: bool,
     /// The range that a DSACK block (RFC 2883) reported.
     pub dsack: Option<SeqRange>,
+    /// The oldest outstanding segment is SACKed: the receiver has forgotten it (RFC 2018 §8). Set only where
+    /// the stack does not leave that to the retransmission timer.
+    pub reneged: bool,
     /// Round-trip time measured with this ack.
     pub rtt: Option<Duration>,
     /// ECN echo was set; with accurate feedback (RFC 9768), it reports marks that no ack before did.
@@ -173,8 +170,8 @@ pub struct AckInfo {
     pub deliveries: Option<Deliveries>,
     /// Bytes that were marked lost on this ack. Set after the loss recovery was called; 0 until then.
     pub newly_lost: Bytes,
-    /// The delivery rate, where a congestion window [needs](Needs::rate_samples) it and a reliable sample
-    /// could be taken.
+    /// The delivery rate, where a congestion window [needs](Needs::rate_samples) it and something was
+    /// delivered.
     pub rate: Option<RateSample>,
 }
 
@@ -212,6 +209,31 @@ pub enum TimeoutVerdict {
     /// Something was lost: continue to repair.
     Genuine,
     /// The timeout was spurious: nothing was lost.
+    Spurious,
+}
+
+/// A loss episode of which it is not yet known whether its retransmissions were spurious.
+#[derive(Clone, Copy, Debug)]
+pub struct SuspectEpisode {
+    /// Window before its reduction.
+    pub window: Window,
+    /// `snd_una` when it began.
+    pub start: SeqNumber,
+    /// `snd_nxt` when it began.
+    pub recover: SeqNumber,
+    /// True when the ack's timestamp shows that it was elicited by a segment sent before the first
+    /// retransmission of the episode; `None` without timestamps.
+    pub acks_original: Option<bool>,
+}
+
+/// What an ack shows about the retransmissions of an episode.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EpisodeVerdict {
+    /// Nothing yet.
+    Unknown,
+    /// Nothing that acks could still show would undo the reduction.
+    Genuine,
+    /// Nothing was lost: the window is restored.
     Spurious,
 }
 
@@ -285,6 +307,14 @@ pub struct TimerView {
     pub oldest_sent_at: Option<Instant>,
     /// When the timer last expired or was restarted with a probe.
     pub restarted_at: Instant,
+    /// When a segment was last sent, new or again.
+    pub last_sent_at: Instant,
+    /// Segments sent and not cumulatively acknowledged.
+    pub outstanding_segs: u32,
+    /// Written by the application and not yet sent, bytes.
+    pub unsent: Bytes,
+    /// Largest segment sent, bytes.
+    pub smss: u32,
     /// Phase of the loss repair.
     pub phase: Phase,
 }
@@ -333,65 +363,6 @@ impl SentSegment {
     pub fn transmission(&self) -> Transmission {
         Transmission { xmit_ts: self.xmit_ts, end_seq: self.range.end }
     }
-}
-
-/// A data segment that arrived in order.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ArrivedSegment {
-    /// When it arrived.
-    pub now: Instant,
-    /// Its payload, bytes.
-    pub bytes: u32,
-    /// True when it is at least as long as the largest seen (a full-sized segment).
-    pub full_sized: bool,
-    /// PSH was set.
-    pub push: bool,
-}
-
-/// What a receiver has not yet acknowledged, the arriving segment included.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct AckPending {
-    /// Bytes received in order and not acknowledged.
-    pub bytes: Bytes,
-    /// Full-sized segments among them.
-    pub full_segments: u32,
-    /// Segments among them.
-    pub segments: u32,
-    /// Receive window last advertised, bytes.
-    pub rcv_wnd: Bytes,
-    /// Largest segment received so far (estimate of the peer's `smss`).
-    pub rmss: u32,
-    /// Deadline that runs already.
-    pub deadline: Option<Instant>,
-}
-
-/// When to acknowledge.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AckAction {
-    /// At once.
-    Now,
-    /// No later than this moment.
-    By(Instant),
-    /// Not because of this segment.
-    Hold,
-    /// At once, with acks that an honest receiver would not send.
-    Forge(Forgery),
-}
-
-/// How a receiver cheats.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Forgery {
-    /// Acks for what has arrived, each of which acknowledges a part of it.
-    pub parts: u16,
-    /// Additional duplicate acks.
-    pub repeats: u16,
-    /// Bytes acknowledged beyond what has arrived.
-    pub ahead: u32,
-}
-
-impl Forgery {
-    /// None.
-    pub const NONE: Self = Self { parts: 1, repeats: 0, ahead: 0 };
 }
 
 /// Private state of a policy for a trace: named numbers.

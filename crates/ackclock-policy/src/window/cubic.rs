@@ -5,6 +5,7 @@ use ackclock_units::{Bytes, Duration, Instant};
 use super::growth::{Remainder, counted};
 use super::in_use::{ABE, Flight, Half, IN_USE, InUse, REDUCE_FROM, VALIDATE, counts_flights, reduced_from};
 use super::initial::{INITIAL_SEGS, INITIAL_WINDOW, InitialWindow};
+use super::paced::{PACED, paced};
 use crate::{
     AckInfo, Congestion, CongestionControl, Control, Entry, EpisodeEnd, Feedback, Needs, Param, Params,
     Phase, Policy, PrivateState, SenderView, SlowStart, Window,
@@ -197,7 +198,13 @@ impl<U: InUse> Cubic<U> {
         self.curve = Curve { w_max, cwnd_prior: cwnd, ..Curve::NEW };
         // §4.6 allows the window in place of the flight where a window that is not in use does not grow.
         let from = reduced_from(self.rules.reduces_window, v);
-        ((from * beta) as u64).max(2 * u64::from(v.smss))
+        let reduced = if self.rules.reduces_window {
+            // Linux counts in whole segments.
+            ((from * beta).round() as u64) / u64::from(v.smss.max(1)) * u64::from(v.smss)
+        } else {
+            (from * beta) as u64
+        };
+        reduced.max(2 * u64::from(v.smss))
     }
 }
 
@@ -280,10 +287,15 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
             0.1..=0.99,
             "fraction of the window left after an ECN echo with `abe` (RFC 8511 3.1)",
         ),
+        PACED,
         INITIAL_WINDOW,
         INITIAL_SEGS,
     ],
     build: |p| {
-        if counts_flights(p) { Box::new(Cubic::<Flight>::new(p)) } else { Box::new(Cubic::<Half>::new(p)) }
+        if counts_flights(p) {
+            paced(p, Box::new(Cubic::<Flight>::new(p)))
+        } else {
+            paced(p, Box::new(Cubic::<Half>::new(p)))
+        }
     },
 };

@@ -84,7 +84,7 @@ pub(super) const REDUCE_FROM: Param = Param::choice(
     "flight",
     &["flight", "window"],
     "what a loss reduces: the part of the window in `flight` (RFC 5681 3.1 eq. 4), or the `window`, used or \
-     not, as Linux does",
+     not, to whole segments in CUBIC, as Linux does",
 );
 
 /// Alternative backoff with ECN. With it `beta_ecn` of a window decides what an echo leaves of it.

@@ -11,6 +11,8 @@ pub(super) enum InitialWindow {
     Rfc5681,
     /// Two to four segments by bytes (RFC 3390 §1).
     Rfc3390,
+    /// Ten segments, as QUIC counts them (RFC 9002 §7.2).
+    Rfc9002,
     /// So many segments.
     Segments(u32),
 }
@@ -22,6 +24,7 @@ impl InitialWindow {
             "rfc6928" => Self::Rfc6928,
             "rfc5681" => Self::Rfc5681,
             "rfc3390" => Self::Rfc3390,
+            "rfc9002" => Self::Rfc9002,
             _ => Self::Segments(p.count("initial_segs") as u32),
         }
     }
@@ -36,6 +39,7 @@ impl InitialWindow {
             Self::Rfc5681 if smss > 1095 => 3 * smss,
             Self::Rfc5681 => 4 * smss,
             Self::Rfc3390 => (4 * smss).min(4380.max(2 * smss)),
+            Self::Rfc9002 => (10 * smss).min(14_720.max(2 * smss)),
             Self::Segments(n) => u64::from(n) * smss,
         }
     }
@@ -45,9 +49,9 @@ impl InitialWindow {
 pub(super) const INITIAL_WINDOW: Param = Param::choice(
     "initial_window",
     "rfc6928",
-    &["rfc6928", "rfc5681", "rfc3390", "segments"],
-    "window before the first ack: ten segments (RFC 6928), two to four (RFC 5681, RFC 3390), or \
-     `initial_segs`",
+    &["rfc6928", "rfc5681", "rfc3390", "rfc9002", "segments"],
+    "window before the first ack: ten segments (RFC 6928; QUIC, RFC 9002), two to four (RFC 5681, RFC \
+     3390), or `initial_segs`",
 );
 /// How many, where the rule leaves it open.
 pub(super) const INITIAL_SEGS: Param =

@@ -1,5 +1,8 @@
 //! Congestion windows.
 
+mod bbr;
+mod bbr1;
+mod careful_resume;
 mod copa;
 mod cubic;
 mod dctcp;
@@ -7,6 +10,9 @@ mod growth;
 mod in_use;
 mod initial;
 mod ledbat_pp;
+mod limited;
+mod max_filter;
+mod paced;
 mod prague;
 mod receiver_only;
 mod reno;
@@ -21,12 +27,15 @@ pub(crate) const ENTRIES: &[&Entry<dyn CongestionControl>] = &[
     &receiver_only::ENTRY,
     &reno::ENTRY,
     &cubic::ENTRY,
+    &bbr::ENTRY,
+    &bbr1::ENTRY,
     &dctcp::ENTRY,
     &prague::ENTRY,
     &vegas::ENTRY,
     &westwood::ENTRY,
     &ledbat_pp::ENTRY,
     &copa::ENTRY,
+    &careful_resume::ENTRY,
 ];
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use ackclock_units::Bytes;
 use super::growth::{Remainder, counted};
 use super::in_use::{ABE, Flight, Half, IN_USE, InUse, REDUCE_FROM, VALIDATE, counts_flights, reduced_from};
 use super::initial::{INITIAL_SEGS, INITIAL_WINDOW, InitialWindow};
+use super::paced::{PACED, paced};
 use crate::{
     AckInfo, Congestion, CongestionControl, Control, Entry, EpisodeEnd, Feedback, Needs, Param, Params,
     Phase, Policy, PrivateState, SenderView, SlowStart, Window,
@@ -305,6 +306,7 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
         REDUCE_FROM,
         ABE,
         Param::ratio("beta_ecn", 0.8, 0.0..=1.0, "fraction of the window left after an ECN echo with `abe`"),
+        PACED,
         Param::flag(
             "at_ssthresh",
             false,
@@ -318,6 +320,10 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
         ),
     ],
     build: |p| {
-        if counts_flights(p) { Box::new(Reno::<Flight>::new(p)) } else { Box::new(Reno::<Half>::new(p)) }
+        if counts_flights(p) {
+            paced(p, Box::new(Reno::<Flight>::new(p)))
+        } else {
+            paced(p, Box::new(Reno::<Half>::new(p)))
+        }
     },
 };

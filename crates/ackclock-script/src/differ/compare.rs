@@ -141,7 +141,8 @@ fn segments(
         if a.after > b.after || (!alike(a, b) && skips(second.sent.get(i + 1), a)) {
             return extra(b);
         }
-        if let Some(field) = fields(first, a, b, clock, measure)
+        let before = i.checked_sub(1).and_then(|i| first.sent.get(i).zip(second.sent.get(i)));
+        if let Some(field) = fields(first, (a, b), before, clock, measure)
             .into_iter()
             .map(|field| of_segment(first, format!("{field} of {}", name(first, i)), a))
             .find(|cause| !alike(a, b) || !is_explained(cause))
@@ -209,8 +210,19 @@ fn stamp(sent: &Sent) -> Option<(u32, u32)> {
     })
 }
 
-/// The fields that differ, the most important one first.
-fn fields(timeline: &Timeline, a: &Sent, b: &Sent, clock: u32, measure: Measure) -> Vec<String> {
+/// How far two moments lie apart.
+fn apart(a: Instant, b: Instant) -> Duration {
+    if a > b { a.since(b) } else { b.since(a) }
+}
+
+/// The fields that differ, the most important one first. `before`: what both have sent last before.
+fn fields(
+    timeline: &Timeline,
+    (a, b): (&Sent, &Sent),
+    before: Option<(&Sent, &Sent)>,
+    clock: u32,
+    measure: Measure,
+) -> Vec<String> {
     let (x, y) = (&a.tcp, &b.tcp);
     let mut found = Vec::new();
     if (x.flags.bits ^ y.flags.bits) & !Flags::PSH.0 != 0 {
@@ -220,8 +232,16 @@ fn fields(timeline: &Timeline, a: &Sent, b: &Sent, clock: u32, measure: Measure)
     let zero = (x.window == Some(0)) != (y.window == Some(0));
     let reset = x.flags.bits & Flags::RST.0 != 0;
     let since = a.after.checked_sub(1).map_or(Instant::ZERO, |i| timeline.stimuli[i].at);
-    let part = Duration::from_nanos(a.at.since(since).as_nanos() / measure.tolerance_part);
-    let apart = if a.at > b.at { a.at.since(b.at) } else { b.at.since(a.at) };
+    let tolerance = |passed: Duration| {
+        measure.tolerance.max(Duration::from_nanos(passed.as_nanos() / measure.tolerance_part))
+    };
+    let late = apart(a.at, b.at) > tolerance(a.at.since(since))
+        // A timer that follows another one is as late as that was.
+        && before.is_none_or(|(c, d)| {
+            let (x, y) = (a.at.since(c.at), b.at.since(d.at));
+            let apart = if x > y { x - y } else { y - x };
+            apart > tolerance(x)
+        });
     let simple = [
         ("sequence number", x.seq != y.seq),
         ("length", x.len != y.len),
@@ -230,7 +250,7 @@ fn fields(timeline: &Timeline, a: &Sent, b: &Sent, clock: u32, measure: Measure)
         ("ECN field", a.ecn != b.ecn && (a.ecn == Ecn::NotEct || b.ecn == Ecn::NotEct)),
         ("PSH", (x.flags.bits ^ y.flags.bits) & Flags::PSH.0 != 0),
         ("window", !reset && (zero || (measure.windows && x.window != y.window))),
-        ("time", apart > measure.tolerance.max(part)),
+        ("time", late),
     ];
     found.extend(simple.iter().filter(|(_, differs)| *differs).map(|(name, _)| (*name).to_owned()));
     found.extend(option(a, b, clock.wrapping_add(ticks(b.at, a.at))));

@@ -189,6 +189,12 @@ impl Peer {
         self.offer.timestamps && self.host_offer.as_ref().is_some_and(|list| list.iter().any(offered))
     }
 
+    /// True where SACK was negotiated.
+    fn sacks(&self) -> bool {
+        let offered = |o: &TcpOption| matches!(o, TcpOption::SackPermitted);
+        self.offer.sack && self.host_offer.as_ref().is_some_and(|list| list.iter().any(offered))
+    }
+
     fn block(&self, block: Block, ack: Option<u32>) -> Option<(u32, u32)> {
         match block {
             Block::Segments(from, to) => {
@@ -231,8 +237,17 @@ impl Peer {
             Some(ack) if ahead(ack) < 0 => kind.push_str(" of the past"),
             _ => {}
         }
+        let inside = |seq: u32| self.outstanding.iter().any(|(from, to)| *from < seq && seq < *to);
+        let mut parts = segment.sack.iter().filter_map(|b| self.block(*b, ack));
+        let in_parts = parts.any(|(from, to)| inside(from) || inside(to));
+        let (from, to) = (segment.offset, segment.offset + i64::from(segment.len));
+        let next = i64::from(self.next);
+        let again = self.ahead.iter().any(|(a, b)| next + from < i64::from(*b) && i64::from(*a) < next + to);
         let notes = [
-            (!segment.sack.is_empty(), " with SACK"),
+            (ack.is_some_and(inside), " inside a segment"),
+            (segment.len > 0 && again, " over data ahead"),
+            (!segment.sack.is_empty(), if self.sacks() { " with SACK" } else { " with SACK unasked" }),
+            (self.sacks() && in_parts, " of parts"),
             (segment.window == 0 && !has(Flags::RST), " with closed window"),
             (has(Flags::FIN) && has(Flags::SYN), " with FIN"),
             (has(Flags::RST) && has(Flags::SYN), " with SYN"),

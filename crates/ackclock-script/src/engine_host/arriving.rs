@@ -55,7 +55,9 @@ impl EngineHost {
             return;
         }
         self.flows[i].arrived(self.now, segment);
-        self.flows[i].release_more(self.now);
+        if !self.flows[i].expects(self.now, segment) {
+            self.flows[i].release_more(self.now);
+        }
         let unread = self.flows[i].connection.readable();
         let begun = self.flows[i].connection.state() == State::SynSent;
         self.flows[i].connection.handle_segment(self.now, segment, &[], ecn);

@@ -250,6 +250,9 @@ impl EngineHost {
                 self.run(i);
             }
             self.flows[i].connection.set_cork(now, options.corks());
+            if (level.0, name) == (c::SOL_TCP, c::TCP_QUICKACK) {
+                self.flows[i].connection.set_quick_acks(now, options.acks_quickly());
+            }
             self.run(i);
         }
         ZERO

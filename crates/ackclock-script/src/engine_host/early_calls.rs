@@ -65,6 +65,11 @@ impl EngineHost {
     /// The first write of a connection whose SYN waits for it.
     pub(super) fn write_deferred(&mut self, i: usize, blocks: bool, len: u64, done: &mut u64) -> CallResult {
         *done = self.leave_with_text(i, len);
+        if blocks && *done < len {
+            // The ack of the SYN-ACK waits for what the caller writes then (`sk_write_pending`).
+            let now = self.now;
+            self.flows[i].connection.set_quick_acks(now, false);
+        }
         match *done {
             _ if blocks => Ok(None),
             0 => Err(Errno::EINPROGRESS),
@@ -129,7 +134,11 @@ impl EngineHost {
         if i >= super::MAX_OPEN {
             return Err(Errno::EMFILE);
         }
-        let flow = self.make_flow(ports, options, false);
+        let quick = options.acks_quickly();
+        let mut flow = self.make_flow(ports, options, false);
+        if !quick {
+            flow.connection.set_quick_acks(self.now, false);
+        }
         self.flows.push(flow);
         self.socket(fd)?.kind = SocketKind::Stream(i);
         Ok(i)

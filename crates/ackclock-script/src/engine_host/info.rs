@@ -28,7 +28,8 @@ pub(super) fn of(flow: &mut Flow, now: Instant) -> TcpInfo {
         (v.window.ssthresh / smss) as u32
     };
     let counts = connection.outstanding();
-    let pacing = v.rtt.filter(|rtt| !rtt.srtt.is_zero()).map(|rtt| {
+    let paced = connection.pacing_rate().map(|rate| rate.bits_per_sec() / 8);
+    let window_rate = v.rtt.filter(|rtt| !rtt.srtt.is_zero()).map(|rtt| {
         // In slow start twice the window per round trip, later 1.2 times (`tcp_update_pacing_rate`).
         let percent = if v.window.cwnd < v.window.ssthresh / 2 { 200 } else { 120 };
         let rate =
@@ -95,7 +96,7 @@ pub(super) fn of(flow: &mut Flow, now: Instant) -> TcpInfo {
         dsack_dups: flow.reordering.duplicates,
         rcv_ooopack: flow.counts.out_of_order_in,
         rcv_wnd: connection.open_window(),
-        pacing_rate: pacing.unwrap_or(u64::MAX),
+        pacing_rate: paced.or(window_rate).unwrap_or(u64::MAX),
         max_pacing_rate: u64::MAX,
         total_rto: u16::try_from(stats.timeouts).unwrap_or(u16::MAX),
         busy_time,

@@ -4,6 +4,7 @@ use ackclock_engine::{AbortReason, ConnectionEvent};
 use ackclock_units::{Ecn, Rng};
 use ackclock_wire::{FastOpen, Flags, Segment};
 
+use super::deferral::Deferral;
 use super::options::SocketOptions;
 use super::socket::SocketKind;
 use super::{ENDED, EngineHost, bursts};
@@ -20,12 +21,31 @@ impl EngineHost {
             sending.free(&flow.connection, flow.reordering.degree, self.now);
         }
         let (mut option, mut reported) = (None, false);
-        while let Some(t) = flow.connection.poll_transmit(self.now) {
+        let most = bursts::segments(&flow.connection, self.least_segments, self.now);
+        let mut deferral = Deferral::new(most);
+        loop {
+            if let Some(sending) = &mut flow.sending {
+                let keeps = if sending.idle {
+                    sending.kept
+                } else {
+                    deferral.keeps(&flow.connection, sending, flow.shut_write, self.now)
+                };
+                flow.connection.hold_new_data(keeps);
+                sending.kept = keeps;
+            }
+            let Some(t) = flow.connection.poll_transmit(self.now) else { break };
+            if let Some(sending) = &mut flow.sending {
+                sending.left_at = Some(self.now);
+            }
             reported |= flow.departed(self.now, &t);
             if t.segment.flags.has(Flags::SYN) {
                 option = flow.connection.take_syn_option();
             }
             burst.push(t);
+        }
+        flow.connection.hold_new_data(false);
+        if let Some(sending) = &mut flow.sending {
+            sending.idle = false;
         }
         let acked = flow.written.saturating_sub(flow.connection.unacked());
         reported |= flow.reports.acked(self.now, acked, &flow.options);
@@ -84,8 +104,8 @@ impl EngineHost {
         }
     }
 
-    /// True where the event ends the handshake of a connection that waits to be accepted since its SYN, or was
-    /// accepted before.
+    /// True where the event ends the handshake of a connection that waits to be accepted since its SYN, or
+    /// was accepted before.
     pub(super) fn ends_fast_open(&mut self, i: usize, event: ConnectionEvent) -> bool {
         let accepted = self.flows[i].listener.is_none();
         for socket in self.sockets.values_mut() {

@@ -3,6 +3,7 @@
 mod arriving;
 mod bursts;
 mod calls;
+mod deferral;
 mod early_calls;
 mod fast_open;
 mod flow;
@@ -134,6 +135,15 @@ impl EngineHost {
         })
     }
 
+    /// Departs from the standards where the dialect's host does, from the next connection on.
+    ///
+    /// # Errors
+    ///
+    /// An option that the stack does not have.
+    pub fn depart_from_standards(&mut self) -> Result<(), StackError> {
+        self.dialect.departures().iter().try_for_each(|(key, value)| self.stack.set(key, value))
+    }
+
     /// What packets go over from now on.
     pub fn set_link(&mut self, link: Link) {
         self.link = link;
@@ -186,8 +196,13 @@ impl Host for EngineHost {
         for i in 0..self.flows.len() {
             let flow = &mut self.flows[i];
             let before = flow.connection.stats().timeouts;
+            let mut idle = true;
             while flow.connection.poll_timeout().is_some_and(|at| at <= self.now) {
                 flow.connection.handle_timeout(self.now);
+                idle = false;
+            }
+            if let Some(sending) = &mut flow.sending {
+                sending.idle = idle;
             }
             if flow.connection.stats().timeouts != before && flow.seems_black_holed(self.now) {
                 self.fast_open.note_black_hole(self.now);

@@ -92,6 +92,11 @@ impl SocketOptions {
         Some(u64::try_from(asked).unwrap_or(0).saturating_mul(2).clamp(4608, MAX_BUFFER))
     }
 
+    /// False where `TCP_QUICKACK` lets acks wait for replies.
+    pub(crate) fn acks_quickly(&self) -> bool {
+        self.int(c::SOL_TCP, c::TCP_QUICKACK).is_none_or(|v| v != 0)
+    }
+
     /// True where Nagle's algorithm is off.
     pub(crate) fn sends_at_once(&self) -> bool {
         self.int(c::SOL_TCP, c::TCP_NODELAY).is_some_and(|v| v != 0)
@@ -152,6 +157,7 @@ impl SocketOptions {
         }
         if let Some(n) = self.int(c::SOL_SOCKET, c::SO_RCVBUF).and_then(|n| u64::try_from(n).ok()) {
             config.rcv_buf = n.max(1152);
+            config.rcv_autotune = false;
         }
         config.snd_buf = config.snd_buf.min(MAX_BUFFER);
         config.rcv_buf = config.rcv_buf.min(MAX_BUFFER);
@@ -168,16 +174,13 @@ impl SocketOptions {
     }
 
     /// The policies that a socket runs: those of the stack, with another congestion control where one was
-    /// chosen, and delayed acks where quick ones were taken off before the handshake.
+    /// chosen.
     pub(crate) fn policies(&self, stack: &Stack, dialect: Dialect) -> Policies {
         let mut sets = Vec::new();
         if let Some(OptionValue::Text(name)) = self.get(Level(c::SOL_TCP), c::TCP_CONGESTION) {
-            sets.push(("window", name.as_str()));
+            let name = dialect.window(name);
+            sets.push(("window", name));
             sets.extend(dialect.goes_with("window", name).iter().copied());
-        }
-        if self.int(c::SOL_TCP, c::TCP_QUICKACK) == Some(0) {
-            // Linux's TCP_DELACK_MIN.
-            sets.extend([("ack", "delayed"), ("ack.ack_delay", "40ms")]);
         }
         if sets.is_empty() {
             return stack.build();

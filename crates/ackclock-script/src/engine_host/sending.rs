@@ -3,6 +3,7 @@
 
 use ackclock_engine::{Connection, State, Transmit};
 use ackclock_units::{Bytes, Instant};
+use ackclock_wire::{Flags, Segment};
 
 use super::options::MAX_BUFFER;
 use super::write_queue::WriteQueue;
@@ -46,6 +47,12 @@ pub(super) struct Sending {
     most: Option<Bytes>,
     /// A call found no memory, and none has become free since (`SOCK_NOSPACE`).
     pub(super) waits: bool,
+    /// When anything left last.
+    pub(super) left_at: Option<Instant>,
+    /// New data was kept back when it could leave last.
+    pub(super) kept: bool,
+    /// Nothing has happened since that makes Linux look again.
+    pub(super) idle: bool,
     /// The last call said that more follows (`MSG_MORE`), and nothing has arrived since.
     more: bool,
 }
@@ -53,7 +60,16 @@ pub(super) struct Sending {
 impl Sending {
     pub(super) fn new(asked: Option<Bytes>, setting: SendMemory) -> Self {
         let (memory, most) = asked.map_or((setting.first, Some(setting.most)), |asked| (asked, None));
-        Self { queue: WriteQueue::default(), memory, most, waits: false, more: false }
+        Self {
+            queue: WriteQueue::default(),
+            memory,
+            most,
+            waits: false,
+            left_at: None,
+            kept: false,
+            idle: false,
+            more: false,
+        }
     }
 
     /// The memory that packets may take now, bytes.
@@ -104,6 +120,20 @@ impl Sending {
 }
 
 impl Flow {
+    /// True for the next text, with no news for the sender: Linux looks no further than its header, and sends
+    /// nothing but an ack (`tcp_rcv_established`). So does an ack of what was not sent (`tcp_ack`).
+    pub(super) fn expects(&self, now: Instant, segment: &Segment) -> bool {
+        let connection = &self.connection;
+        if segment.flags.has(Flags::ACK) && segment.ack > connection.view(now).snd_nxt {
+            return true;
+        }
+        segment.len > 0
+            && !segment.flags.any(Flags::FIN | Flags::SYN | Flags::RST | Flags::URG)
+            && segment.seq == connection.rcv_nxt()
+            && segment.ack == connection.view(now).snd_una
+            && !connection.has_gap()
+    }
+
     /// An ack lets go what `MSG_MORE` has held: it holds small segments for the call alone (`tcp_push`).
     pub(super) fn release_more(&mut self, now: Instant) {
         let corks = self.options.corks();

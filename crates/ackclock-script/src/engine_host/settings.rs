@@ -25,6 +25,8 @@ enum Meaning {
     Choice(&'static str, &'static str, &'static str),
     /// A span in microseconds.
     Micros(&'static str),
+    /// A span in nanoseconds.
+    Nanos(&'static str),
     /// Settled by what is built: no value changes anything.
     Fixed,
 }
@@ -36,6 +38,7 @@ const SETTINGS: &[(&str, Meaning)] = &[
     ("tcp_ecn", Meaning::Ecn),
     ("tcp_slow_start_after_idle", Meaning::Flag("idle_restart")),
     ("tcp_syn_retries", Meaning::Number("syn_retries", 0)),
+    ("tcp_syn_linear_timeouts", Meaning::Number("backoff.syn_linear", 0)),
     ("tcp_synack_retries", Meaning::Number("syn_retries", 0)),
     ("tcp_rmem", Meaning::ReceiveBuffer),
     ("tcp_wmem", Meaning::Bytes("snd_buf", 1)),
@@ -43,11 +46,14 @@ const SETTINGS: &[(&str, Meaning)] = &[
     ("tcp_recovery", Meaning::Choice("recovery", "sack", "rack")),
     ("tcp_early_retrans", Meaning::Flag("recovery.tlp")),
     ("tcp_reordering", Meaning::Number("recovery.dup_thresh", 0)),
-    ("tcp_frto", Meaning::Choice("undo", "none", "f-rto")),
+    ("tcp_frto", Meaning::Flag("undo.f_rto")),
     ("tcp_rto_min_us", Meaning::Micros("estimator.variation_floor")),
     ("tcp_congestion_control", Meaning::Word("window")),
     ("tcp_keepalive_intvl", Meaning::Seconds("keepalive_interval")),
     ("tcp_keepalive_probes", Meaning::Number("keepalive_probes", 0)),
+    ("tcp_pingpong_thresh", Meaning::Number("ack.pingpong_thresh", 0)),
+    ("tcp_comp_sack_nr", Meaning::Number("ack.comp_sack_segs", 0)),
+    ("tcp_comp_sack_delay_ns", Meaning::Nanos("ack.comp_sack_delay")),
     ("tcp_no_metrics_save", Meaning::Fixed),
     ("tcp_moderate_rcvbuf", Meaning::Fixed),
     ("tcp_dsack", Meaning::Fixed),
@@ -85,9 +91,10 @@ pub(super) fn set(stack: &mut Stack, dialect: Dialect, name: &str, value: &str) 
         Meaning::Number(key, at) => (*key, number(*at).unwrap_or_default().to_owned()),
         Meaning::Bytes(key, at) => (*key, format!("{}B", number(*at).unwrap_or_default())),
         Meaning::Seconds(key) => (*key, format!("{value}s")),
-        Meaning::Word(key) => (*key, value.to_owned()),
+        Meaning::Word(key) => (*key, dialect.window(value).to_owned()),
         Meaning::Choice(key, off, on) => (*key, if number(0) == Some("0") { off } else { on }.to_string()),
         Meaning::Micros(key) => (*key, format!("{value}us")),
+        Meaning::Nanos(key) => (*key, format!("{value}ns")),
         Meaning::ReceiveBuffer => {
             let most: u64 = number(2).and_then(|n| n.parse().ok()).unwrap_or(0);
             let shift = (0..14).find(|s| most >> s <= 65_535).unwrap_or(14);

@@ -42,7 +42,25 @@ struct Packet {
     record: bool,
 }
 
+/// What was not sent of the first packet that waits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiting {
+    pub(super) bytes: Bytes,
+    /// No other packet waits.
+    pub(super) last: bool,
+    /// A record ends with it.
+    pub(super) record: bool,
+}
+
 impl WriteQueue {
+    /// What waits from this position on.
+    pub(super) fn waiting(&self, position: u64) -> Option<Waiting> {
+        let at = self.packets.partition_point(|p| p.end <= position);
+        let packet = self.packets.get(at)?;
+        let last = at + 1 == self.packets.len();
+        Some(Waiting { bytes: packet.end - position, last, record: packet.record })
+    }
+
     /// Position past the last byte written.
     pub(super) fn end(&self) -> u64 {
         self.packets.back().map_or(self.start, |p| p.end)

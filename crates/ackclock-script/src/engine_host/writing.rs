@@ -34,6 +34,10 @@ impl EngineHost {
             return Err(Errno::EPIPE);
         }
         if flow.is_opening() {
+            if blocks && *done < len {
+                // As in `write_deferred`.
+                flow.connection.set_quick_acks(now, false);
+            }
             return if blocks { Ok(None) } else { Err(Errno::EAGAIN) };
         }
         if flow.sending.is_some() {

@@ -9,7 +9,7 @@ use ackclock_units::{Bytes, Duration, Instant, Rate};
 
 use crate::measure::{cpu_ns, memory_kb};
 
-/// The seven arguments common to all simulators, and one for this one.
+/// The seven arguments common to all simulators, and two for this one.
 pub struct Arguments {
     /// Number of flows, or file of arrivals.
     pub first: String,
@@ -22,6 +22,8 @@ pub struct Arguments {
     /// Different round-trip times; bulk flows only.
     #[allow(dead_code)]
     pub classes: u64,
+    /// The congestion window, and `+paced` if it is paced as Linux's TCP does it.
+    pub control: String,
 }
 
 impl Arguments {
@@ -30,11 +32,12 @@ impl Arguments {
         let usage = || -> ! {
             eprintln!(
                 "usage: {name} {first} RATE_BIT_PER_S SECONDS QUEUE_PACKETS WINDOW_BYTES MIN_RTT_MS \
-                 MAX_RTT_MS [CLASSES]"
+                 MAX_RTT_MS [CLASSES] [WINDOW[+paced]]"
             );
             std::process::exit(2)
         };
         let [first, rest @ ..] = all.as_slice() else { usage() };
+        let control = rest.iter().find(|a| a.parse::<f64>().is_err()).map_or("reno", |a| a.as_str());
         let numbers: Vec<f64> = rest.iter().filter_map(|a| a.parse().ok()).collect();
         let [rate, seconds, queue, window, min_rtt_ms, max_rtt_ms, ref classes @ ..] = numbers[..] else {
             usage()
@@ -50,6 +53,7 @@ impl Arguments {
             min_rtt_ms,
             max_rtt_ms,
             classes,
+            control: control.to_owned(),
         }
     }
 
@@ -90,7 +94,7 @@ pub struct Tcp {
 }
 
 impl Tcp {
-    pub fn new(window: Bytes) -> Arc<Self> {
+    pub fn new(window: Bytes, control: &str) -> Arc<Self> {
         let config = Config {
             mss: 1000,
             rcv_buf: window,
@@ -99,8 +103,12 @@ impl Tcp {
             ..Config::default()
         };
         let mut stack = Stack::named(&Registry::builtin(), "sack").expect("a known stack");
-        for (key, value) in [("estimator.min_rto", "200ms"), ("window", "reno")] {
+        let (control, paced) = control.split_once('+').unwrap_or((control, ""));
+        for (key, value) in [("estimator.min_rto", "200ms"), ("window", control)] {
             stack.set(key, value).expect("a known key");
+        }
+        if paced == "paced" {
+            stack.set("window.paced", "true").expect("a window that can be paced");
         }
         Arc::new(Self { config: Arc::new(config), stack })
     }

@@ -6,7 +6,8 @@ mod tail;
 use ackclock_units::{Bytes, Instant, SeqRange};
 
 use self::detect::{Detection, MIN_RTT_SPAN, PERSIST, RTT_OF_HIGHEST};
-use self::tail::{MAX_ACK_DELAY, PTO_MARGIN, TLP, Tail};
+use self::tail::{MAX_ACK_DELAY, PTO_MARGIN, SAMPLE_BEFORE_PROBE, TLP, Tail};
+use super::bounded::{BOUNDED, Bounded};
 use super::counting::Counting;
 use super::duplicates::{DUP_THRESH, LIMITED_TRANSMIT};
 use super::early::EARLY_RETRANSMIT;
@@ -32,6 +33,8 @@ struct State {
     detection: Detection,
     tail: Tail,
     timer: Option<Timer>,
+    /// Without SACK, no more duplicate acks are counted than can arrive.
+    bounded: Option<Bounded>,
     /// A probe has repaired a loss; what was outstanding when it was sent.
     repaired: Option<Bytes>,
 }
@@ -50,6 +53,7 @@ impl State {
     fn detect(&mut self, repairing: bool, b: &dyn ScoreboardView, v: &SenderView, lost: &mut Vec<SeqRange>) {
         let until = self.detection.detect(b, v, repairing, lost);
         self.timer = match (until, self.timer) {
+            (Some(at), _) if at > v.now => Some(Timer::Reordering(at + self.tail.margin())),
             (Some(at), _) => Some(Timer::Reordering(at)),
             (None, Some(Timer::Probe(at))) if self.tail.is_watching(b, v) => Some(Timer::Probe(at)),
             _ => None,
@@ -97,12 +101,20 @@ impl LossRecovery for Rack {
         lost: &mut Vec<SeqRange>,
     ) -> Phase {
         if !v.sack {
-            return self.without_sack.on_ack(a, b, v, lost);
+            let dup_thresh = self.without_sack.duplicates.dup_thresh();
+            let counted = self.state.bounded.as_mut().map(|bounded| bounded.on_ack(a, b, v, dup_thresh));
+            let v = SenderView { dup_acks: counted.unwrap_or(v.dup_acks), ..*v };
+            return self.without_sack.on_ack(a, b, &v, lost);
         }
         let (state, repairing) = (&mut *self.state, repairing(v));
         let over = matches!(v.phase, Phase::Recovery | Phase::Loss) && !repairing;
         state.detection.process_ack(a, b, v, over);
-        state.repaired = state.tail.process_ack(a);
+        state.repaired = state.tail.process_ack(a, v);
+        if a.reneged {
+            // Nothing is known to be lost until the receiver has had time to report it again.
+            state.timer = None;
+            return v.phase;
+        }
         let before = lost.len();
         state.detect(repairing, b, v, lost);
         if repairing {
@@ -130,6 +142,7 @@ impl LossRecovery for Rack {
 
     fn on_rto(&mut self, b: &dyn ScoreboardView, v: &SenderView, lost: &mut Vec<SeqRange>) {
         if !v.sack {
+            self.state.bounded.iter_mut().for_each(Bounded::forget);
             return self.without_sack.on_rto(b, v, lost);
         }
         self.without_sack.duplicates.expired(v);
@@ -164,13 +177,16 @@ impl LossRecovery for Rack {
         v: &SenderView,
         lost: &mut Vec<SeqRange>,
     ) -> DeadlineAction {
-        let mut probe = None;
+        let (mut probe, mut rearms) = (None, false);
         match self.state.timer.take() {
             Some(Timer::Reordering(_)) => self.state.detect(repairing(v), b, v, lost),
-            Some(Timer::Probe(_)) => probe = self.state.tail.probe(b, v),
+            Some(Timer::Probe(_)) => {
+                probe = self.state.tail.probe(b, v);
+                rearms = probe.is_none() && self.state.tail.rearms();
+            }
             None => {}
         }
-        DeadlineAction { phase: self.open(!lost.is_empty(), v).unwrap_or(v.phase), probe }
+        DeadlineAction { phase: self.open(!lost.is_empty(), v).unwrap_or(v.phase), probe, rearms }
     }
 
     fn next_seg(&mut self, b: &dyn ScoreboardView, v: &SenderView) -> Option<SeqRange> {
@@ -219,9 +235,12 @@ pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
         TLP,
         MAX_ACK_DELAY,
         PTO_MARGIN,
+        SAMPLE_BEFORE_PROBE,
+        BOUNDED,
     ],
     build: |p| {
-        let state = State { detection: Detection::new(p), tail: Tail::new(p), timer: None, repaired: None };
+        let (detection, tail, bounded) = (Detection::new(p), Tail::new(p), Bounded::new(p));
+        let state = State { detection, tail, timer: None, bounded, repaired: None };
         Box::new(Rack { without_sack: NewReno::counting(p, true), state: Box::new(state) })
     },
 };

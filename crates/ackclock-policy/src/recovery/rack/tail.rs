@@ -10,6 +10,8 @@ pub(super) struct Tail {
     on: bool,
     max_ack_delay: Duration,
     pto_margin: Duration,
+    /// The next probe waits for a sample.
+    sample_first: bool,
     /// TLP.end_seq: a probe is out.
     end_seq: Option<SeqNumber>,
     /// TLP.is_retrans.
@@ -30,12 +32,23 @@ impl Tail {
             on,
             max_ack_delay,
             pto_margin: p.duration("pto_margin"),
+            sample_first: p.flag("sample_before_probe"),
             end_seq: None,
             is_retrans: false,
             flight_size: 0,
             sending: false,
             sampled: true,
         }
+    }
+
+    /// True where the timer runs although no probe could be sent then, and restarts the retransmission timer.
+    pub fn rearms(&self) -> bool {
+        !self.sample_first
+    }
+
+    /// Time added to timers.
+    pub fn margin(&self) -> Duration {
+        self.pto_margin
     }
 
     /// Forgets the pending probe: the window has been reduced for a loss.
@@ -51,7 +64,7 @@ impl Tail {
     /// §7.2, TLP_calc_PTO(): when to probe. `None` when a probe could not be sent then (§7.3): one is
     /// pending, or no round-trip time was measured since the last one.
     pub fn pto(&self, b: &dyn ScoreboardView, v: &SenderView) -> Option<Instant> {
-        let rtt = v.rtt.filter(|_| self.end_seq.is_none() && self.sampled)?;
+        let rtt = v.rtt.filter(|_| (self.end_seq.is_none() && self.sampled) || self.rearms())?;
         let single = b.segment(v.snd_una).is_some_and(|s| s.range.end >= v.snd_nxt);
         let at = v.now + rtt.srtt * 2 + if single { self.max_ack_delay } else { self.pto_margin };
         Some(v.rto_deadline.map_or(at, |rto| at.min(rto)))
@@ -68,7 +81,7 @@ impl Tail {
             None => b.segment(v.snd_nxt - 1)?.range,
         };
         self.is_retrans = range.start < v.snd_nxt;
-        (self.flight_size, self.sampled) = (v.flight_size, false);
+        (self.flight_size, self.sampled) = (v.flight_size, !self.sample_first);
         if self.is_retrans {
             self.end_seq = Some(v.snd_nxt);
         } else {
@@ -88,12 +101,15 @@ impl Tail {
 
     /// §7.4.2, TLP_process_ack(). Returns what was outstanding when the probe was sent, if it turns out to
     /// have repaired a loss.
-    pub fn process_ack(&mut self, a: &AckInfo) -> Option<Bytes> {
+    pub fn process_ack(&mut self, a: &AckInfo, v: &SenderView) -> Option<Bytes> {
         self.sampled |= a.rtt.is_some();
         let end_seq = self.end_seq.filter(|end_seq| a.ack >= *end_seq)?;
         // New data was delivered, or both the segment and its copy were (case 1: DSACK; case 2: a duplicate
         // ack of a receiver that has no DSACK).
-        let harmless = !self.is_retrans || a.dsack.is_some_and(|range| range.end == end_seq);
+        // A longer DSACK reports more than the probe, which is a segment.
+        let most = v.smss - if v.timestamps { TIMESTAMPS.min(v.smss) } else { 0 };
+        let of_probe = |range: SeqRange| range.end == end_seq && range.len() <= most;
+        let harmless = !self.is_retrans || a.dsack.is_some_and(of_probe);
         if harmless || a.ack > end_seq || (a.deliveries.is_some_and(|d| d.repeats) && !a.has_sack) {
             self.end_seq = None;
         }
@@ -101,6 +117,8 @@ impl Tail {
     }
 }
 
+/// Bytes of a segment that timestamps take (RFC 7323 §3.2, with padding).
+const TIMESTAMPS: u32 = 12;
 /// Probing.
 pub(super) const TLP: Param =
     Param::flag("tlp", true, "send tail loss probes before the retransmission timer expires (RFC 8985 7)");
@@ -112,11 +130,19 @@ pub(super) const MAX_ACK_DELAY: Param = Param::duration(
     "time added to the probe timeout when a single segment is outstanding, whose ack may be delayed (RFC \
      8985 7.2)",
 );
+/// §7.3.
+pub(super) const SAMPLE_BEFORE_PROBE: Param = Param::flag(
+    "sample_before_probe",
+    true,
+    "send no tail loss probe before a round-trip time was measured since the last one (RFC 8985 7.3); Linux \
+     does, and while a probe is out, the probe timer restarts the retransmission timer from when the oldest \
+     segment was sent",
+);
 /// What Linux adds for its timers (`TCP_TIMEOUT_MIN_US`).
 pub(super) const PTO_MARGIN: Param = Param::duration(
     "pto_margin",
     Duration::ZERO,
     Duration::ZERO..=Duration::from_secs(1),
-    "time added to the probe timeout when several segments are outstanding (RFC 8985 7.2 adds none, Linux \
-     2 ms)",
+    "time added to the reordering timer, and to the probe timeout when several segments are outstanding (RFC \
+     8985 6.2 and 7.2 add none, Linux 2 ms)",
 );

@@ -1,0 +1,191 @@
+//! A receive buffer that grows with what the application reads in a round trip: dynamic right-sizing (Fisk
+//! and Feng, "Dynamic Right-Sizing in TCP", 2001) as Linux 6.18 has it (`tcp_rcv_space_adjust`,
+//! `tcp_rcvbuf_grow`).
+
+use ackclock_units::{Bytes, Duration, Instant, SeqNumber};
+
+use super::Connection;
+use crate::Config;
+
+/// What the growth of a receive buffer follows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RightSizing {
+    /// The buffer, bytes.
+    buf: Bytes,
+    /// The most that was read in a round trip, bytes.
+    most_read: Bytes,
+    /// Read since `since`, bytes.
+    read: Bytes,
+    since: Instant,
+    /// The round-trip time that a receiver sees; zero before the first sample.
+    rtt: Duration,
+    /// A whole window has arrived with this number, since `round_start`: no less than a round trip.
+    round_end: SeqNumber,
+    round_start: Option<Instant>,
+}
+
+/// Segments that the first round trip is taken to bring (`TCP_INIT_CWND`).
+const FIRST_SEGS: u64 = 10;
+
+impl RightSizing {
+    pub(super) fn new(config: &Config) -> Self {
+        let buf = config.first_rcv_buf();
+        Self {
+            buf,
+            most_read: buf.min(FIRST_SEGS * u64::from(config.mss)).max(1),
+            read: 0,
+            since: Instant::ZERO,
+            rtt: Duration::ZERO,
+            round_end: SeqNumber(0),
+            round_start: None,
+        }
+    }
+
+    /// A sample of the round-trip time. While data waits to be read, only a shorter one counts: the rest is
+    /// the application's time (`tcp_rcv_rtt_update`).
+    fn take_sample(&mut self, sample: Duration, waits: bool) {
+        if self.rtt.is_zero() || sample < self.rtt {
+            self.rtt = sample;
+        } else if !waits {
+            self.rtt = (self.rtt - self.rtt / 8).saturating_add(sample / 8);
+        }
+    }
+
+    /// The application has read `n` bytes and left `unread`; `above_gap` bytes wait above a gap. Lets the
+    /// buffer grow at the end of a round trip, up to `most`.
+    fn on_read(&mut self, now: Instant, n: Bytes, unread: Bytes, above_gap: Bytes, most: Bytes) {
+        self.read += n;
+        if self.rtt.is_zero() || now.since(self.since) < self.rtt {
+            return;
+        }
+        let copied = self.read.saturating_sub(unread);
+        if copied > self.most_read {
+            // The next round trip may bring twice as much; in slow start what it brings has doubled by the
+            // time that the window arrives there, and doubles once more.
+            let twice = 2 * copied;
+            let growth = u128::from(twice) * u128::from(copied - self.most_read) / u128::from(self.most_read);
+            let growth = u64::try_from(growth).unwrap_or(u64::MAX).saturating_mul(2);
+            let wanted = twice.saturating_add(growth).saturating_add(above_gap);
+            self.buf = self.buf.max(wanted.min(most));
+            self.most_read = copied;
+        }
+        (self.read, self.since) = (0, now);
+    }
+}
+
+impl Connection {
+    /// The receive buffer, bytes.
+    #[inline(always)]
+    pub(super) fn rcv_buf(&self) -> Bytes {
+        if self.rare.is_some_and(|r| r.right_sizing.is_some()) {
+            self.rare.right_sizing.as_ref().map_or(0, |sizing| sizing.buf)
+        } else {
+            self.config.rcv_buf
+        }
+    }
+
+    /// A full segment echoes `tsecr` of our timestamp clock, which counts milliseconds.
+    #[cold]
+    pub(super) fn time_by_echo(&mut self, now: Instant, tsecr: u32) {
+        let ms = self.timestamp_clock(now).wrapping_sub(tsecr);
+        let waits = self.receive.readable() > 0;
+        if let Some(sizing) = self.rare.part_mut(|r| r.right_sizing.as_deref_mut())
+            && ms < 1 << 30
+        {
+            sizing.take_sample(Duration::from_millis(u64::from(ms.max(1))), waits);
+        }
+    }
+
+    /// The application has read `n` bytes.
+    #[inline]
+    pub(super) fn resize_buffer(&mut self, now: Instant, n: Bytes) {
+        if self.rare.right_sizing.is_none() {
+            return;
+        }
+        let (rcv_nxt, rcv_adv) = (self.rcv_nxt, self.rcv_adv);
+        let (unread, most) = (self.receive.readable(), self.config.rcv_buf);
+        let above_gap = self.receive.sack_blocks().map(|b| b.end.bytes_since(rcv_nxt)).max().unwrap_or(0);
+        let Some(sizing) = self.rare.part_mut(|r| r.right_sizing.as_deref_mut()) else { return };
+        match sizing.round_start {
+            Some(_) if rcv_nxt < sizing.round_end => {}
+            start => {
+                if let Some(start) = start {
+                    // Without echoes: at least a round trip, so only a shorter one counts.
+                    sizing.take_sample(now.since(start), true);
+                }
+                (sizing.round_start, sizing.round_end) = (Some(now), rcv_adv);
+            }
+        }
+        sizing.on_read(now, n, unread, above_gap.into(), most);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: u64 = 100;
+
+    fn sizing(initial: Bytes) -> RightSizing {
+        let config = Config { rcv_autotune: true, rcv_buf_initial: initial, mss: 1000, ..Config::default() };
+        let mut sizing = RightSizing::new(&config);
+        sizing.take_sample(Duration::from_millis(RTT), false);
+        sizing
+    }
+
+    /// The buffer, kilobytes, after each round trip, of which each brings and reads the next of `kb`.
+    fn buffers(kb: &[u64], most: Bytes) -> Vec<Bytes> {
+        let mut sizing = sizing(64_000);
+        let mut now = Instant::ZERO;
+        kb.iter()
+            .map(|kb| {
+                now += Duration::from_millis(RTT);
+                sizing.on_read(now, kb * 1000, 0, 0, most);
+                sizing.buf / 1000
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_doubling_flow_finds_six_times_what_it_brings() {
+        // 2 * new + 2 * (2 * new) * (new - old) / old with new = 2 * old is 6 * new. The first round trip is
+        // taken to bring 10 segments.
+        assert_eq!(buffers(&[10, 20, 40, 80], 1 << 30), [64, 120, 240, 480]);
+    }
+
+    #[test]
+    fn a_steady_flow_needs_no_more() {
+        assert_eq!(buffers(&[20, 20, 20], 1 << 30), [120, 120, 120]);
+        assert_eq!(buffers(&[10, 11, 12, 12], 1 << 30), [64, 64, 64, 64], "twice as much fits");
+    }
+
+    #[test]
+    fn the_limit_is_kept() {
+        assert_eq!(buffers(&[10, 1000, 2000], 500_000), [64, 500, 500]);
+    }
+
+    #[test]
+    fn what_waits_above_a_gap_needs_room_too() {
+        let mut sizing = sizing(10_000);
+        sizing.on_read(Instant::ZERO + Duration::from_millis(RTT), 20_000, 0, 5000, 1 << 20);
+        assert_eq!(sizing.buf, 125_000);
+    }
+
+    #[test]
+    fn a_slow_application_needs_no_larger_buffer() {
+        let mut sizing = sizing(64_000);
+        sizing.on_read(Instant::ZERO + Duration::from_millis(RTT), 30_000, 34_000, 0, 1 << 20);
+        assert_eq!(sizing.buf, 64_000);
+    }
+
+    #[test]
+    fn round_trips_that_include_the_applications_time_do_not_count() {
+        let mut sizing = sizing(64_000);
+        sizing.take_sample(Duration::from_millis(900), true);
+        assert_eq!(sizing.rtt, Duration::from_millis(100));
+        sizing.take_sample(Duration::from_millis(180), false);
+        assert_eq!(sizing.rtt, Duration::from_millis(110));
+        sizing.take_sample(Duration::from_millis(50), true);
+        assert_eq!(sizing.rtt, Duration::from_millis(50));
+    }
+}

@@ -1,0 +1,121 @@
+//! Spurious retransmissions (the receiver had the data, or got it from the original): the state saved before
+//! an episode, and the undo of its reduction.
+
+use ackclock_policy::{
+    AckInfo, EpisodeEnd, EpisodeVerdict, Phase, ScoreboardView as _, SenderView, SuspectEpisode, Window,
+};
+use ackclock_units::{Instant, SeqRange};
+use ackclock_wire::Segment;
+
+use super::Connection;
+use super::sender::BuiltSender;
+
+/// State from before an episode whose retransmissions may turn out to have been spurious.
+#[derive(Debug)]
+pub(super) struct UndecidedEpisode {
+    episode: SuspectEpisode,
+    /// Our timestamp clock when its first retransmission was sent.
+    first_tsval: Option<u32>,
+}
+
+impl Connection {
+    /// The loss recovery begins an episode. `reduces`: the window is reduced for it, and not only for an ECN
+    /// echo before.
+    #[cold]
+    pub(super) fn begin_suspect_episode(&mut self, now: Instant, reduces: bool) {
+        self.rare.reset(|r| r.suspect_episode = None);
+        if reduces && self.sender.policies().undo.examines_episodes() {
+            let v = self.view(now);
+            self.save_episode(&v);
+        }
+    }
+
+    /// The retransmission timer expired. `v` is the view from before that: during a repair the state to
+    /// restore is still that from before the repair.
+    #[cold]
+    pub(super) fn begin_suspect_timeout(&mut self, v: &SenderView) {
+        if !self.sender.policies().undo.examines_episodes() {
+            return;
+        }
+        match v.phase {
+            Phase::Cwr => self.rare.reset(|r| r.suspect_episode = None),
+            Phase::Recovery => {}
+            Phase::Loss if v.expiries > 0 => {}
+            Phase::Open | Phase::Disorder | Phase::Loss => self.save_episode(v),
+        }
+    }
+
+    fn save_episode(&mut self, v: &SenderView) {
+        let BuiltSender { policies, state } = self.sender.split_mut();
+        policies.undo.on_episode(&state.sent, v);
+        let episode =
+            SuspectEpisode { window: v.window, start: v.snd_una, recover: v.snd_nxt, acks_original: None };
+        let saved = UndecidedEpisode { episode, first_tsval: None };
+        self.rare.make_mut().suspect_episode = Some(Box::new(saved));
+    }
+
+    /// `range` was retransmitted, on a connection whose episodes are examined.
+    #[cold]
+    pub(super) fn note_suspect_retransmission(&mut self, now: Instant, range: SeqRange, v: &SenderView) {
+        self.sender.policies().undo.on_retransmit(range, v);
+        let clock = self.timestamp_clock(now);
+        if matches!(v.phase, Phase::Recovery | Phase::Loss)
+            && let Some(saved) = self.rare.part_mut(|r| r.suspect_episode.as_deref_mut())
+        {
+            saved.first_tsval.get_or_insert(clock);
+        }
+    }
+
+    /// Passes the ack to the policy that examines the episode.
+    #[cold]
+    pub(super) fn check_suspect_episode(&mut self, now: Instant, segment: &Segment, a: &AckInfo) {
+        // An undo of a timeout has settled it, or an echo forbids it: the reduction is required.
+        let Some(mut saved) = self.rare.take(|r| &mut r.suspect_episode).filter(|_| !a.ece) else { return };
+        let echo = segment.options.timestamps.filter(|ts| self.rare.timestamps.on && ts.tsecr != 0);
+        saved.episode.acks_original =
+            echo.zip(saved.first_tsval).map(|(ts, first)| (ts.tsecr.wrapping_sub(first) as i32) < 0);
+        let v = self.view(now);
+        let BuiltSender { policies, state } = self.sender.split_mut();
+        match policies.undo.on_episode_ack(a, &saved.episode, &state.sent, &v) {
+            EpisodeVerdict::Unknown => self.rare.make_mut().suspect_episode = Some(saved),
+            EpisodeVerdict::Genuine => {}
+            // Another segment is known to be lost and waits to be sent again: the reduction was due.
+            EpisodeVerdict::Spurious if self.repairs_another() => {
+                self.rare.make_mut().suspect_episode = Some(saved);
+            }
+            EpisodeVerdict::Spurious => self.undo_episode(now, &saved.episode),
+        }
+    }
+
+    fn repairs_another(&self) -> bool {
+        self.phase == Phase::Recovery && self.sender.sent.has_lost()
+    }
+
+    /// Undoes the reduction of an episode. After a timeout, what it marked lost is so no more.
+    fn undo_episode(&mut self, now: Instant, e: &SuspectEpisode) {
+        let before = self.phase;
+        if before == Phase::Loss {
+            self.rare.reset(|r| r.undecided_timeout = None);
+            // By its timestamp the ack has been counted already.
+            if e.acks_original != Some(true) {
+                self.count_spurious_timeout();
+            }
+            self.sender.make_mut().sent.forget_lost();
+            self.sender.make_mut().dup_acks.reset();
+            self.expiries = 0;
+        }
+        if matches!(before, Phase::Loss | Phase::Recovery) {
+            let disorder = !self.sender.sent.sacked().is_empty();
+            self.phase = if disorder { Phase::Disorder } else { Phase::Open };
+            self.restore_episode(now, None);
+        }
+        if before == Phase::Loss {
+            let v = self.view(now);
+            self.sender.policies().recovery.on_undo(&v);
+        }
+        let window = self.sender.window;
+        let (cwnd, ssthresh) = (window.cwnd.max(e.window.cwnd), window.ssthresh.max(e.window.ssthresh));
+        self.set_window(Window { cwnd, ssthresh }, now);
+        self.notify_episode_end(EpisodeEnd::Spurious, now);
+    }
+}

@@ -1,0 +1,180 @@
+use ackclock_units::{SeqNumber, SeqRange};
+
+use super::f_rto::FRto;
+use crate::{
+    AckInfo, Entry, EpisodeVerdict, Param, Phase, Policy, ScoreboardView, SenderView, SpuriousTimeout,
+    SuspectEpisode, SuspectTimeout, TimeoutVerdict, Window,
+};
+
+/// F-RTO, timestamps and DSACK together, as Linux has them.
+#[derive(Debug)]
+struct Linux {
+    f_rto: Option<FRto>,
+    /// F-RTO examines the timeout.
+    examining: bool,
+    /// From the first retransmission on.
+    counts: Option<Box<Counts>>,
+}
+
+/// What was retransmitted and reported.
+#[derive(Debug, Default)]
+struct Counts {
+    /// Retransmitted segments of the episode that were not reported as duplicates; `None` before the first
+    /// (`undo_retrans`).
+    unreported: Option<u32>,
+    /// The last tail loss probe that was sent before.
+    probed: Option<SeqRange>,
+    /// Segments retransmitted, and those reported as duplicates, on the whole connection.
+    retransmitted: u32,
+    reported: u32,
+}
+
+impl Counts {
+    /// Counts a DSACK (`tcp_check_dsack`, `tcp_sacktag_one`).
+    fn count_duplicates(
+        &mut self,
+        range: SeqRange,
+        e: &SuspectEpisode,
+        b: &dyn ScoreboardView,
+        v: &SenderView,
+    ) {
+        let segs = range.len().div_ceil(v.smss.max(1));
+        self.reported = self.reported.saturating_add(segs);
+        // More than was retransmitted: the network duplicates.
+        if self.reported > self.retransmitted || range.end <= e.start {
+            return;
+        }
+        // Of what is still outstanding, only what was retransmitted counts.
+        let sent_again = b.segment(range.start).is_none_or(|s| s.transmissions > 1);
+        if sent_again {
+            self.unreported = self.unreported.map(|n| n.saturating_sub(segs));
+        }
+    }
+}
+
+impl Linux {
+    fn probe(&self) -> Option<SeqRange> {
+        self.counts.as_ref()?.probed
+    }
+}
+
+/// The outstanding segments that were retransmitted and are in the network (`retrans_out`).
+fn retransmissions_out(b: &dyn ScoreboardView, v: &SenderView) -> u32 {
+    let (mut at, mut found): (SeqNumber, u32) = (v.snd_una, 0);
+    while let Some(s) = b.next_unsacked(at).and_then(|range| b.segment(range.start)) {
+        found += u32::from(s.transmissions > 1 && !s.lost);
+        at = s.range.end;
+    }
+    found
+}
+
+impl Policy for Linux {
+    fn name(&self) -> &str {
+        ENTRY.name
+    }
+}
+
+impl SpuriousTimeout for Linux {
+    fn on_rto(&mut self, v: &SenderView) -> bool {
+        // tcp_enter_loss: at a timeout outside of a repair, and at those that follow it.
+        let new = v.expiries == 0 && !matches!(v.phase, Phase::Recovery | Phase::Loss);
+        self.examining = self.f_rto.is_some() && (new || (v.expiries > 0 && self.examining));
+        if let Some(f_rto) = &mut self.f_rto {
+            f_rto.begin();
+        }
+        self.examining
+    }
+
+    fn on_ack(
+        &mut self,
+        a: &AckInfo,
+        t: &SuspectTimeout,
+        b: &dyn ScoreboardView,
+        v: &SenderView,
+    ) -> TimeoutVerdict {
+        // RFC 5682 §3.1 step 3b, at any ack (FLAG_ORIG_SACK_ACKED): data sent before the timeout, and not
+        // since, has arrived. Before F-RTO's new data nothing but the first segment was sent again.
+        let probed = |p: SeqRange| p.start <= t.retransmitted_to && a.ack <= p.end;
+        let acked_more = a.newly_acked > 0 && a.ack > t.retransmitted_to && !self.probe().is_some_and(probed);
+        let sacked_more = v.sack
+            && a.newly_sacked > 0
+            && b.sacked().last().is_some_and(|last| {
+                last.end <= t.recover && b.segment(last.end - 1).is_some_and(|s| s.transmissions == 1)
+            });
+        let verdict = match &mut self.f_rto {
+            _ if acked_more || sacked_more => TimeoutVerdict::Spurious,
+            Some(f_rto) => f_rto.on_ack(a, t, b, v),
+            None => TimeoutVerdict::Genuine,
+        };
+        self.examining &= !matches!(verdict, TimeoutVerdict::Genuine | TimeoutVerdict::Spurious);
+        verdict
+    }
+
+    fn resume(&mut self, _a: &AckInfo, t: &SuspectTimeout, v: &SenderView) -> Window {
+        // tcp_undo_cwnd_reduction
+        Window { cwnd: t.window.cwnd.max(v.window.cwnd), ssthresh: t.window.ssthresh.max(v.window.ssthresh) }
+    }
+
+    fn examines_episodes(&self) -> bool {
+        true
+    }
+
+    fn on_episode(&mut self, b: &dyn ScoreboardView, v: &SenderView) {
+        // tcp_init_undo: a probe in the network may be reported too.
+        if let Some(counts) = &mut self.counts {
+            counts.unreported = Some(retransmissions_out(b, v)).filter(|n| *n > 0);
+        }
+    }
+
+    fn on_retransmit(&mut self, sent: SeqRange, v: &SenderView) {
+        let (segs, counts) = (sent.len().div_ceil(v.smss.max(1)), self.counts.get_or_insert_default());
+        counts.retransmitted = counts.retransmitted.saturating_add(segs);
+        if matches!(v.phase, Phase::Recovery | Phase::Loss) {
+            counts.unreported = Some(counts.unreported.unwrap_or(0).saturating_add(segs));
+        } else {
+            counts.probed = Some(sent);
+        }
+    }
+
+    fn on_episode_ack(
+        &mut self,
+        a: &AckInfo,
+        e: &SuspectEpisode,
+        b: &dyn ScoreboardView,
+        v: &SenderView,
+    ) -> EpisodeVerdict {
+        let Some(counts) = &mut self.counts else { return EpisodeVerdict::Unknown };
+        if let Some(range) = a.dsack {
+            counts.count_duplicates(range, e, b, v);
+        }
+        let (all_reported, delayed) = (counts.unreported == Some(0), e.acks_original == Some(true));
+        let spurious = match v.phase {
+            // tcp_try_undo_recovery
+            Phase::Recovery if a.ack >= e.recover => all_reported || delayed,
+            // tcp_try_undo_partial, tcp_try_undo_dsack
+            Phase::Recovery => {
+                all_reported || (delayed && a.newly_acked > 0 && retransmissions_out(b, v) == 0)
+            }
+            // tcp_try_undo_loss
+            Phase::Loss => a.newly_acked > 0 && (all_reported || delayed),
+            // tcp_try_undo_dsack
+            Phase::Open | Phase::Disorder => all_reported,
+            Phase::Cwr => false,
+        };
+        if spurious { EpisodeVerdict::Spurious } else { EpisodeVerdict::Unknown }
+    }
+}
+
+/// Linux's undo.
+pub(crate) const ENTRY: Entry<dyn SpuriousTimeout> = Entry {
+    name: "linux",
+    about: "Linux's undo of timeouts and recoveries: F-RTO, timestamps of acks that only the original can \
+            have elicited, and DSACKs of every retransmission; the window and threshold from before are \
+            restored if they were larger.",
+    source: "Linux 6.18, net/ipv4/tcp_input.c (tcp_try_undo_recovery, tcp_try_undo_partial, \
+             tcp_try_undo_dsack, tcp_try_undo_loss, tcp_process_loss); RFC 5682, RFC 3522, RFC 3708",
+    params: &[Param::flag("f_rto", true, "examine timeouts by F-RTO (tcp_frto)")],
+    build: |p| {
+        Box::new(Linux { f_rto: p.flag("f_rto").then(FRto::sack_enhanced), examining: false, counts: None })
+    },
+};

@@ -1,0 +1,137 @@
+//! Pacing of a window that is not paced itself, as Linux's TCP does it.
+
+use ackclock_units::{Duration, Rate};
+
+use crate::{
+    CongestionControl, Control, Family, Feedback, Needs, Pacing, Param, Params, Policy, PrivateState,
+    SenderView, Window,
+};
+
+/// Whether it is paced.
+pub(super) const PACED: Param = Param::flag(
+    "paced",
+    false,
+    "pace at the window per round-trip time, times 2 in slow start and 1.2 after, as Linux does where pacing \
+     is on (tcp_pacing_ss_ratio, tcp_pacing_ca_ratio)",
+);
+
+/// `window`, paced if [`PACED`] asks for it. A window that is not paced does not pay for it.
+pub(super) fn paced(p: &Params, window: Box<dyn CongestionControl>) -> Box<dyn CongestionControl> {
+    if p.flag("paced") { Box::new(Paced { window, begun: false }) } else { window }
+}
+
+/// Paces another window.
+#[derive(Debug)]
+struct Paced {
+    window: Box<dyn CongestionControl>,
+    /// Something was acknowledged.
+    begun: bool,
+}
+
+/// Part of the window that is sent per round-trip time in slow start, and after (Linux's
+/// `net.ipv4.tcp_pacing_ss_ratio` and `tcp_pacing_ca_ratio`).
+const SLOW_START_RATIO: f64 = 2.0;
+const AVOIDANCE_RATIO: f64 = 1.2;
+/// A quantum is what leaves in the 1024th part of a second (`sk_pacing_shift`), with what a near peer has in
+/// addition: 64 KiB, halved for every 512 microseconds of the smallest round-trip time
+/// (`tcp_tso_autosize`, `net.ipv4.tcp_tso_rtt_log`).
+const QUANTUM_SHIFT: u32 = 10;
+const RTT_SHIFT: u32 = 9;
+/// Most bytes of a quantum (`sk_gso_max_size`), and fewest segments (`net.ipv4.tcp_min_tso_segs`).
+const MOST_QUANTUM: u64 = 1 << 16;
+const LEAST_SEGS: u32 = 2;
+
+/// The pace of a window, once the round-trip time is known (`tcp_update_pacing_rate`).
+fn pace(window: Window, v: &SenderView) -> Option<Pacing> {
+    let rtt = v.rtt?;
+    // Near the end of slow start it slows down.
+    let slow_start = window.cwnd < window.ssthresh / 2;
+    let ratio = if slow_start { SLOW_START_RATIO } else { AVOIDANCE_RATIO };
+    let seconds = rtt.srtt.max(Duration::from_micros(1)).as_secs_f64();
+    let bytes_per_sec = window.cwnd.max(v.flight_size) as f64 * ratio / seconds;
+    let near = (rtt.min_rtt.as_nanos() / 1000) >> RTT_SHIFT;
+    let near = if near < 32 { MOST_QUANTUM >> near } else { 0 };
+    let quantum = ((bytes_per_sec as u64 >> QUANTUM_SHIFT) + near).min(MOST_QUANTUM);
+    // In whole segments.
+    let segs = (quantum as u32 / v.smss).max(LEAST_SEGS);
+    Some(Pacing { rate: Rate::from_bits_per_sec((8.0 * bytes_per_sec) as u64), quantum: segs * v.smss })
+}
+
+impl Policy for Paced {
+    fn name(&self) -> &str {
+        self.window.name()
+    }
+
+    fn private_state(&self, state: &mut PrivateState) {
+        self.window.private_state(state);
+    }
+}
+
+impl CongestionControl for Paced {
+    fn family(&self) -> Family {
+        self.window.family()
+    }
+
+    fn needs(&self) -> Needs {
+        self.window.needs()
+    }
+
+    fn seed(&mut self, rng: ackclock_units::Rng) {
+        self.window.seed(rng);
+    }
+
+    /// The initial window is not paced (`tcp_update_skb_after_send`: the first ten segments).
+    fn start(&mut self, v: &SenderView) -> Control {
+        self.window.start(v)
+    }
+
+    fn on(&mut self, f: Feedback<'_>, v: &SenderView) -> Control {
+        self.begun |= !matches!(f, Feedback::Sent { .. });
+        let window = self.window.on(f, v).window;
+        Control { window, pacing: if self.begun { pace(window, v) } else { None } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ackclock_units::Duration;
+
+    use super::*;
+    use crate::harness::view;
+    use crate::{EpisodeEnd, Registry, Rtt};
+
+    fn at(cwnd: u64, ssthresh: u64, rtt_us: u64) -> SenderView {
+        let rtt = Duration::from_micros(rtt_us);
+        let rtt = Some(Rtt { latest: rtt, srtt: rtt, rttvar: rtt / 4, min_rtt: rtt });
+        SenderView { window: Window { cwnd, ssthresh }, rtt, ..view() }
+    }
+
+    fn pacing(v: &SenderView) -> (u64, u32) {
+        let mut chosen = Registry::builtin().choose::<dyn CongestionControl>("reno").expect("built in");
+        chosen.set("paced", "true").expect("declared");
+        let control = chosen.build().on(Feedback::EpisodeEnded(EpisodeEnd::Completed), v);
+        let pacing = control.pacing.expect("paced");
+        (pacing.rate.bits_per_sec(), pacing.quantum)
+    }
+
+    #[test]
+    fn the_rate_is_twice_the_window_in_slow_start_and_six_fifths_after() {
+        // 100,000 bytes in 100 ms are 8 Mbit/s.
+        assert_eq!(pacing(&at(100_000, u64::MAX, 100_000)).0, 16_000_000);
+        assert_eq!(pacing(&at(100_000, 200_002, 100_000)).0, 16_000_000);
+        assert_eq!(pacing(&at(100_000, 200_000, 100_000)).0, 9_600_000);
+        assert_eq!(pacing(&at(100_000, 50_000, 100_000)).0, 9_600_000);
+    }
+
+    #[test]
+    fn a_quantum_is_a_millisecond_two_segments_at_least_and_64_kib_at_most() {
+        let quantum = |cwnd, rtt_us| pacing(&at(cwnd, 0, rtt_us)).1;
+        // 1.2 Mbyte/s: 1171 bytes in the 1024th part of a second.
+        assert_eq!(quantum(100_000, 100_000), 2000);
+        // 12 Mbyte/s: 11,718 bytes.
+        assert_eq!(quantum(1_000_000, 100_000), 11_000);
+        assert_eq!(quantum(100_000_000, 100_000), 65_000);
+        // 1 ms away: 64 KiB halved once, and 117 bytes of the rate.
+        assert_eq!(quantum(100, 1000), 32_000);
+    }
+}

@@ -1,0 +1,100 @@
+//! Paths that change: other traffic takes a part of the link, or leaves it.
+
+use crate::*;
+
+/// Datagrams at a constant rate meanwhile.
+fn others(rate: &str, start: f64, stop: f64) -> String {
+    format!(
+        "[[workload]]\nkind = \"udp\"\nrate = \"{rate}\"\nbytes = \"1500B\"\nstart = \"{start}s\"\nstop = \"{stop}s\""
+    )
+}
+
+#[test]
+fn ten_times_the_bandwidth_is_found() {
+    // A.15: nine tenths of the link are in use until 10 s.
+    let r = one(
+        30,
+        BULK,
+        "100Mbit/s",
+        "queue = { kind = \"drop-tail\", limit = \"1bdp\" }",
+        &others("90Mbit/s", 0.0, 10.0),
+    );
+    let w = Window::of(&r);
+    let share = |time| w.at("max_bw", time) / 100e6 / PAYLOAD;
+    // It takes a little from the others, which lose what the queue has no room for.
+    assert!((0.05..0.4).contains(&share(9.9)), "{}", share(9.9));
+    // Probes are 2 to 3 s apart, and each doubles what it adds in every round trip.
+    assert!(share(20.0) > 0.9, "{}", share(20.0));
+}
+
+#[test]
+fn a_tenth_of_the_bandwidth_is_adapted_to() {
+    // A.16: the short-term model responds to the losses, the long-term one after two cycles.
+    let r = one(
+        40,
+        BULK,
+        "100Mbit/s",
+        "queue = { kind = \"drop-tail\", limit = \"1bdp\" }",
+        &others("90Mbit/s", 10.0, 40.0),
+    );
+    let w = Window::of(&r);
+    let share = |time| w.at("max_bw", time) / 100e6 / PAYLOAD;
+    assert!(share(9.9) > 0.95, "{}", share(9.9));
+    let shortterm = w.between("bw_shortterm", 10.0, 13.0);
+    let least = shortterm.iter().copied().filter(|bw| *bw > 0.0).fold(f64::MAX, f64::min);
+    assert!(least < 0.5 * 100e6, "{least} bit/s");
+    let max_bw = w.between("max_bw", 30.0, 39.0).into_iter().fold(0.0, f64::max) / 100e6 / PAYLOAD;
+    assert!(max_bw < 0.4, "{max_bw}");
+}
+
+#[test]
+fn drain_and_down_end_by_time_where_the_queue_stays() {
+    // A.4: a tenth of the bandwidth goes when Drain begins, so that the pipe stays too full. It lasts no more
+    // than four round trips all the same.
+    let before = Window::of(&one(10, BULK, "10Mbit/s", DEEP, ""));
+    let begins = before.stays(DRAIN)[0].0;
+    let w = Window::of(&one(10, BULK, "10Mbit/s", DEEP, &others("1Mbit/s", begins, 10.0)));
+    let (began, ended) = w.stays(DRAIN)[0];
+    assert!((began - begins).abs() < 1e-3);
+    let rounds = w.at("round_count", ended) - w.at("round_count", began);
+    assert!(rounds <= 4.0, "{rounds} round trips");
+    assert!([DOWN, CRUISE].contains(&w.at("state", ended)));
+}
+
+#[test]
+fn loss_in_a_probe_ends_it_and_lowers_the_long_term_model() {
+    // A.21: a buffer that a probe overflows.
+    let r = one(60, BULK, "10Mbit/s", "queue = { kind = \"drop-tail\", limit = \"0.2bdp\" }", "");
+    let w = Window::of(&r);
+    assert!(w.at("inflight_longterm", 59.0) > 0.0, "losses have set it");
+    let lowered = w.stays(UP).into_iter().filter(|(_, ended)| {
+        w.at("inflight_longterm", *ended) < w.at("inflight_longterm", ended - 1e-6)
+            || w.at("inflight_longterm", ended - 1e-6) == 0.0
+    });
+    assert!(lowered.count() >= 1, "no probe was ended by losses");
+    for (_, ended) in w.stays(UP) {
+        assert!([DOWN, PROBE_RTT].contains(&w.at("state", ended)));
+    }
+    // It holds the path's bandwidth-delay product at least: 50,000 bytes of segments with headers.
+    let least = w.between("inflight_longterm", 10.0, 59.0).into_iter().fold(f64::MAX, f64::min);
+    assert!(least > 0.7 * 48_000.0, "{least}");
+}
+
+#[test]
+fn a_spurious_timeout_restores_the_model() {
+    // A.19: the path holds everything for a second; the timestamps of the acks then show that nothing was
+    // lost.
+    let stall = format!("{DEEP}\nfaults = [{{ kind = \"stall\", from = \"7s\", until = \"9s\" }}]");
+    let text = format!(
+        "duration = \"20s\"\nseed = 1\ntrace = \"state\"\nworkload.kind = \"bulk\"\n[path]\nkind = \"single\"\nrtt = \
+         \"40ms\"\n[path.link]\nrate = \"10Mbit/s\"\n{stall}\n[stacks]\nbbr = {{ preset = \"sack+timestamps\", undo \
+         = \"eifel\", window = \"bbr\" }}"
+    );
+    let r = simulate(&text);
+    assert!(r.flows[0].spurious_timeouts >= 1, "{} timeouts", r.flows[0].timeouts);
+    let w = Window::of(&r);
+    // No long-term bound was set, or none was kept.
+    assert_eq!(w.at("inflight_longterm", 9.5), w.at("inflight_longterm", 6.9));
+    let bw = w.at("bw", 10.5) / 10e6 / PAYLOAD;
+    assert!(bw > 0.9, "{bw}");
+}

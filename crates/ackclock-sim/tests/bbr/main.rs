@@ -1,0 +1,101 @@
+//! BBRv3 over simulated paths: the example test cases of draft-ietf-ccwg-bbr-06, appendix A, and what its
+//! sections promise of throughput and queues. Left out: A.17, since no queue here is a policer, and A.18,
+//! since the engine does not find out that a fast recovery was spurious.
+
+mod alone;
+mod changes;
+mod limited;
+mod shared;
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use ackclock_policy::Registry;
+use ackclock_sim::scenario::{Files, Results, Scenario, run};
+use ackclock_trace::EventKind;
+
+/// The states, as a trace numbers them.
+const STARTUP: f64 = 0.0;
+const DRAIN: f64 = 1.0;
+const DOWN: f64 = 2.0;
+const CRUISE: f64 = 3.0;
+const REFILL: f64 = 4.0;
+const UP: f64 = 5.0;
+const PROBE_RTT: f64 = 6.0;
+
+/// Payload of a full segment with its headers: the share of the link's rate that data has.
+const PAYLOAD: f64 = 1460.0 / 1500.0;
+
+/// Runs a scenario: its path's link, its workload, and its stacks; all else by default.
+fn simulate(text: &str) -> Results {
+    let scenario = Scenario::parse(text).unwrap_or_else(|e| panic!("{e}"));
+    let resolved = scenario
+        .resolve_with(&Registry::builtin(), &Files::in_folder(std::path::Path::new(".")))
+        .unwrap_or_else(|e| panic!("{e}"));
+    run(&resolved, |_| ControlFlow::Continue(()), 1).unwrap_or_else(|e| panic!("{e}")).expect("it ends")
+}
+
+/// One flow with BBR over 40 ms and a link of `rate`; `more` are further keys of the link, `rest` tables.
+fn one(seconds: u32, workload: &str, rate: &str, more: &str, rest: &str) -> Results {
+    simulate(&format!(
+        "duration = \"{seconds}s\"\nseed = 1\ntrace = \"state\"\n[[workload]]\n{workload}\n{rest}\n[path]\nkind = \
+         \"single\"\nrtt = \"40ms\"\n[path.link]\nrate = \"{rate}\"\n{more}\n[stacks]\nbbr = {{ preset = \
+         \"sack\", window = \"bbr\" }}"
+    ))
+}
+
+const BULK: &str = "kind = \"bulk\"";
+const DEEP: &str = "queue = { kind = \"drop-tail\", limit = \"5bdp\" }";
+
+/// What the first connection's window was, number by number: pairs of seconds and value at each change.
+struct Window(BTreeMap<&'static str, Vec<(f64, f64)>>);
+
+impl Window {
+    fn of(r: &Results) -> Self {
+        let mut all: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        let events = r.events.iter().next().expect("a traced run");
+        for e in events {
+            if let EventKind::State { policy: "window", name, value } = e.kind
+                && e.connection == 0
+            {
+                all.entry(name).or_default().push((e.at.as_nanos() as f64 / 1e9, value));
+            }
+        }
+        Self(all)
+    }
+
+    /// Every change of a number.
+    fn changes(&self, name: &str) -> &[(f64, f64)] {
+        self.0.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// Its value at a time.
+    fn at(&self, name: &str, time: f64) -> f64 {
+        self.changes(name).iter().rev().find(|c| c.0 <= time + 1e-9).map_or(0.0, |c| c.1)
+    }
+
+    /// Its values between two times, that at the beginning included.
+    fn between(&self, name: &str, from: f64, until: f64) -> Vec<f64> {
+        let inside = self.changes(name).iter().filter(|c| c.0 > from && c.0 <= until).map(|c| c.1);
+        std::iter::once(self.at(name, from)).chain(inside).collect()
+    }
+
+    /// The stays in a state: when each began and ended.
+    fn stays(&self, state: f64) -> Vec<(f64, f64)> {
+        let all = self.changes("state");
+        let ended = |i: usize| all.get(i + 1).map(|next: &(f64, f64)| next.0);
+        let stays = all.iter().enumerate().filter(|(_, c)| c.1 == state);
+        stays.filter_map(|(i, c)| Some((c.0, ended(i)?))).collect()
+    }
+
+    /// The states in their order.
+    fn states(&self) -> Vec<f64> {
+        self.changes("state").iter().map(|c| c.1).collect()
+    }
+}
+
+/// Goodput of the flows of a stack, Mbit/s over the whole run.
+fn goodputs(r: &Results, stack: &str, seconds: f64) -> Vec<f64> {
+    let flows = r.flows.iter().filter(|f| *f.stack == *stack);
+    flows.map(|f| f.bytes_delivered as f64 * 8.0 / 1e6 / seconds).collect()
+}

@@ -1,0 +1,76 @@
+//! The example of RFC 9937 §8: proportional rate reduction beside the window of RFC 6675, ack by ack.
+
+use ackclock_testkit::timeline::{OURS, Seg, Timeline, seg};
+use ackclock_testkit::{Setup, choose};
+
+const LEN: u32 = 1000;
+
+/// What each of the 22 acks lets go when segment 0 of a flight of 20 is lost: segments by number, 0 for the
+/// retransmission. The first 19 acks are for the flight, two for what limited transmit has sent, and the
+/// last is for the retransmission and acknowledges everything up to there.
+fn sent_per_ack(reduction: &str, whole_segs: bool) -> Vec<Vec<u32>> {
+    let setup = Setup::default().with_policies(|s| {
+        s.recovery = choose("sack");
+        s.reduction = choose(reduction);
+        if whole_segs {
+            s.reduction.set("whole_segs", "true").expect("declared");
+        }
+        s.window.set("initial_window", "segments").expect("declared");
+        s.window.set("initial_segs", "20").expect("declared");
+    });
+    let mut t = Timeline::connected(&setup, seg("S.").ack(1).mss(1000).sack_permitted(true));
+    t.write(200_000);
+    assert_eq!(t.take_sent().len(), 20);
+    let mut acks: Vec<Seg> = (1..22).map(|i| seg(".").ack(1).sack(1 + LEN, 1 + LEN * (i + 1))).collect();
+    acks.push(seg(".").ack(1 + LEN * 22));
+    let sent = (100..).zip(acks).map(|(at, ack)| {
+        t.inject(at, ack);
+        t.take_sent().into_iter().map(|(_, s)| (s.seq.0 - OURS - 1) / LEN).collect()
+    });
+    sent.collect()
+}
+
+/// The number of segments after each ack.
+fn counts(sent: &[Vec<u32>]) -> Vec<usize> {
+    sent.iter().map(Vec::len).collect()
+}
+
+#[test]
+fn a_single_loss_as_in_the_rfc() {
+    // RFC 9937 §8, example 1. The rows of PRR are cwnd and inflight after each ack and before what it lets
+    // go, so that their difference is what is sent.
+    let cwnd = [20, 20, 19, 18, 18, 17, 17, 16, 16, 15, 15, 14, 14, 13, 13, 12, 12, 11, 11, 10, 10, 10];
+    let inflight = [19, 19, 18, 18, 17, 17, 16, 16, 15, 15, 14, 14, 13, 13, 12, 12, 11, 11, 10, 10, 9, 9];
+    let expected: Vec<usize> = cwnd.iter().zip(inflight).map(|(c, i)| c - i).collect();
+    let sent = sent_per_ack("prr", true);
+    // At the ack of segment 19 inflight is the threshold, so that §6.2 lets `ssthresh - inflight` go, which is
+    // nothing. The example has a segment here and none at the next ack; the sums are equal.
+    let held: Vec<usize> = (1..)
+        .zip(counts(&sent))
+        .map(|(ack, n)| match ack {
+            19 => n + 1,
+            20 => n - 1,
+            _ => n,
+        })
+        .collect();
+    assert_eq!(held, expected);
+    assert_eq!(sent[2], [0], "the third is the retransmission");
+    // RFC 6675 falls silent until half of the flight is acknowledged: cwnd 10, inflight 18 down to 10.
+    let cwnd = [20, 20, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10];
+    let inflight = [19, 19, 18, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9];
+    let mut expected: Vec<usize> = cwnd.iter().zip(inflight).map(|(c, i)| usize::max(*c, i) - i).collect();
+    expected[2] = 1;
+    let sent = sent_per_ack("at-once", false);
+    assert_eq!(counts(&sent), expected);
+    assert_eq!(sent[2], [0], "the third is the fast retransmit, which is sent in any case");
+}
+
+#[test]
+fn bytes_let_the_first_segment_go_an_ack_later() {
+    // RFC 9937 §6.2 counts in bytes; its examples are in segments, which round up. Only whole segments are
+    // sent, so what the fifth ack would let go waits for the sixth.
+    let bytes = counts(&sent_per_ack("prr", false));
+    let segments = counts(&sent_per_ack("prr", true));
+    assert_eq!(bytes.iter().sum::<usize>(), segments.iter().sum());
+    assert_eq!((&segments[2..7], &bytes[2..7]), (&[1, 0, 1, 0, 1][..], &[1, 0, 0, 1, 0][..]));
+}

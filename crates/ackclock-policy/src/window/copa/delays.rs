@@ -62,8 +62,8 @@ impl Delays {
 
     /// True when the queue is nearly empty: its delay is less than a tenth of how much the delay has varied
     /// in the last four round trips (§2.2); or less than `quantum`, the time that one ack's data takes at the
-    /// flow's rate, and than a third. A queue of 2.5 / delta packets, 5 by default, falls to nothing only as
-    /// nearly as data comes in whole packets, of which a tenth is a half.
+    /// flow's rate, if that is below a third. A queue of 2.5 / delta packets, 5 by default, falls to nothing
+    /// only as nearly as data comes in whole packets, of which a tenth is a half.
     pub fn is_nearly_empty(&self, quantum: Duration) -> bool {
         let largest = self.largest.iter().copied().max().unwrap_or(0);
         let varied = u64::from(largest.saturating_sub(self.smallest()));

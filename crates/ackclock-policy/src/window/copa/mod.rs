@@ -54,7 +54,7 @@ const EMPTY_WITHIN: u32 = 5;
 /// Round trips for which the direction remains the same before the velocity doubles (§2.1). Alone, a flow
 /// keeps it for 2.5 of them in its steady state, with a velocity of one.
 const STEADY_ROUNDS: u32 = 3;
-/// Full-sized segments that an ack stands for (RFC 5681 §4.2).
+/// Full-sized segments that an ack stands for, at most (RFC 5681 §4.2).
 const SEGMENTS_PER_ACK: u64 = 2;
 /// The window moves by no more than all of it in a round trip; the velocity is not larger than it could use.
 const MOST_VELOCITY: u32 = 1 << 20;
@@ -139,8 +139,7 @@ impl Copa {
         }
         let (Some(rtt), Some(estimate)) = (a.rate.map_or(a.rtt, |r| r.rtt), v.rtt) else { return };
         self.delays.sample(rtt, estimate.srtt, v.now);
-        let segment = u64::from(v.smss);
-        let bytes = a.delivered.clamp(segment, SEGMENTS_PER_ACK * segment);
+        let bytes = SEGMENTS_PER_ACK * u64::from(v.smss);
         let quantum = self.rate.map_or(Duration::ZERO, |r| r.time_to_send(bytes));
         if self.delays.is_nearly_empty(quantum) {
             self.since_empty = 0;

@@ -87,15 +87,71 @@ fn ledbat_keeps_its_target_and_yields_to_reno() {
     assert!(rates[0] < 0.05 * rates[1] && rates[1] > 9.0, "{rates:?}");
 }
 
+/// With and without delayed acks.
+const COPA_BESIDE: [&str; 2] = ["sack+ack-every", "sack"];
+
 #[test]
-fn copa_keeps_a_short_queue_in_its_default_mode_and_competes_with_reno() {
-    // 1 / delta is two packets. Delayed acks would look like a packet more.
-    let alone = "{ preset = \"sack+ack-every\", window = { kind = \"copa\", switches = false } }";
-    let (rates, queue) = measured(&drop_tail(200), &[alone]);
-    assert!(rates[0] > 9.0 && (1.0..6.0).contains(&queue), "{rates:?} {queue}");
-    let copa = stack("sack+ack-every", "copa");
-    let (rates, _) = measured(&drop_tail(200), &[&copa, "\"sack+ack-every\""]);
-    assert!(rates[0] > 0.2 * rates[1], "{rates:?}");
+fn copa_alone_stays_in_its_default_mode_in_buffers_of_any_depth() {
+    for preset in COPA_BESIDE {
+        let copa = stack(preset, "copa");
+        for packets in [20, 50, 200, 1000] {
+            // Arun and Balakrishnan 2018: 1.25 / delta = 2.5 packets.
+            let (rates, queue) = measured(&drop_tail(packets), &[&copa]);
+            assert!(rates[0] > 9.6 && (2.0..3.5).contains(&queue), "{preset} {packets}: {rates:?} {queue}");
+        }
+    }
+}
+
+#[test]
+fn copa_alone_stays_in_its_default_mode_on_other_paths() {
+    for preset in COPA_BESIDE {
+        let copa = stack(preset, "copa");
+        // From 5 packets on the path to 167.
+        for (mbit, rtt) in [(3, 20), (3, 100), (5, 60), (8, 20), (12, 100), (15, 20), (20, 100), (50, 30)] {
+            let text = scenario(&drop_tail(1000), &[&copa])
+                .replace("10Mbit/s", &format!("{mbit}Mbit/s"))
+                .replace("40ms", &format!("{rtt}ms"));
+            let r = results(&resolved(&text, &[]), 1);
+            let rate = r.flows[0].goodput.expect("measured").bits_per_sec() as f64 / 1e6;
+            let queue = r.links[0].queue_mean_bytes / 1500.0;
+            assert!(
+                rate > 0.96 * f64::from(mbit) && (1.8..3.6).contains(&queue),
+                "{preset} {mbit} Mbit/s {rtt} ms: {rate} {queue}"
+            );
+        }
+    }
+}
+
+#[test]
+fn two_flows_of_copa_share_and_stay_in_their_default_mode() {
+    for preset in COPA_BESIDE {
+        let copa = stack(preset, "copa");
+        for packets in [20, 50, 200, 1000] {
+            // Twice what one flow keeps.
+            let (rates, queue) = measured(&drop_tail(packets), &[&copa, &copa]);
+            assert!((rates[0] / rates[1] - 1.0).abs() < 0.1, "{preset} {packets}: {rates:?}");
+            assert!(rates[0] + rates[1] > 9.6 && (4.0..6.0).contains(&queue), "{preset} {packets}: {queue}");
+        }
+    }
+}
+
+#[test]
+fn copa_competes_with_reno_and_shares() {
+    for preset in COPA_BESIDE {
+        let (copa, reno) = (stack(preset, "copa"), format!("\"{preset}\""));
+        for packets in [20, 50, 200] {
+            // Many losses of Reno's, which are half a minute from one another in the deepest buffer.
+            let text = scenario(&drop_tail(packets), &[&copa, &reno]);
+            let r = results(&resolved(&text, &[("duration", "640s")]), 1);
+            let rate = |i: usize| r.flows[i].goodput.expect("measured").bits_per_sec() as f64 / 1e6;
+            println!("{preset} {packets}: copa {:.2} reno {:.2}", rate(0), rate(1));
+            assert!((0.6..1.6).contains(&(rate(0) / rate(1))), "{preset} {packets}: {} {}", rate(0), rate(1));
+        }
+        // Without its competitive mode it yields.
+        let yields = format!("{{ preset = \"{preset}\", window = {{ kind = \"copa\", switches = false }} }}");
+        let (rates, _) = measured(&drop_tail(200), &[&yields, &reno]);
+        assert!(rates[0] < 0.1 * rates[1], "{preset}: {rates:?}");
+    }
 }
 
 #[test]

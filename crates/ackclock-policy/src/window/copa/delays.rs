@@ -61,11 +61,14 @@ impl Delays {
     }
 
     /// True when the queue is nearly empty: its delay is less than a tenth of how much the delay has varied
-    /// in the last four round trips.
-    pub fn is_nearly_empty(&self) -> bool {
+    /// in the last four round trips (§2.2); or less than `quantum`, the time that one ack's data takes at the
+    /// flow's rate, if that is below a third. A queue of 2.5 / delta packets, 5 by default, falls to nothing
+    /// only as nearly as data comes in whole packets, of which a tenth is a half.
+    pub fn is_nearly_empty(&self, quantum: Duration) -> bool {
         let largest = self.largest.iter().copied().max().unwrap_or(0);
-        let varied = largest.saturating_sub(self.smallest());
-        self.queueing().as_nanos() / 1000 * 10 <= u64::from(varied)
+        let varied = u64::from(largest.saturating_sub(self.smallest()));
+        let quantum = (quantum.as_nanos() / 1000).min(varied / 3);
+        self.queueing().as_nanos() / 1000 <= quantum.max(varied / 10)
     }
 }
 
@@ -146,7 +149,18 @@ mod tests {
             d.sample(ms(100), ms(10), at(50));
             d.next_round();
             d.sample(ms(standing), ms(10), at(100));
-            assert_eq!(d.is_nearly_empty(), empty, "{standing}");
+            assert_eq!(d.is_nearly_empty(Duration::ZERO), empty, "{standing}");
+        }
+        // Or one ack's data, and a third: that of 60 ms is 20.
+        for (standing, quantum, empty) in
+            [(62, 12, true), (63, 12, false), (69, 30, true), (70, 20, true), (71, 30, false), (56, 2, true)]
+        {
+            let mut d = Delays::NEW;
+            d.sample(ms(50), ms(10), at(0));
+            d.sample(ms(110), ms(10), at(50));
+            d.next_round();
+            d.sample(ms(standing), ms(10), at(100));
+            assert_eq!(d.is_nearly_empty(ms(quantum)), empty, "{standing} {quantum}");
         }
         // The largest is forgotten after four round trips.
         let mut d = Delays::NEW;
@@ -155,7 +169,7 @@ mod tests {
         for t in 1..=4 {
             d.next_round();
             d.sample(ms(55), ms(10), at(50 + 10 * t));
-            assert_eq!(d.is_nearly_empty(), t < 4, "{t}");
+            assert_eq!(d.is_nearly_empty(Duration::ZERO), t < 4, "{t}");
         }
     }
 }

@@ -6,7 +6,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use ackclock_units::{Bytes, Rate, SeqNumber};
+use ackclock_units::{Bytes, Duration, Rate, SeqNumber};
 
 use self::delays::Delays;
 use super::growth::{Remainder, counted};
@@ -25,15 +25,18 @@ struct Copa {
     /// 1 / delta: that of the default mode, or more while competing with flows that fill the queue.
     packets: f64,
     competes: bool,
-    /// v, and in how many round trips in a row the window has moved in this direction.
+    /// v, the direction in which the window moved in the last round trip, and how many more round trips in a
+    /// row it has kept that direction.
     velocity: u32,
+    grows: Option<bool>,
     same_direction: u32,
-    grows: bool,
     /// What is acknowledged at the end of this round trip, and the window at its beginning.
     round_end: SeqNumber,
     round_cwnd: Bytes,
     /// Round trips since the queue was nearly empty.
     since_empty: u32,
+    /// The flow's own delivery rate, measured last.
+    rate: Option<Rate>,
     /// A loss in this round trip.
     lost: bool,
     remainder: Remainder,
@@ -48,8 +51,11 @@ struct Rules {
 
 /// Round trips in which the queue of Copa flows alone is nearly empty once (§2.2).
 const EMPTY_WITHIN: u32 = 5;
-/// Round trips in one direction after which the velocity doubles (§2.1).
+/// Round trips for which the direction remains the same before the velocity doubles (§2.1). Alone, a flow
+/// keeps it for 2.5 of them in its steady state, with a velocity of one.
 const STEADY_ROUNDS: u32 = 3;
+/// Full-sized segments that an ack stands for, at most (RFC 5681 §4.2).
+const SEGMENTS_PER_ACK: u64 = 2;
 /// The window moves by no more than all of it in a round trip; the velocity is not larger than it could use.
 const MOST_VELOCITY: u32 = 1 << 20;
 
@@ -65,11 +71,12 @@ impl Copa {
             packets: rules.packets,
             competes: false,
             velocity: 1,
+            grows: None,
             same_direction: 0,
-            grows: true,
             round_end: SeqNumber(0),
             round_cwnd: 0,
             since_empty: 0,
+            rate: None,
             lost: false,
             remainder: Remainder::default(),
             rules,
@@ -84,12 +91,7 @@ impl Copa {
     }
 
     fn on_ack(&mut self, a: &AckInfo, slow_start: &mut dyn SlowStart, v: &SenderView) -> Window {
-        if let (Some(rtt), Some(estimate)) = (a.rtt, v.rtt) {
-            self.delays.sample(rtt, estimate.srtt, v.now);
-            if self.delays.is_nearly_empty() {
-                self.since_empty = 0;
-            }
-        }
+        self.measure(a, v);
         if v.snd_una > self.round_end {
             self.end_round(v);
         }
@@ -110,9 +112,9 @@ impl Copa {
                 v.window
             };
         }
-        if slow != self.grows && self.velocity > 1 {
+        if self.velocity > 1 && self.grows != Some(slow) {
             // A high velocity was meant for the other direction.
-            (self.velocity, self.same_direction, self.grows) = (1, 0, slow);
+            (self.velocity, self.same_direction, self.grows) = (1, 0, Some(slow));
         }
         // v / (delta cwnd) for each packet.
         let smss = f64::from(v.smss);
@@ -129,16 +131,33 @@ impl Copa {
         Window { cwnd, ssthresh: v.window.ssthresh.min(at_least_two(cwnd, v)) }
     }
 
+    /// The delay that the segment met which was sent last of those delivered, so that it has not waited for
+    /// an acknowledgment; and whether the queue was nearly empty.
+    fn measure(&mut self, a: &AckInfo, v: &SenderView) {
+        if let Some(sample) = a.rate.filter(|r| !r.app_limited && !r.interval.is_zero()) {
+            self.rate = Some(sample.rate()).filter(|r| r.bits_per_sec() > 0);
+        }
+        let (Some(rtt), Some(estimate)) = (a.rate.map_or(a.rtt, |r| r.rtt), v.rtt) else { return };
+        self.delays.sample(rtt, estimate.srtt, v.now);
+        let bytes = SEGMENTS_PER_ACK * u64::from(v.smss);
+        let quantum = self.rate.map_or(Duration::ZERO, |r| r.time_to_send(bytes));
+        if self.delays.is_nearly_empty(quantum) {
+            self.since_empty = 0;
+        }
+    }
+
     /// Once a round trip: direction, velocity and mode.
     fn end_round(&mut self, v: &SenderView) {
-        let grows = v.window.cwnd > self.round_cwnd;
-        if self.round_cwnd > 0 && grows == self.grows {
+        // Slow start has no velocity.
+        let past = self.round_cwnd > 0 && v.window.cwnd >= v.window.ssthresh;
+        let grows = past.then_some(v.window.cwnd > self.round_cwnd);
+        if past && grows == self.grows {
             self.same_direction = self.same_direction.saturating_add(1);
             if self.same_direction >= STEADY_ROUNDS {
                 self.velocity = (2 * self.velocity).min(MOST_VELOCITY);
             }
         } else {
-            (self.velocity, self.same_direction) = (1, u32::from(self.round_cwnd > 0));
+            (self.velocity, self.same_direction) = (1, 0);
         }
         (self.grows, self.round_end, self.round_cwnd) = (grows, v.snd_nxt, v.window.cwnd);
         self.delays.next_round();
@@ -197,7 +216,7 @@ impl CongestionControl for Copa {
     }
 
     fn needs(&self) -> Needs {
-        Needs { every_ack: true, ..Needs::default() }
+        Needs { every_ack: true, rate_samples: true, ..Needs::default() }
     }
 
     fn start(&mut self, v: &SenderView) -> Control {

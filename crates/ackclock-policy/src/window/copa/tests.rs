@@ -1,9 +1,9 @@
-use ackclock_units::{Duration, Instant};
+use ackclock_units::Instant;
 
 use super::super::tests::{After, window};
 use super::*;
-use crate::Rtt;
 use crate::harness::ack;
+use crate::{RateSample, Rtt};
 
 fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
@@ -70,8 +70,9 @@ fn the_velocity_doubles_after_three_round_trips_in_one_direction() {
         run.round(101);
         velocities.push(run.w.velocity);
     }
-    // The first round trip only says where the next one begins.
-    assert_eq!(velocities, [1, 1, 1, 2, 4, 8, 16]);
+    // The first round trip only says where the next one begins, that one the direction, which then remains
+    // the same for three.
+    assert_eq!(velocities, [1, 1, 1, 1, 2, 4, 8]);
     run.v.now += ms(1000);
     run.round(400);
     run.round(400);
@@ -135,4 +136,32 @@ fn it_paces_at_twice_the_rate_of_the_window() {
     let mut run = Run::new(20);
     let pacing = run.w.on(Feedback::Congestion(Congestion::Loss), &run.v).pacing;
     assert_eq!(pacing, Some(Pacing { rate: Rate::from_bits_per_sec(3_200_000), quantum: 1000 }));
+}
+
+#[test]
+fn the_delay_is_that_of_the_newest_segment_and_a_queue_of_two_is_nearly_empty() {
+    // At 1 Mbit/s two segments of 1000 bytes take 16 ms.
+    for (rtt, since_empty) in [(100, 0), (116, 0), (117, 3)] {
+        let mut run = Run::new(20);
+        run.v.now += ms(1000);
+        run.ack(200, 1000);
+        run.w.since_empty = 3;
+        run.v.now += ms(1000);
+        let rate = RateSample {
+            delivered: 25_000,
+            interval: ms(200),
+            prior_delivered: 0,
+            total_delivered: 25_000,
+            app_limited: false,
+            lost: 0,
+            prior_in_flight: 20_000,
+            sent_at: run.v.now,
+            rtt: Some(ms(rtt)),
+        };
+        // The ack waited for 40 ms, after the first segment had arrived.
+        let a = AckInfo { rtt: Some(ms(rtt + 40)), rate: Some(rate), ..ack(1, 1000) };
+        run.w.after_ack(&a, &run.v);
+        assert_eq!(run.w.delays.standing(), Some(ms(rtt)));
+        assert_eq!(run.w.since_empty, since_empty, "{rtt}");
+    }
 }

@@ -148,12 +148,8 @@ impl Connection {
             info.deliveries = self.deliveries(now, segment, advanced == 0 && !opened);
             info.rate = self.rate_sample(now);
         }
-        info.reneged =
-            advanced > 0 && !self.config.renege_wait.is_zero() && seldom(self.sender.sent.reneged());
-        if seldom(info.reneged) {
-            self.rare.make_mut().reneged = true;
-        } else {
-            self.rare.reset(|r| r.reneged = false);
+        if seldom(!self.config.renege_wait.is_zero()) {
+            info.reneged = self.has_reneged(advanced > 0);
         }
         let undone = self.rare.is_some_and(|r| r.undecided_timeout.is_some())
             && self.check_undecided_timeout(now, &info);
@@ -357,6 +353,18 @@ impl Connection {
         }
         self.trace_state(now);
         v
+    }
+
+    /// True when an ack, which has `advanced` or not, shows that the peer has discarded what it had SACKed.
+    #[cold]
+    fn has_reneged(&mut self, advanced: bool) -> bool {
+        let reneged = advanced && self.sender.sent.reneged();
+        if reneged {
+            self.rare.make_mut().reneged = true;
+        } else {
+            self.rare.reset(|r| r.reneged = false);
+        }
+        reneged
     }
 
     /// Bytes that may be sent on account of this ack, outside the Open phase.

@@ -188,6 +188,7 @@ impl Connection {
     }
 
     /// Passes the event `e` to the timer policy, with the view `v`, and applies the action that it returns.
+    #[inline(always)]
     pub(super) fn run_retransmission_timer(&mut self, now: Instant, e: TimerEvent, v: &SenderView) {
         if seldom(!self.config.thin_min_rto.is_zero()) {
             self.choose_min_rto();

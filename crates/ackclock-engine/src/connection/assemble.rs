@@ -107,8 +107,9 @@ impl Connection {
     /// True when the next segment carries SACK blocks.
     #[inline]
     fn reports_ranges(&self) -> bool {
-        seldom(self.dsack.is_some() || self.receive.has_gap() || self.rare.is_some_and(|r| r.fin_at.is_some()))
-            && self.sack_on
+        seldom(
+            self.dsack.is_some() || self.receive.has_gap() || self.rare.is_some_and(|r| r.fin_at.is_some()),
+        ) && self.sack_on
             && (self.dsack.is_some() || self.receive.has_gap() || self.lone_fin().is_some())
     }
 }

@@ -69,7 +69,7 @@ fuzz:
 fuzz-seeds:
 	$(PYTHON) fuzz/keep.py $(TARGET)
 
-# `make test` searches 1.6 million of these runs; all of them take hours.
+# `make test` searches 2.9 million of these runs; all of them take many hours.
 exhaustive:
 	ACKCLOCK_EXHAUSTIVE=all cargo test -p ackclock-testkit --release --locked --test exhaustive every_rule_holds_in_all_runs -- --nocapture
 

@@ -53,7 +53,8 @@ impl Episode {
 fn every_retransmission_must_be_reported() {
     for name in ["dsack", "linux"] {
         let mut s = Episode::of(name);
-        (s.retransmit(0), s.retransmit(1));
+        s.retransmit(0);
+        s.retransmit(1);
         assert_eq!(s.ack(4, None), Unknown, "{name}");
         assert_eq!(s.ack(5, Some(seg(0))), Unknown, "{name}: RFC 3708 3 (B.2)");
         assert_eq!(s.ack(6, Some(seg(1))), Spurious, "{name}: (B.1)");
@@ -79,7 +80,8 @@ fn rfc_3708_is_careful() {
     assert_eq!(s.ack(10, Some(seg(0))), Genuine);
     // (A.3): retransmitted twice.
     let mut s = Episode::of("dsack");
-    (s.retransmit(2), s.retransmit(2));
+    s.retransmit(2);
+    s.retransmit(2);
     assert_eq!(s.ack(4, Some(seg(2))), Genuine);
     // (A.4): not retransmitted: the network duplicates, for the rest of the connection.
     let mut s = Episode::of("dsack");
@@ -117,7 +119,8 @@ fn linux_counts_what_was_in_the_network_when_the_episode_began() {
 #[test]
 fn more_reports_than_retransmissions_do_not_count_for_linux() {
     let mut s = Episode::of("linux");
-    (s.retransmit(0), s.retransmit(1));
+    s.retransmit(0);
+    s.retransmit(1);
     assert_eq!(s.ack(4, Some(SeqRange::new(seg(0).start, seg(3).end))), Unknown);
     assert_eq!(s.ack(5, Some(seg(1))), Unknown, "the network duplicates");
 }
@@ -126,12 +129,14 @@ fn more_reports_than_retransmissions_do_not_count_for_linux() {
 fn linux_takes_timestamps_when_no_retransmission_is_in_the_network() {
     let delayed = |s: &mut Episode| s.e.acks_original = Some(true);
     let mut s = Episode::of("linux");
-    (s.retransmit(0), s.retransmit(1));
+    s.retransmit(0);
+    s.retransmit(1);
     delayed(&mut s);
     assert_eq!(s.ack(1, None), Unknown, "tcp_try_undo_partial: retrans_out");
     assert_eq!(s.ack(4, None), Spurious);
     let mut s = Episode::of("linux");
-    (s.retransmit(0), s.retransmit(8));
+    s.retransmit(0);
+    s.retransmit(8);
     delayed(&mut s);
     assert_eq!(s.ack(10, None), Spurious, "tcp_try_undo_recovery");
     let mut s = Episode::of("linux");

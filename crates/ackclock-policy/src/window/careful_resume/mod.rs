@@ -103,7 +103,7 @@ impl CarefulResume {
         let (newly_acked, delivered) = (a.newly_acked, a.delivered.max(a.newly_acked));
         let grows = a.may_grow || self.base_needs.every_ack;
         match self.phase {
-            Phase::Normal => return self.base_on(f, grows, v),
+            Phase::Normal => self.base_on(f, grows, v),
             Phase::Reconnaissance => {
                 self.pipe_size += newly_acked;
                 let control = self.base_on(f, grows, v);
@@ -112,7 +112,7 @@ impl CarefulResume {
                     let window = self.jump(&SenderView { window: control.window, ..*v });
                     return self.paced(window, v);
                 }
-                return control;
+                control
             }
             Phase::Unvalidated { .. } => {
                 self.pipe_size += delivered;
@@ -122,7 +122,7 @@ impl CarefulResume {
                 }
                 // §3.3, confirming the path during transmission.
                 let control = self.retreat(Congestion::Loss, v);
-                return self.paced(control, v);
+                self.paced(control, v)
             }
             Phase::Validating { last } => {
                 self.pipe_size += delivered;

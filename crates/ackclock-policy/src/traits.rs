@@ -231,21 +231,27 @@ pub trait LossRecovery: Policy {
 pub trait SpuriousTimeout: Policy {
     /// Called when the retransmission timer expires, with `v` as it is before anything is reduced or marked
     /// (`v.expiries` is 0 for the first expiry). Returns false when this timeout will not be examined; state
-    /// saved for an earlier one is then dropped.
-    fn on_rto(&mut self, v: &SenderView) -> bool;
+    /// saved for an earlier one is then dropped. By default no timeout is examined.
+    fn on_rto(&mut self, _v: &SenderView) -> bool {
+        false
+    }
 
     /// Called for each acceptable ack from then on until there is a verdict, after the scoreboard was updated
-    /// and before the loss recovery.
+    /// and before the loss recovery. By default every timeout counts as a loss.
     fn on_ack(
         &mut self,
-        a: &AckInfo,
-        t: &SuspectTimeout,
-        b: &dyn ScoreboardView,
-        v: &SenderView,
-    ) -> TimeoutVerdict;
+        _a: &AckInfo,
+        _t: &SuspectTimeout,
+        _b: &dyn ScoreboardView,
+        _v: &SenderView,
+    ) -> TimeoutVerdict {
+        TimeoutVerdict::Genuine
+    }
 
-    /// The window to resume with after [`TimeoutVerdict::Spurious`].
-    fn resume(&mut self, a: &AckInfo, t: &SuspectTimeout, v: &SenderView) -> Window;
+    /// The window to resume with after [`TimeoutVerdict::Spurious`]; by default the one in force.
+    fn resume(&mut self, _a: &AckInfo, _t: &SuspectTimeout, v: &SenderView) -> Window {
+        v.window
+    }
 
     /// True when the first round-trip time sample of data sent after [`TimeoutVerdict::Spurious`] sets the
     /// estimates anew (RFC 4015 §3.6, step 11). By default it is an ordinary sample.

@@ -60,7 +60,7 @@ impl Connection {
                 Some(at) if at + 1 == b.start && self.config.sack_fin => SeqRange::new(at, b.end),
                 _ => b,
             });
-            let alone = self.lone_fin();
+            let alone = fin.and_then(|_| self.lone_fin());
             let first = alone.filter(|_| self.rare.fin_is_latest);
             let last = alone.filter(|_| !self.rare.fin_is_latest);
             let held = first.into_iter().chain(held).chain(last);

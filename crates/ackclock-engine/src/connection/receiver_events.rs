@@ -1,7 +1,7 @@
 //! What an ack policy gets to know that follows more than arrivals in order.
 
 use ackclock_policy::{AckAction, ArrivedSegment, ReceiverEvent, ReceiverView};
-use ackclock_units::Instant;
+use ackclock_units::{Instant, seldom};
 
 use super::{Connection, State};
 use crate::timer::Timer;
@@ -10,10 +10,16 @@ impl Connection {
     /// Notifies an ack policy that follows events, and does what it decides.
     #[inline(always)]
     pub(super) fn ack_event(&mut self, now: Instant, event: ReceiverEvent) {
-        if self.rare.is_some_and(|r| r.ack_events) {
-            let action = self.decision_on(now, event);
-            self.apply_ack_action(now, action);
+        if seldom(self.rare.is_some_and(|r| r.ack_events)) {
+            self.follow(now, event);
         }
+    }
+
+    /// In a function of its own, since few ack policies follow events and many places notify them.
+    #[inline(never)]
+    fn follow(&mut self, now: Instant, event: ReceiverEvent) {
+        let action = self.decision_on(now, event);
+        self.apply_ack_action(now, action);
     }
 
     #[inline(never)]

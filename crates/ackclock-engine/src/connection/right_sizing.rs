@@ -2,7 +2,7 @@
 //! and Feng, "Dynamic Right-Sizing in TCP", 2001) as Linux 6.18 has it (`tcp_rcv_space_adjust`,
 //! `tcp_rcvbuf_grow`).
 
-use ackclock_units::{Bytes, Duration, Instant, SeqNumber};
+use ackclock_units::{Bytes, Duration, Instant, SeqNumber, seldom};
 
 use super::Connection;
 use crate::Config;
@@ -77,7 +77,7 @@ impl Connection {
     /// The receive buffer, bytes.
     #[inline(always)]
     pub(super) fn rcv_buf(&self) -> Bytes {
-        if self.rare.is_some_and(|r| r.right_sizing.is_some()) {
+        if seldom(self.rare.is_some_and(|r| r.right_sizing.is_some())) {
             self.rare.right_sizing.as_ref().map_or(0, |sizing| sizing.buf)
         } else {
             self.config.rcv_buf

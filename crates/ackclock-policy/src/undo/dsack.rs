@@ -2,7 +2,7 @@ use ackclock_units::SeqRange;
 
 use crate::{
     AckInfo, Entry, EpisodeVerdict, Phase, Policy, ScoreboardView, SenderView, SpuriousTimeout,
-    SuspectEpisode, SuspectTimeout, TimeoutVerdict, Window,
+    SuspectEpisode,
 };
 
 /// When the receiver has reported every retransmission of an episode as a duplicate, nothing was lost.
@@ -89,24 +89,6 @@ impl Policy for Dsack {
 }
 
 impl SpuriousTimeout for Dsack {
-    fn on_rto(&mut self, _v: &SenderView) -> bool {
-        false
-    }
-
-    fn on_ack(
-        &mut self,
-        _a: &AckInfo,
-        _t: &SuspectTimeout,
-        _b: &dyn ScoreboardView,
-        _v: &SenderView,
-    ) -> TimeoutVerdict {
-        TimeoutVerdict::Genuine
-    }
-
-    fn resume(&mut self, _a: &AckInfo, _t: &SuspectTimeout, v: &SenderView) -> Window {
-        v.window
-    }
-
     fn examines_episodes(&self) -> bool {
         true
     }

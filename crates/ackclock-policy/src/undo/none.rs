@@ -1,7 +1,4 @@
-use crate::{
-    AckInfo, Entry, Policy, ScoreboardView, SenderView, SpuriousTimeout, SuspectTimeout, TimeoutVerdict,
-    Window,
-};
+use crate::{Entry, Policy, SpuriousTimeout};
 
 /// No detection: every timeout counts as a loss.
 #[derive(Debug)]
@@ -13,25 +10,7 @@ impl Policy for Never {
     }
 }
 
-impl SpuriousTimeout for Never {
-    fn on_rto(&mut self, _v: &SenderView) -> bool {
-        false
-    }
-
-    fn on_ack(
-        &mut self,
-        _a: &AckInfo,
-        _t: &SuspectTimeout,
-        _b: &dyn ScoreboardView,
-        _v: &SenderView,
-    ) -> TimeoutVerdict {
-        TimeoutVerdict::Genuine
-    }
-
-    fn resume(&mut self, _a: &AckInfo, _t: &SuspectTimeout, v: &SenderView) -> Window {
-        v.window
-    }
-}
+impl SpuriousTimeout for Never {}
 
 /// No undo.
 pub(crate) const ENTRY: Entry<dyn SpuriousTimeout> = Entry {

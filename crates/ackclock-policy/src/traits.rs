@@ -260,8 +260,8 @@ pub trait SpuriousTimeout: Policy {
     }
 
     /// True when it also examines whole episodes, by the duplicates that the receiver reports or by
-    /// timestamps. The methods below are called on such a policy only. Read once, when the first data is
-    /// retransmitted or the first episode begins.
+    /// timestamps. The methods below are called on such a policy only. Always the same; read as an episode
+    /// begins and at each retransmission.
     fn examines_episodes(&self) -> bool {
         false
     }

@@ -4,6 +4,7 @@ use ackclock_policy::{AckInfo, Deliveries, Phase, RateSample, SenderView, TimerE
 use ackclock_units::{Bytes, Duration, Instant, mostly, seldom};
 use ackclock_wire::Segment;
 
+use super::rare::RareState;
 use super::sender::BuiltSender;
 use super::{Connection, PendingEvents, State};
 use crate::scoreboard::Acked;
@@ -22,7 +23,22 @@ impl Connection {
             // The usual case at an end that only receives data, detected early.
             return;
         }
-        self.process_ack(now, segment, opened);
+        if mostly(self.is_plain(segment)) {
+            self.process_ack::<true>(now, segment, opened);
+        } else {
+            self.process_ack::<false>(now, segment, opened);
+        }
+    }
+
+    /// True for the usual ack of new data, at a connection without rarely needed state that repairs nothing.
+    /// [`Connection::process_ack`] is compiled for it without what such an ack cannot need.
+    #[inline(always)]
+    fn is_plain(&self, segment: &Segment) -> bool {
+        !self.rare.is_allocated()
+            & (self.phase == Phase::Open)
+            & self.sack_on
+            & segment.options.sack.is_empty()
+            & (self.snd_una < segment.ack)
     }
 
     /// True when an ack that reports nothing new needs no processing.
@@ -31,44 +47,47 @@ impl Connection {
         self.phase == Phase::Open && !self.may_report_marks(segment) && !self.sender.sent.keeps_deliveries()
     }
 
-    /// Processes an ack that may report something. `opened`: it has changed the send window.
+    /// Processes an ack that may report something. `opened`: it has changed the send window. `PLAIN`: as
+    /// [`Connection::is_plain`] found it.
     #[inline(never)]
-    fn process_ack(&mut self, now: Instant, segment: &Segment, opened: bool) {
+    fn process_ack<const PLAIN: bool>(&mut self, now: Instant, segment: &Segment, opened: bool) {
         if !self.sender.is_built() {
             // Nothing was sent that it could acknowledge.
             return;
         }
-        if self.rare.is_some_and(|r| r.skip_test.is_some()) && self.check_skip_test(now, segment) {
+        if self.needs::<PLAIN>(|r| r.skip_test.is_some()) && self.check_skip_test(now, segment) {
             return;
         }
         let flight_before = self.flight_size();
         let advanced = segment.ack.bytes_since(self.snd_una);
-        let dsack = self.dsack_of(segment);
+
+        let dsack = if PLAIN { None } else { self.dsack_of(segment) };
         if seldom(dsack.is_some()) {
             self.sender.make_mut().dsack_seen = true;
         }
 
         let acked = if advanced > 0 { self.advance_una(now, segment) } else { Acked::default() };
-        let newly_sacked = if self.sack_on && !segment.options.sack.is_empty() {
+        let newly_sacked = if !PLAIN && self.sack_on && !segment.options.sack.is_empty() {
             self.process_sack_blocks(segment, dsack)
         } else {
             0
         };
-        if self.rare.is_some_and(|r| r.ecn.is_accurate()) {
+        if self.needs::<PLAIN>(|r| r.ecn.is_accurate()) {
             let delivered = acked.newly_delivered + newly_sacked;
             self.read_feedback(segment, advanced > 0 || newly_sacked > 0, delivered, flight_before);
         }
         let copied =
-            self.rare.is_some_and(|r| r.copies.is_some()) && self.acknowledges_copy(segment, advanced, dsack);
+            self.needs::<PLAIN>(|r| r.copies.is_some()) && self.acknowledges_copy(segment, advanced, dsack);
         // The peer's reply to a window probe repeats the acknowledgment because the probe was discarded, not
         // because a segment arrived out of order.
-        let is_dup = advanced == 0
+        let is_dup = !PLAIN
+            && advanced == 0
             && flight_before > 0
             && !self.probe_outstanding
             && !copied
             && self.is_duplicate(segment, newly_sacked, opened);
         let nothing_new = advanced == 0 && newly_sacked == 0 && !is_dup;
-        let suspect = self.rare.is_some_and(|r| r.suspect_episode.is_some())
+        let suspect = self.needs::<PLAIN>(|r| r.suspect_episode.is_some())
             && (dsack.is_some() || matches!(self.phase, Phase::Recovery | Phase::Loss));
         if nothing_new && !suspect && self.can_skip(segment) {
             return;
@@ -79,7 +98,7 @@ impl Connection {
         } else if is_dup {
             self.sender.make_mut().dup_acks.count += 1;
         }
-        if advanced > 0 && self.rare.is_some_and(|r| r.timestamps.timeout_tsval.is_some()) {
+        if advanced > 0 && self.needs::<PLAIN>(|r| r.timestamps.timeout_tsval.is_some()) {
             self.read_timestamp_echo(segment);
         }
         let sample = if advanced > 0 {
@@ -89,7 +108,7 @@ impl Connection {
         } else {
             None
         };
-        if self.phase == Phase::Open {
+        if PLAIN || self.phase == Phase::Open {
             self.sender.make_mut().sampling.on_ack(
                 segment.ack,
                 acked.segments,
@@ -101,15 +120,15 @@ impl Connection {
             self.on_rtt_sample(now, rtt, flight_before);
         }
         if advanced > 0 {
-            let weak = self.rare.is_some_and(|r| r.timed_out.is_some())
+            let weak = self.needs::<PLAIN>(|r| r.timed_out.is_some())
                 && self.take_weak_sample(now, sample.is_some(), flight_before);
             self.on_progress(now, sample.is_some() || weak);
         } else if seldom(sample.is_some()) {
             self.on_sack_sample(now, sample);
         }
         let mut delivered = u64::from(acked.newly_delivered + newly_sacked);
-        let marked = self.marked_bytes(segment, delivered);
-        if seldom(!self.sack_on) {
+        let marked = if PLAIN { None } else { self.marked_bytes(segment, delivered) };
+        if !PLAIN && seldom(!self.sack_on) {
             let before = u64::from(self.sender.dup_acks.delivered);
             self.count_duplicates(now, is_dup, acked.segments, flight_before);
             // DeliveredData of RFC 9937 §5: a duplicate ack delivers a segment, and what it stood for does
@@ -120,7 +139,7 @@ impl Connection {
                 delivered = delivered.max(u64::from(advanced.min(self.smss)));
             }
         }
-        if advanced == 0 && self.rare.is_some_and(|r| r.skip_test.is_some()) && self.expects_duplicates(now) {
+        if advanced == 0 && self.needs::<PLAIN>(|r| r.skip_test.is_some()) && self.expects_duplicates(now) {
             self.sender.make_mut().dup_acks.count = 0;
             return;
         }
@@ -131,7 +150,7 @@ impl Connection {
             newly_sacked: u64::from(newly_sacked),
             delivered,
             is_dup,
-            has_sack: !segment.options.sack.is_empty(),
+            has_sack: !PLAIN && !segment.options.sack.is_empty(),
             reneged: false,
             dsack: dsack.filter(|_| !copied),
             rtt: sample,
@@ -151,12 +170,12 @@ impl Connection {
         if seldom(!self.config.renege_wait.is_zero()) {
             info.reneged = self.has_reneged(advanced > 0);
         }
-        let undone = self.rare.is_some_and(|r| r.undecided_timeout.is_some())
+        let undone = self.needs::<PLAIN>(|r| r.undecided_timeout.is_some())
             && self.check_undecided_timeout(now, &info);
         if seldom(suspect) {
             self.check_suspect_episode(now, segment, &info);
         }
-        let v = self.recover(now, &mut info, undone);
+        let v = self.recover::<PLAIN>(now, &mut info, undone);
         if seldom(measures) && self.sender.sent.keeps_rates() {
             self.check_app_limited();
         }
@@ -171,6 +190,12 @@ impl Connection {
             }
             self.queue_progress_events();
         }
+    }
+
+    /// Evaluates `predicate` on the rarely needed state, unless the ack is plain.
+    #[inline(always)]
+    fn needs<const PLAIN: bool>(&self, predicate: impl FnOnce(&RareState) -> bool) -> bool {
+        !PLAIN && self.rare.is_some_and(predicate)
     }
 
     /// The delivery rate sample that this ack completes.
@@ -273,12 +298,12 @@ impl Connection {
     /// Passes the ack to the loss recovery, enters the phase that it returns, and updates the window. Returns
     /// the view after that. `undone`: the ack has just undone a timeout, and does not grow the restored
     /// window.
-    fn recover(&mut self, now: Instant, info: &mut AckInfo, undone: bool) -> SenderView {
-        if seldom(self.phase == Phase::Cwr) && self.snd_una >= self.sender.recovery_point {
+    fn recover<const PLAIN: bool>(&mut self, now: Instant, info: &mut AckInfo, undone: bool) -> SenderView {
+        if !PLAIN && seldom(self.phase == Phase::Cwr) && self.snd_una >= self.sender.recovery_point {
             self.enter(now, Phase::Open);
         }
         let mut v = self.view(now);
-        let before = self.phase;
+        let before = if PLAIN { Phase::Open } else { self.phase };
         let BuiltSender { policies, state } = self.sender.split_mut();
         let phase = policies.recovery.on_ack(info, &state.sent, &v, &mut state.lost);
         // The same view is used until something other than the window changes: one more for each ack takes
@@ -312,13 +337,13 @@ impl Connection {
                 || seldom(self.config.grow_after_repair && self.sack_on) && self.phase != before)
             && !undone
             && !info.ece;
-        if mostly(info.may_grow) || self.rare.is_some_and(|r| r.needs.every_ack) {
+        if mostly(info.may_grow) || self.needs::<PLAIN>(|r| r.needs.every_ack) {
             if seldom(before == Phase::Recovery) && info.may_grow {
                 // Of what ends a repair, only what it delivers counts.
                 info.newly_acked = info.delivered;
                 v = self.view(now);
             } else if seldom(before != self.phase)
-                || (info.newly_lost > 0 && self.rare.is_some_and(|r| r.needs.losses))
+                || (info.newly_lost > 0 && self.needs::<PLAIN>(|r| r.needs.losses))
             {
                 // The ack counts for the phase that it may have ended (RFC 3465 §2.3: after a timeout the
                 // window grows by one segment per ack at most).

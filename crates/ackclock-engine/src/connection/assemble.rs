@@ -10,30 +10,42 @@ impl Connection {
     /// A segment with the current acknowledgment, window and options.
     #[inline(always)]
     pub(super) fn segment(&mut self, now: Instant, seq: SeqNumber, len: u32, flags: Flags) -> Segment {
-        let (options, marks, urgent) = if self.rare.is_allocated() || self.reports_ranges() {
-            let options = self.options(now, len, len > 0);
-            if len > 0 {
-                self.ack_event(now, ReceiverEvent::Sent);
-            }
-            let echo = self.rare.is_some_and(|r| r.ecn.sends_feedback());
-            let echo = if echo {
-                self.feedback_flags(seq, len, flags.has(Flags::FIN), &options)
-            } else {
-                Flags::default()
-            };
-            match self.rare.is_some_and(|r| r.urgent.is_some()).then(|| self.urgent_pointer(seq)).flatten() {
-                Some(urgent) => (options, echo | Flags::URG, urgent),
-                None => (options, echo, 0),
-            }
-        } else {
-            (Options::default(), Flags::default(), 0)
-        };
+        let mut options = Options::default();
+        let (mut marks, mut urgent) = (Flags::default(), 0);
+        if self.rare.is_allocated() || self.reports_ranges() {
+            options = self.options(now, len, len > 0);
+            (marks, urgent) = self.marks(now, seq, len, flags, &options);
+        }
         let window = if mostly(self.ack_is_current & !self.pending.ack) {
             self.window_field()
         } else {
             self.acknowledge(now)
         };
         Segment { seq, ack: self.rcv_nxt, len, window, flags: flags | marks, urgent, options }
+    }
+
+    /// Flags that few segments carry beside `flags`, and the urgent pointer.
+    #[inline(never)]
+    fn marks(
+        &mut self,
+        now: Instant,
+        seq: SeqNumber,
+        len: u32,
+        flags: Flags,
+        options: &Options,
+    ) -> (Flags, u16) {
+        if len > 0 {
+            self.ack_event(now, ReceiverEvent::Sent);
+        }
+        let echo = if self.rare.is_some_and(|r| r.ecn.sends_feedback()) {
+            self.feedback_flags(seq, len, flags.has(Flags::FIN), options)
+        } else {
+            Flags::default()
+        };
+        match self.rare.is_some_and(|r| r.urgent.is_some()).then(|| self.urgent_pointer(seq)).flatten() {
+            Some(urgent) => (echo | Flags::URG, urgent),
+            None => (echo, 0),
+        }
     }
 
     /// An acknowledgment is sent now. Returns its window field.

@@ -1,7 +1,7 @@
 //! The receiving side: text, reassembly, the advertised window, and when to acknowledge it.
 
 use ackclock_policy::{AckAction, AckPending, ArrivedSegment, Ecn, ReceiverEvent};
-use ackclock_units::{Instant, SeqNumber, SeqRange, mostly, seldom};
+use ackclock_units::{Bytes, Instant, SeqNumber, SeqRange, mostly, seldom};
 use ackclock_wire::Segment;
 
 use super::{Connection, PendingEvents, State, Unacked};
@@ -202,9 +202,7 @@ impl Connection {
     /// The window to advertise in a segment that is sent now. The right edge advances only by a minimum step
     /// (silly-window avoidance, RFC 9293 §3.8.6.2.2) and never moves back (§3.8.6).
     pub(super) fn advertise(&mut self) -> u16 {
-        let edge = self.rcv_nxt + self.free_space();
-        let gain = edge.diff(self.rcv_adv);
-        if gain > 0 && gain as u32 >= self.min_window_step() {
+        if let Some(edge) = self.next_window_edge() {
             self.rcv_adv = edge;
         }
         self.window_field()
@@ -218,15 +216,22 @@ impl Connection {
 
     /// Free space in the receive buffer, as far as the window field can express it.
     pub(super) fn free_space(&self) -> u32 {
-        let free = self.rcv_buf().saturating_sub(self.receive.readable());
-        free.min(65_535 << self.rcv_wnd_shift) as u32
+        self.free_of(self.rcv_buf())
     }
 
-    /// The smallest step by which the window's edge advances: min(Fr * RCV.BUFF, Eff.snd.MSS) with Fr = 1/2
-    /// (RFC 9293 §3.8.6.2.2).
-    fn min_window_step(&self) -> u32 {
-        let half = (self.rcv_buf() / 2).max(1) as u32;
-        half.min(if self.rmss > 0 { self.rmss } else { self.config.mss })
+    fn free_of(&self, buf: Bytes) -> u32 {
+        buf.saturating_sub(self.receive.readable()).min(65_535 << self.rcv_wnd_shift) as u32
+    }
+
+    /// The window's edge after the free space, if it advances by the smallest step or more:
+    /// min(Fr * RCV.BUFF, Eff.snd.MSS) with Fr = 1/2 (RFC 9293 §3.8.6.2.2).
+    fn next_window_edge(&self) -> Option<SeqNumber> {
+        let buf = self.rcv_buf();
+        let edge = self.rcv_nxt + self.free_of(buf);
+        let gain = edge.diff(self.rcv_adv);
+        let half = (buf / 2).max(1) as u32;
+        let step = half.min(if self.rmss > 0 { self.rmss } else { self.config.mss });
+        (gain > 0 && gain as u32 >= step).then_some(edge)
     }
 
     /// The application has read bytes: sends a window update if the window had become small and now opens
@@ -243,8 +248,7 @@ impl Connection {
         }
         self.ack_is_current = false;
         let small = u64::from(self.rcv_window()) * 2 < self.rcv_buf().min(65_535 << self.rcv_wnd_shift);
-        let gain = (self.rcv_nxt + self.free_space()).diff(self.rcv_adv);
-        if seldom(small) && gain > 0 && gain as u32 >= self.min_window_step() {
+        if seldom(small) && self.next_window_edge().is_some() {
             self.pending.ack = true;
         }
     }

@@ -296,7 +296,8 @@ impl Connection {
         if seldom(stale) && self.phase == Phase::Open {
             self.sender.make_mut().dup_acks.delivered = 0;
         }
-        if seldom(info.ece) {
+        let echo_last = seldom(info.ece) && self.rare.is_some_and(|r| r.needs.echo_after_ack);
+        if seldom(info.ece) && !echo_last {
             self.handle_ecn_echo(now, info.newly_acked);
         }
         let time_based = info.deliveries.is_some();
@@ -334,6 +335,9 @@ impl Connection {
         }
         if seldom(info.deliveries.is_some()) {
             self.follow_recovery_deadline();
+        }
+        if seldom(echo_last) {
+            self.handle_ecn_echo(now, info.newly_acked);
         }
         if seldom(stale) {
             v = self.view(now);

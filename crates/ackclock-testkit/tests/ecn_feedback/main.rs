@@ -2,6 +2,7 @@
 //! 9768), the handshake included.
 
 mod handshake;
+mod order;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

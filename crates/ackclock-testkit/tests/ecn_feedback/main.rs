@@ -202,9 +202,11 @@ fn zero_ends_the_use_of_ecn_on_the_ack_of_the_syn_ack_alone() {
     t.write(3000);
     t.take_sent();
     t.inject(100, seg(".").ack(989));
-    t.write(5000);
-    t.expect(100, seg(".EA").ecn(Ecn::Ect0));
     assert_eq!(reductions(&t), 1);
+    t.inject(110, seg(".").ack(2989));
+    t.write(5000);
+    t.expect(110, seg(".EA").ecn(Ecn::Ect0));
+    assert_eq!(reductions(&t), 1, "no new mark");
     // §3.2.2.1 note 1.
     let mut t = Timeline::new(&setup(EcnFeedback::Accurate));
     t.endpoint.connection.listen();

@@ -112,7 +112,7 @@ impl Connection {
         if seldom(!self.sack_on) {
             let before = u64::from(self.sender.dup_acks.delivered);
             self.count_duplicates(now, is_dup, acked.segments, flight_before);
-            // DeliveredData of RFC 9937 §5: a duplicate ack delivers a segment, and what it stood for does
+            // DeliveredData of RFC 9937 §6.2: a duplicate ack delivers a segment, and what it stood for does
             // not count again when it is acknowledged.
             delivered = (delivered + u64::from(self.sender.dup_acks.delivered)).saturating_sub(before);
             if advanced > 0 {

@@ -5,8 +5,8 @@ use ackclock_units::{Bytes, Duration, SeqNumber};
 use super::initial::{INITIAL_SEGS, INITIAL_WINDOW, InitialWindow};
 use super::standard::{Standard, below_threshold, half_flight, may_grow, reduced_to};
 use crate::{
-    AckInfo, CongestionControl, Control, Entry, Family, Feedback, Needs, Param, Params, Phase, Policy, PrivateState,
-    SenderView, SlowStart, Window,
+    AckInfo, CongestionControl, Control, Entry, Family, Feedback, Needs, Param, Params, Phase, Policy,
+    PrivateState, SenderView, SlowStart, Window,
 };
 
 /// A window that keeps a few segments in the queue, by the difference between the rate that it would have

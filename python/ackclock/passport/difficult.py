@@ -83,8 +83,8 @@ DIFFICULT = (
         "shallow-buffer",
         "Loss at a buffer of 8 packets",
         "7.2",
-        "Two flows over a queue of 8 packets, an eighth of a bdp: the share of packets that it drops. It "
-        "stands in for policers and circuit breakers, of which there are none here.",
+        "Two flows over a queue of 8 packets, an eighth of a bdp: the share of packets that it drops. What a "
+        "network circuit breaker would do about it (RFC 8084) is not simulated.",
         (over("8 packets", bulk(TESTED, 2), buffer="8packets", duration=30.0),),
         drops,
         "share",

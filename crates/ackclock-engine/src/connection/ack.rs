@@ -131,7 +131,7 @@ impl Connection {
         if !PLAIN && seldom(!self.sack_on) {
             let before = u64::from(self.sender.dup_acks.delivered);
             self.count_duplicates(now, is_dup, acked.segments, flight_before);
-            // DeliveredData of RFC 9937 §5: a duplicate ack delivers a segment, and what it stood for does
+            // DeliveredData of RFC 9937 §6.2: a duplicate ack delivers a segment, and what it stood for does
             // not count again when it is acknowledged.
             delivered = (delivered + u64::from(self.sender.dup_acks.delivered)).saturating_sub(before);
             if advanced > 0 {
@@ -321,7 +321,8 @@ impl Connection {
         if seldom(stale) && self.phase == Phase::Open {
             self.sender.make_mut().dup_acks.delivered = 0;
         }
-        if seldom(info.ece) {
+        let echo_last = seldom(info.ece) && self.rare.is_some_and(|r| r.needs.echo_after_ack);
+        if seldom(info.ece) && !echo_last {
             self.handle_ecn_echo(now, info.newly_acked);
         }
         let time_based = info.deliveries.is_some();
@@ -359,6 +360,9 @@ impl Connection {
         }
         if seldom(info.deliveries.is_some()) {
             self.follow_recovery_deadline();
+        }
+        if seldom(echo_last) {
+            self.handle_ecn_echo(now, info.newly_acked);
         }
         if seldom(stale) {
             v = self.view(now);

@@ -61,10 +61,6 @@ struct FeedbackState {
     handshake_marked: bool,
     /// The pending ack acknowledges nothing but acks, so it has no SACK blocks (RFC 9768 §3.2.2.5.1).
     acks_only_acks: bool,
-    /// The flags of the current segment are a handshake code, not a counter.
-    handshake_flags: bool,
-    /// A counter of the peer has been received (RFC 9768 §3.2.2.4).
-    counter_seen: bool,
     /// The next ack, and the next text, carry the option to test whether the path passes it (RFC 9768
     /// §3.2.3.2.1).
     test_ack: bool,
@@ -166,8 +162,6 @@ impl FeedbackState {
         syn_ack_counted: false,
         handshake_marked: false,
         acks_only_acks: false,
-        handshake_flags: false,
-        counter_seen: false,
         test_ack: false,
         test_text: false,
         tested: None,
@@ -324,12 +318,6 @@ impl Connection {
             // The sender has reduced its window: stop echoing, unless this packet is marked again (RFC 3168
             // §6.1.3).
             state.echo = false;
-        }
-        if let Some(feedback) = state.accurate()
-            && !std::mem::take(&mut feedback.handshake_flags)
-            && !std::mem::replace(&mut feedback.counter_seen, true)
-        {
-            feedback.counters.check_first_ace(ace_of(flags));
         }
     }
 

@@ -186,6 +186,7 @@ impl RareState {
         acked_early: 0,
         needs: Needs {
             every_ack: false,
+            echo_after_ack: false,
             rate_samples: false,
             sends: false,
             ect1: false,

@@ -148,13 +148,15 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "freebsd",
         about: "What FreeBSD documents of its default stack: CUBIC from ten segments, SACK, timestamps, \
-                timeouts of at least 200 ms, SYN timeouts that double after the fifth.",
+                200 ms added to timeouts of at least 30 ms, SYN timeouts that double after the fifth.",
         source: "FreeBSD, cc_cubic(4) (the default), tcp(4) (initcwnd_segments, rexmit_min and rexmit_slop, \
                  rfc3042, sack.enable); B-A3",
         base: &[],
         sets: &[
             ("window", "cubic"),
-            ("estimator.min_rto", "200ms"),
+            // rexmit_slop is added to every timeout, and their least sum is that with rexmit_min.
+            ("estimator.min_rto", "230ms"),
+            ("estimator.slop", "200ms"),
             ("backoff", "freebsd-syn"),
             ("timestamps", "true"),
         ],

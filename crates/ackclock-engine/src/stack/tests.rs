@@ -120,7 +120,7 @@ fn errors_name_the_valid_values() {
     assert_eq!(
         set("estimator.minrto", "1s"),
         "`minrto` is not a parameter of `rfc6298` (did you mean `min_rto`?); known are clock_granularity, \
-         min_rto, max_rto, initial_rto"
+         slop, min_rto, max_rto, initial_rto"
     );
     assert_eq!(
         set("estimater", "rfc6298"),

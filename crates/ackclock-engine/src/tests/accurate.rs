@@ -184,10 +184,14 @@ fn bytes_are_those_of_the_option_and_no_mark_counts_twice() {
 
 #[test]
 fn zeroed_or_mangled_feedback_is_ignored_from_then_on() {
-    // §3.2.2.4.
+    // §3.2.2.1 note 1.
     let mut c = Counters::NEW;
-    c.check_first_ace(0);
+    c.read_handshake_ack(0);
     assert!(!c.capable && c.read(1, None, covered(1)) == Marks::default());
+    // §3.2.2.4: a later zero is a count, here of three marks after the initial five.
+    let mut c = Counters::NEW;
+    assert_eq!(c.read(0, None, covered(3)).packets, 3);
+    assert!(c.capable && c.trusts_ace);
     // §3.2.3.2.4.
     for counters in [&[0][..], &[1, 0, 0], &[0, 0, 1]] {
         let mut c = Counters::NEW;

@@ -18,6 +18,7 @@ struct Rfc6298 {
 #[derive(Debug)]
 struct Rules {
     clock_granularity: Duration,
+    slop: Duration,
     min_rto: Duration,
     max_rto: Duration,
     initial_rto: Duration,
@@ -27,6 +28,7 @@ impl Rules {
     fn new(p: &Params) -> Self {
         Self {
             clock_granularity: p.duration("clock_granularity"),
+            slop: p.duration("slop"),
             min_rto: p.duration("min_rto"),
             max_rto: p.duration("max_rto"),
             initial_rto: p.duration("initial_rto"),
@@ -57,7 +59,8 @@ impl RttEstimator for Rfc6298 {
         let rules = &*self.rules;
         match self.rtt {
             Some(rtt) => {
-                bounded(rtt.srtt + rules.clock_granularity.max(rtt.rttvar * K), floor, rules.max_rto)
+                let least = rules.clock_granularity.max(rtt.rttvar * K);
+                bounded(rtt.srtt + least + rules.slop, floor, rules.max_rto)
             }
             None if self.lost_syn => rules.initial_rto.max(AFTER_LOST_SYN),
             None => rules.initial_rto,
@@ -103,6 +106,12 @@ pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
             Duration::ZERO..=Duration::from_secs(10),
             "G, clock granularity, the least term added for the variation (2.3)",
         ),
+        Param::duration(
+            "slop",
+            Duration::ZERO,
+            Duration::ZERO..=Duration::from_secs(10),
+            "time added to every timeout that follows from samples, as FreeBSD does (rexmit_slop)",
+        ),
         min_rto(Duration::from_secs(1)),
         max_rto(Duration::from_secs(60)),
         initial_rto(Duration::from_secs(1)),
@@ -124,6 +133,27 @@ mod tests {
 
     fn ms(n: u64) -> Duration {
         Duration::from_millis(n)
+    }
+
+    #[test]
+    fn slop_is_added_to_every_timeout_of_samples() {
+        // FreeBSD: max(rexmit_min, SRTT + 4 RTTVAR) + rexmit_slop, which is a floor of their sum.
+        let with_slop = || {
+            let mut p = Params::defaults(ENTRY.params);
+            for (name, value) in [("min_rto", 30 + 200), ("slop", 200)] {
+                assert!(p.set(name, Value::Duration(ms(value))));
+            }
+            (ENTRY.build)(&p)
+        };
+        assert_eq!(with_slop().rto(), ms(1000), "not to the initial one");
+        for (rtt_ms, rto_ms) in [(100, 100 + 4 * 50 + 200), (1, 30 + 200), (10, 30 + 200), (11, 33 + 200)] {
+            let mut e = with_slop();
+            e.on_sample(sample(ms(rtt_ms), ms(rtt_ms)));
+            assert_eq!(e.rto(), ms(rto_ms), "{rtt_ms} ms");
+        }
+        let mut e = with_slop();
+        e.on_sample(sample(Duration::from_secs(100), Duration::from_secs(100)));
+        assert_eq!(e.rto(), Duration::from_secs(60), "the ceiling holds all the same");
     }
 
     #[test]

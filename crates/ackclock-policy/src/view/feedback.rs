@@ -121,6 +121,9 @@ pub enum Family {
 pub struct Needs {
     /// Every acknowledgment, in every phase, rather than only those on which the window may grow.
     pub every_ack: bool,
+    /// An ack that carries an ECN echo before the [`Congestion::Ecn`] that it causes, which otherwise comes
+    /// first. Only with [`Needs::every_ack`].
+    pub echo_after_ack: bool,
     /// [`AckInfo::rate`].
     pub rate_samples: bool,
     /// [`Feedback::Sent`].

@@ -139,7 +139,8 @@ pub struct AckInfo {
     /// Bytes newly SACKed.
     pub newly_sacked: Bytes,
     /// Bytes newly delivered: acknowledged or SACKed for the first time. Without SACK a duplicate ack
-    /// delivers a segment, which does not count again when it is acknowledged (DeliveredData of RFC 9937 §5).
+    /// delivers a segment, which does not count again when it is acknowledged (DeliveredData of RFC 9937
+    /// §6.2).
     pub delivered: Bytes,
     /// True for a duplicate ack in the sense of RFC 5681 §2 (with SACK: one that SACKs something new or
     /// repeats, RFC 6675 §2).

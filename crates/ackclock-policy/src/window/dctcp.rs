@@ -103,7 +103,8 @@ impl Policy for Dctcp {
 
 impl CongestionControl for Dctcp {
     fn needs(&self) -> Needs {
-        Needs { every_ack: true, ..Needs::default() }
+        // RFC 8257 §3.3: an ack updates alpha (steps 1 to 8) before it reduces the window by it (step 9).
+        Needs { every_ack: true, echo_after_ack: true, ..Needs::default() }
     }
 
     fn start(&mut self, v: &SenderView) -> Control {

@@ -170,7 +170,8 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
     name: "prague",
     about: "Prague: DCTCP for L4S, paced, with ECT(1) on its packets; as slow with a short round trip as with \
             one of 25 ms. Needs `accecn` at both ends, and is Reno without.",
-    source: "draft-briscoe-iccrg-prague-congestion-control-04; Linux's tcp_prague of the L4S team",
+    source: "draft-briscoe-iccrg-prague-congestion-control-04, checked by its implementations and not by its \
+             text, which was not at hand: Linux's tcp_prague of the L4S team, QUICHE's PragueSender",
     params: &[
         Param::ratio("gain", 0.0625, 0.001..=1.0, "g, weight of the last round trip in alpha (2.3.2)"),
         Param::duration(

@@ -5,8 +5,8 @@ use ackclock_units::{Bytes, Duration, SeqNumber};
 use super::initial::{INITIAL_SEGS, INITIAL_WINDOW, InitialWindow};
 use super::standard::{Standard, below_threshold, half_flight, may_grow, reduced_to};
 use crate::{
-    AckInfo, CongestionControl, Control, Entry, Family, Feedback, Param, Params, Phase, Policy, PrivateState,
-    SenderView, SlowStart, Window,
+    AckInfo, CongestionControl, Control, Entry, Family, Feedback, Needs, Param, Params, Phase, Policy,
+    PrivateState, SenderView, SlowStart, Window,
 };
 
 /// A window that keeps a few segments in the queue, by the difference between the rate that it would have
@@ -104,12 +104,13 @@ impl Vegas {
         // Segments beyond those that the path holds without a queue: Diff of the paper, times BaseRTT.
         let diff = segs * (rtt - base) / base;
         let slow = cwnd < ssthresh;
-        let cwnd = if slow && diff > self.rules.gamma {
+        let slows_down = diff > if slow { self.rules.gamma } else { self.rules.beta };
+        let cwnd = if slow && slows_down {
             // The window that has the present rate without a queue, and one for the rounding.
             cwnd.min((segs * base / rtt + 1) * smss)
         } else if slow {
             return if may_grow(a) { below_threshold(a, slow_start, v) } else { v.window };
-        } else if diff > self.rules.beta {
+        } else if slows_down {
             cwnd.saturating_sub(smss)
         } else if diff < self.rules.alpha && may_grow(a) {
             cwnd.saturating_add(smss)
@@ -117,9 +118,9 @@ impl Vegas {
             cwnd
         };
         let cwnd = cwnd.max((2 * smss).min(v.window.cwnd));
-        // Linux's tcp_vegas_ssthresh and tcp_current_ssthresh: never above the window after a decrease, and
-        // three quarters of the window at least.
-        let ssthresh = if cwnd < v.window.cwnd { ssthresh.min(cwnd) } else { ssthresh };
+        // Linux's tcp_vegas_ssthresh and tcp_current_ssthresh: never above the window once it was too large,
+        // even if rounding leaves the window as it is, and three quarters of the window at least.
+        let ssthresh = if slows_down { ssthresh.min(cwnd) } else { ssthresh };
         Window { cwnd, ssthresh: ssthresh.max(cwnd / 4 * 3).max(2 * smss) }
     }
 }
@@ -140,6 +141,10 @@ impl CongestionControl for Vegas {
         Family::DelayBased
     }
 
+    fn needs(&self) -> Needs {
+        Needs { sends: true, ..Needs::default() }
+    }
+
     fn start(&mut self, v: &SenderView) -> Control {
         Window { cwnd: self.rules.initial.bytes(v), ssthresh: Bytes::MAX }.into()
     }
@@ -153,8 +158,14 @@ impl CongestionControl for Vegas {
                 reduced_to(half_flight(v), c, v)
             }
             f => {
-                if let Feedback::Idle(_) = f {
-                    // The path may be another one by now.
+                let restarts = match f {
+                    Feedback::Idle(_) => true,
+                    Feedback::Sent { bytes, .. } => v.pipe <= u64::from(bytes),
+                    _ => false,
+                };
+                if restarts {
+                    // Nothing was in the network (Linux's tcp_vegas_cwnd_event): the path may be another one
+                    // by now.
                     (self.base_rtt, self.running) = (NONE, false);
                 }
                 v.default_window(&f)
@@ -200,7 +211,11 @@ mod tests {
     impl Run {
         /// Two rounds that set the smallest round-trip time to 100 ms; the next one is judged by itself.
         fn new(segs: u64, ssthresh: u64) -> Self {
-            let mut run = Self { w: with("vegas", &[]), v: window(segs * 1000, ssthresh) };
+            Self::with(&[], segs, ssthresh)
+        }
+
+        fn with(params: &[(&str, &str)], segs: u64, ssthresh: u64) -> Self {
+            let mut run = Self { w: with("vegas", params), v: window(segs * 1000, ssthresh) };
             run.w.start(&run.v);
             run.round(100, 10);
             run.round(100, 10);
@@ -248,9 +263,35 @@ mod tests {
         // Two acks grow it to 22, of which 22 * 0.15 = 3 wait: int(22 / 1.15) + 1 = 20.
         assert_eq!(run.round(115, 3), 20);
         assert_eq!(run.v.window.ssthresh, 20_000);
+        // Where the rounding leaves the window as it is, slow start is over all the same: with gamma 0 and 21
+        // segments at 106 ms, int(21 * 0.06) = 1 waits, and int(21 / 1.06) + 1 is 20, of two more 22.
+        let mut run = Run::with(&[("gamma_segs", "0")], 20, u64::MAX);
+        assert_eq!((run.round(106, 3), run.v.window.ssthresh), (21, 21_000));
         // Without a queue it doubles on.
         let mut run = Run::new(20, u64::MAX);
         assert_eq!((run.round(100, 10), run.v.window.ssthresh), (30, u64::MAX));
+    }
+
+    #[test]
+    fn sending_into_an_empty_network_measures_the_path_anew() {
+        let base = |run: &Run| {
+            let mut state = PrivateState::default();
+            run.w.private_state(&mut state);
+            state.0.iter().find(|(name, _)| *name == "base_rtt_us").expect("it is traced").1
+        };
+        // 100 ms, and the microsecond that Linux adds.
+        let mut run = Run::new(20, 2000);
+        assert_eq!(base(&run), 100_001.0);
+        let sent = || Feedback::Sent { bytes: 1000, retransmission: false, app_limited: false };
+        run.v.pipe = 2000;
+        run.w.on(sent(), &run.v);
+        assert_eq!(base(&run), 100_001.0, "a segment was in the network");
+        run.v.pipe = 1000;
+        run.w.on(sent(), &run.v);
+        // The first ack begins a round, so that it ends with what was sent by then.
+        run.round(150, 1);
+        assert_eq!(run.round(150, 10), 21, "150 ms are the path now");
+        assert_eq!(base(&run), 150_001.0);
     }
 
     #[test]

@@ -305,7 +305,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         r#""sack+no-backoff""#,
         r#"{ preset = "sack", estimator = { min_rt = "1s" } }"#,
-        r#"line 14: `stacks."no backoff".estimator.min_rt`: `min_rt` is not a parameter of `rfc6298` (did you mean `min_rto`?); known are clock_granularity, min_rto, max_rto, initial_rto"#,
+        r#"line 14: `stacks."no backoff".estimator.min_rt`: `min_rt` is not a parameter of `rfc6298` (did you mean `min_rto`?); known are clock_granularity, slop, min_rto, max_rto, initial_rto"#,
     ),
     (
         r#""sack+no-backoff""#,

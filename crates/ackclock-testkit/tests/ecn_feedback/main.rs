@@ -2,6 +2,7 @@
 //! 9768), the handshake included.
 
 mod handshake;
+mod order;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -195,16 +196,18 @@ fn new_marks_reduce_the_window_once_a_window() {
 }
 
 #[test]
-fn a_zeroed_counter_ends_the_use_of_it() {
-    // §3.2.2.4, and on the ACK of the SYN-ACK §3.2.2.1 note 1.
+fn zero_ends_the_use_of_ecn_on_the_ack_of_the_syn_ack_alone() {
+    // §3.2.2.4: the field of the first packet after the handshake is a count, here of three marks.
     let mut t = established();
     t.write(3000);
     t.take_sent();
     t.inject(100, seg(".").ack(989));
+    assert_eq!(reductions(&t), 1);
+    t.inject(110, seg(".").ack(2989));
     t.write(5000);
-    t.expect(100, seg(".EA").ecn(Ecn::NotEct));
-    t.inject(110, seg(".W").ack(1989));
-    assert_eq!(reductions(&t), 0, "the sender does not respond to feedback");
+    t.expect(110, seg(".EA").ecn(Ecn::Ect0));
+    assert_eq!(reductions(&t), 1, "no new mark");
+    // §3.2.2.1 note 1.
     let mut t = Timeline::new(&setup(EcnFeedback::Accurate));
     t.endpoint.connection.listen();
     t.inject(0, seg("SEWA").mss(1000));

@@ -255,14 +255,6 @@ impl Counters {
         }
     }
 
-    /// The ACE field of the first packet after the handshake: zero means that the path clears the flags, or
-    /// that the peer does not use ECN (RFC 9768 §3.2.2.4; on the ACK of a SYN-ACK §3.2.2.1 note 1).
-    pub(super) fn check_first_ace(&mut self, ace: u8) {
-        if ace == 0 {
-            (self.capable, self.trusts_ace) = (false, false);
-        }
-    }
-
     /// The peer reports with which codepoint our SYN or SYN-ACK arrived. It was sent as Not-ECT, so any other
     /// codepoint is an invalid transition (RFC 9768 §3.2.2.3). Returns true when it was marked.
     pub(super) fn check_handshake(&mut self, code: u8) -> bool {
@@ -276,9 +268,12 @@ impl Counters {
     }
 
     /// The ACE field of the pure ACK of our SYN-ACK (RFC 9768 §3.2.2.1 table 4). Returns true when the
-    /// SYN-ACK was marked.
+    /// SYN-ACK was marked. Zero means that the path clears the flags, or that the peer does not use ECN (note
+    /// 1); of later packets §3.2.2.4 recommends not to test that.
     pub(super) fn read_handshake_ack(&mut self, ace: u8) -> bool {
-        self.check_first_ace(ace);
+        if ace == 0 {
+            (self.capable, self.trusts_ace) = (false, false);
+        }
         let marked = self.check_handshake(ace);
         self.s_cep += u32::from(marked);
         marked

@@ -143,10 +143,8 @@ impl Connection {
         feedback.tsval = segment.options.timestamps.map(|ts| ts.tsval);
         if syn {
             feedback.handshake_marked |= feedback.counters.check_handshake(ace_of(segment.flags));
-            feedback.handshake_flags = true;
         } else if segment.seq_len() == 0 && segment.options.sack.is_empty() {
             feedback.handshake_marked |= feedback.counters.read_handshake_ack(ace_of(segment.flags));
-            feedback.handshake_flags = true;
         }
     }
 }

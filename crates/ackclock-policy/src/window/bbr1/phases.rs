@@ -128,8 +128,9 @@ impl Bbr1 {
     pub(super) fn update_min_rtt(&mut self, s: &Sample) {
         let now = self.now.at;
         let expired = now > self.probe_rtt.stamp + self.rules.min_rtt_window;
+        // One that is as small as the smallest does not put off the next drain (Linux 5.10 and later).
         if let Some(rtt) = s.rtt
-            && (expired || self.probe_rtt.min_rtt.is_none_or(|least| rtt <= least))
+            && (expired || self.probe_rtt.min_rtt.is_none_or(|least| rtt < least))
         {
             (self.probe_rtt.min_rtt, self.probe_rtt.stamp) = (Some(rtt), now);
         }

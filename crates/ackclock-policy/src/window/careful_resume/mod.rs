@@ -271,7 +271,7 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
     about: "Careful Resume: after the initial window was acknowledged over a path with a known round-trip \
             time, the window of `base` jumps to half of the one that an earlier connection had, paced over a \
             round trip; if some of that is lost, it retreats to half of what arrived.",
-    source: "RFC 9959 3 and 4, as in draft-ietf-tsvwg-careful-resume-23",
+    source: "RFC 9959 3 and 4",
     params: &[
         Param::choice("base", "cubic", &["reno", "cubic"], "the window that jumps, with its defaults"),
         Param::bytes(

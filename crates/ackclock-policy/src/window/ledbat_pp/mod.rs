@@ -186,7 +186,8 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
     name: "ledbat-pp",
     about: "LEDBAT++, for background transfers: keeps the queueing delay at a target, shrinks when others \
             fill the queue, and slows down from time to time to measure the path without a queue.",
-    source: "draft-irtf-iccrg-ledbat-plus-plus-06; RFC 6817",
+    source: "draft-irtf-iccrg-ledbat-plus-plus-06, checked by implementations that quote the draft and not \
+             by its text, which was not at hand; RFC 6817",
     params: &[
         Param::duration(
             "target",

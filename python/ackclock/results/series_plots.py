@@ -1,0 +1,383 @@
+"""The figures of a run over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ackclock._core import InputError
+from ackclock.quantities import rate, seconds
+from ackclock.results.columns import scaled
+from ackclock.results.over_time import DELTA, FlowsOverTime, Lines, LinkOverTime
+
+if TYPE_CHECKING:
+    from ackclock.plot.over_time import Band
+    from ackclock.results.run import Run
+
+MOST_PANELS = 6
+"""Runs that one figure shows side by side."""
+MOST_LINES = 7
+"""Lines of a panel that can be distinguished; more flows become a band."""
+FINE = 1000
+"""Points of a line that shows every change, about."""
+
+
+class SeriesPlots:
+    """Figures over time of a run whose scenario has `series`. Those of flows have a panel for each run.
+
+    by: what a line is: `flow`, or all flows of a `stack` or `group` together; chosen by the number of flows if
+    not given. More than seven flows are drawn as their median and the range between their 10th and 90th
+    percentile. width: of the bins of time (s), a hundredth of the run by default.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def throughput(
+        self,
+        run: str | None = None,
+        by: str | None = None,
+        *,
+        width: float | None = None,
+        title: str | None = None,
+        subtitle: str | None = None,
+    ) -> Any:
+        """Payload that arrived for the first time, per time, beside the rate of the bottleneck."""
+        found = self._flows(run)
+        lines = {label: flows.throughput(by or flows.usual(MOST_LINES), width) for label, flows in found.items()}
+        few, named = {label: self._few(flows, by) for label, flows in found.items()}, self._named(found)
+        levels = {label: self._capacity(label, len(x.names), few[label]) for label, x in lines.items()}
+        scale, unit = scaled(
+            "bit/s",
+            max(
+                [float(np.nanmax(x.values, initial=0.0)) for x in lines.values()]
+                + [c for level in levels.values() for c in level.values()]
+            ),
+        )
+        panels = [
+            self._panel(
+                named[label] if few[label] else f"{label}: together {rate(_mean(np.nansum(x.values, axis=0)))}",
+                x,
+                scale,
+                f"throughput ({unit})",
+                mean=lambda v: rate(_mean(v)),
+                levels={words: c / scale for words, c in levels[label].items()},
+                few=few[label],
+                run=label,
+            )
+            for label, x in lines.items()
+        ]
+        return self._drawn(panels, lines, title or "Throughput of the flows", subtitle)
+
+    def shares(
+        self,
+        run: str | None = None,
+        by: str | None = None,
+        *,
+        width: float | None = None,
+        title: str | None = None,
+        subtitle: str | None = None,
+    ) -> Any:
+        """The share of each flow, stack or group in the throughput of all flows."""
+        found = self._flows(run)
+        # Where stacks compete, their shares are what one asks for.
+        by = by or ("stack" if any(flows.is_mixed["stack"] > 1 for flows in found.values()) else None)
+        lines = {label: flows.shares(by or flows.usual(MOST_LINES), width) for label, flows in found.items()}
+        panels = []
+        for label, x in lines.items():
+            each = len(set(x.flows.tolist())) == 1
+            fair = {f"equal shares ({100 / len(x.names):.3g} %)": 100 / len(x.names)} if each and len(x.names) > 1 else {}
+            panels.append(
+                self._panel(
+                    self._named(found)[label],
+                    x,
+                    0.01,
+                    "share of the throughput (%)",
+                    mean=lambda v: f"{100 * _mean(v):.3g} %",
+                    levels=fair,
+                    few=self._few(found[label], by),
+                    # Of many flows, each share is small.
+                    ylim=None if x.flows.size > MOST_LINES else (0, 102),
+                    run=label,
+                )
+            )
+        return self._drawn(panels, lines, title or "Shares of the flows", subtitle)
+
+    def cwnd(
+        self,
+        run: str | None = None,
+        *,
+        width: float | None = None,
+        title: str | None = None,
+        subtitle: str | None = None,
+    ) -> Any:
+        """Congestion windows and round-trip times of all flows. width: as fine as the table by default."""
+        found = self._flows(run)
+        panels, lines = [], {}
+        for label, flows in found.items():
+            fine = width or float(flows.series["interval"][0].as_py()) * max(
+                1, round(len(pc.unique(flows.series["time"])) / FINE)
+            )
+            windows, times = flows.mean("cwnd", fine), flows.mean("rtt", fine)
+            lines[label] = windows
+            scale, unit = scaled("B", float(np.nanmax(windows.values, initial=0.0)))
+            few = len(windows.names) <= MOST_LINES
+            panels.append(
+                [
+                    self._panel(self._named(found)[label], windows, scale, f"congestion window ({unit})", few=few, run=label),
+                    self._panel("", times, 1e-3, "round-trip time (ms)", few=few, run=label),
+                ]
+            )
+        return self._drawn(panels, lines, title or "Congestion windows and round-trip times", subtitle)
+
+    def fairness(
+        self,
+        run: str | None = None,
+        *,
+        width: float | None = None,
+        delta: float = DELTA,
+        title: str | None = None,
+        subtitle: str | None = None,
+    ) -> Any:
+        """Jain's index of the throughputs of all flows over time, a line for each run, and for a single run when
+        its flows were fair to each other after the last one began (`FlowsOverTime.convergence`).
+        """
+        from ackclock.plot.over_time import Panel, over_time
+
+        found = self._flows(run)
+        named, marks, x, bins = {}, [], np.empty(0), None
+        for label, flows in found.items():
+            bins, index = flows.jain(width)
+            if x.size == 0 or bins.size > x.size:
+                x = bins.middles
+            known = index[np.isfinite(index)]
+            words = f"mean {known.mean():.3f}" if known.size else "never two flows at a time"
+            times = flows.convergence(width, delta)
+            if times:
+                last = times[-1]
+                words += ", " + (
+                    f"{delta:g}-fair after {last.after:.4g} s" if last.after is not None else f"never {delta:g}-fair"
+                )
+                if len(found) == 1 and last.after is not None:
+                    marks.append((last.begin + last.after, f"{delta:g}-fair: index {1 / (1 + delta**2):.3f} reached"))
+                if len(found) == 1 and last.begin > 0:
+                    marks.append((last.begin, f"{last.flows} flows active from here on"))
+            named[f"{label} ({words})"] = index
+        named = {name: np.append(v, np.full(x.size - v.size, np.nan)) for name, v in named.items()}
+        if not any(np.isfinite(v).any() for v in named.values()):
+            raise InputError("fairness needs two flows at a time, and the run never had them in a whole bin")
+        panel = Panel("Jain's index of the throughputs", x, named, marks=marks, ylim=(0, 1.02))
+        return over_time(
+            [[panel]],
+            title=title or "Fairness between the flows",
+            subtitle=self._about(subtitle, bins.widths[0] if bins else None),
+            until=self._until(found),
+        )
+
+    def queue(
+        self,
+        run: str | None = None,
+        link: str | None = None,
+        *,
+        width: float | None = None,
+        title: str | None = None,
+        subtitle: str | None = None,
+    ) -> Any:
+        """Queueing delay at a link over time, and what it dropped and marked, by cause where there is one run.
+
+        link: its name; each run's bottleneck by default.
+        """
+        from ackclock.plot.over_time import Panel, over_time
+
+        labels = self._labels(run)
+        delays, signals, largest, bins, until, names = {}, {}, None, None, 0.0, []
+        for label in labels:
+            name = link or self._bottleneck(label)
+            names.append(name)
+            mine = self._link(label, name)
+            bins, mean, most = mine.sojourn(width)
+            if not np.isfinite(mean).any():
+                row = self._row(label, name)
+                if row["rate"] is None:
+                    raise InputError(f"link `{name}` is a pure delay and never has a queue; give another `link`")
+            row = self._row(label, name)
+            known = row["sojourn_mean"] is not None
+            words = f"mean {seconds(row['sojourn_mean'])}, 99th percentile {seconds(row['sojourn_p99'])}" if known else "no packet"
+            delays[f"{label} ({words})"] = mean * 1e3
+            largest = most * 1e3
+            counts = mine.signals(width)[1]
+            signals[label] = counts
+            until = max(until, float(bins.edges[-1]))
+        assert bins is not None
+        named = f"the link {names[0]}" if len(set(names)) == 1 else "the bottleneck of each run"
+        delays = {k: np.append(v, np.full(bins.size - v.size, np.nan)) for k, v in _same(delays).items()}
+        delay = Panel("queueing delay (ms)", bins.middles[: len(next(iter(delays.values())))], delays)
+        if len(labels) == 1 and largest is not None:
+            delay = Panel(delay.ylabel, delay.x, {**delays, "largest of the bin": largest})
+            causes = signals[labels[0]]
+            second = Panel(
+                "packets per second",
+                bins.middles,
+                stacked=causes,
+                empty="" if causes else "nothing dropped or marked",
+            )
+        else:
+            totals = _same({label: sum(s.values(), np.zeros(bins.size)) for label, s in signals.items()})
+            second = Panel("dropped or marked\n(packets per second)", delay.x, totals, legend=False)
+        return over_time(
+            [[delay], [second]],
+            title=title or f"Queue at {named}",
+            subtitle=self._about(subtitle, bins.widths[0]),
+            until=until,
+            heights=(1.35, 0.85),
+        )
+
+    def _named(self, found: dict[str, FlowsOverTime]) -> dict[str, str]:
+        """The names of panels: the run of each, where there are several."""
+        return {label: label if len(self._run.series_labels) > 1 else "" for label in found}
+
+    def _panel(
+        self,
+        name: str,
+        lines: Lines,
+        scale: float,
+        ylabel: str,
+        *,
+        few: bool,
+        run: str,
+        mean: Any = None,
+        levels: Any = None,
+        ylim: tuple[float, float] | None = None,
+    ) -> Any:
+        from ackclock.plot.over_time import Panel
+
+        x, v = lines.bins.middles, lines.values / scale
+        if not few:
+            return Panel(ylabel, x, bands=[_band(v)], levels=levels or {}, name=name)
+        stacks = self._stacks(run, lines)
+        named = {}
+        for i, line in enumerate(lines.names):
+            many = f", {lines.flows[i]} of {lines.flows.sum()} flows" if lines.flows[i] > 1 else ""
+            value = f" ({mean(lines.values[i])})" if mean else ""
+            named[f"{stacks.get(line, line)}{many}{value}"] = v[i]
+        return Panel(ylabel, x, named, levels=levels or {}, name=name, ylim=ylim)
+
+    def _stacks(self, label: str, lines: Lines) -> dict[str, str]:
+        """The names of flows with what distinguishes them: their stack where there are several, then their
+        group.
+        """
+        if not lines.names or not lines.names[0].startswith("flow "):
+            return {}
+        flows = self._run.flows.filter(pc.equal(self._run.flows["run"], label))
+        rows = flows.select(["flow", "stack", "group", "protocol"]).to_pylist()
+        shown = [k for k in ("stack", "group") if len({r[k] for r in rows}) > 1]
+        return {
+            f"flow {r['flow']}": ", ".join([f"flow {r['flow']}", *(r[k] or r["protocol"] for k in shown)]) for r in rows
+        }
+
+    def _few(self, flows: FlowsOverTime, by: str | None) -> bool:
+        """Whether each name has a line of its own."""
+        chosen = by or flows.usual(MOST_LINES)
+        return (flows.flows.num_rows if chosen == "flow" else flows.is_mixed[chosen]) <= MOST_LINES
+
+    def _drawn(self, panels: Sequence[Any], lines: dict[str, Lines], title: str, subtitle: str | None) -> Any:
+        from ackclock.plot.over_time import over_time
+
+        rows = [panel if isinstance(panel, list) else [panel] for panel in panels]
+        width = next(iter(lines.values())).bins.widths[0]
+        return over_time(
+            rows,
+            title=title,
+            subtitle=self._about(subtitle, width),
+            until=max(float(x.bins.edges[-1]) for x in lines.values()),
+        )
+
+    def _about(self, subtitle: str | None, width: float | None) -> str:
+        if subtitle is not None:
+            return subtitle
+        about = self._run.about
+        words = [str(about.get("title") or about.get("scenario", ""))]
+        labels = self._run.series_labels
+        if len(labels) > MOST_PANELS:
+            words.append(f"{MOST_PANELS} of {len(labels)} runs")
+        if width is not None:
+            words.append(f"bins of {width:g} s")
+        return "; ".join(filter(None, words))
+
+    def _labels(self, run: str | None) -> list[str]:
+        """The runs to draw: the one asked for, or the first few."""
+        labels = self._run.series_labels
+        if not labels:
+            raise InputError(
+                'the run holds no tables over time: give the scenario `series = "100ms"`, or `ackclock run` '
+                "a `--plot`"
+            )
+        if run is None:
+            return labels[:MOST_PANELS]
+        if run not in labels:
+            raise InputError(f"`{run}` is not a run; known are {', '.join(labels[:20])}")
+        return [run]
+
+    def _flows(self, run: str | None) -> dict[str, FlowsOverTime]:
+        found = {label: self._run.over_time(label) for label in self._labels(run)}
+        found = {label: flows for label, flows in found.items() if flows.series.num_rows}
+        if not found:
+            raise InputError("no flow was active in the run")
+        return found
+
+    def _until(self, found: dict[str, FlowsOverTime]) -> float:
+        return max(float(pc.max(flows.series["time"]).as_py()) for flows in found.values())
+
+    def _bottleneck(self, label: str) -> str:
+        return next((str(r["bottleneck"]) for r in self._run.stacks if r["run"] == label and r["bottleneck"]), "")
+
+    def _capacity(self, label: str, names: int, few: bool) -> dict[str, float]:
+        """What goodputs are compared with: the rate of the bottleneck (bit/s), or, where the lines of many flows
+        are one band, an equal share of it; nothing where it has no rate.
+        """
+        name = self._bottleneck(label)
+        capacity = self._row(label, name)["rate"] if name else None
+        if not capacity:
+            return {}
+        if few:
+            return {f"rate of the bottleneck ({rate(capacity)})": capacity}
+        return {f"equal share of the bottleneck ({rate(capacity / names)})": capacity / names}
+
+    def _row(self, label: str, name: str) -> dict[str, Any]:
+        links = self._run.links
+        found = links.filter(pc.and_(pc.equal(links["run"], label), pc.equal(links["name"], name))).to_pylist()
+        if not found:
+            known = links.filter(pc.equal(links["run"], label))["name"].to_pylist()
+            raise InputError(f"`{name}` is not a link; known are {', '.join(known[:20])}")
+        return dict(found[0])
+
+    def _link(self, label: str, name: str) -> LinkOverTime:
+        self._row(label, name)
+        table: pa.Table = self._run.traces["link_series"]
+        return LinkOverTime(table.filter(pc.and_(pc.equal(table["run"], label), pc.equal(table["name"], name))))
+
+
+def _mean(values: np.ndarray) -> float:
+    """The mean of the known values, 0 without any."""
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if known.size else 0.0
+
+
+def _band(values: np.ndarray) -> Band:
+    """Median and range of many lines; where none has a value, nothing."""
+    from ackclock.plot.over_time import Band
+
+    known = np.isfinite(values).any(axis=0)
+    low, middle, high = (np.full(values.shape[1], np.nan) for _ in range(3))
+    low[known], middle[known], high[known] = np.nanpercentile(values[:, known], [10, 50, 90], axis=0)
+    return Band(f"median of {values.shape[0]} flows", "10th to 90th percentile", low, middle, high)
+
+
+def _same(series: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The series, each as long as the longest."""
+    longest = max(v.size for v in series.values())
+    return {name: np.append(v, np.full(longest - v.size, np.nan)) for name, v in series.items()}

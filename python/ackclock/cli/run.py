@@ -140,7 +140,9 @@ def recording(given: Scenario, plots: tuple[str, ...]) -> tuple[Scenario, str]:
         changed |= {"series": interval} if interval else {}
     if not changed:
         return given, ""
-    added = [f'{key} = "{value}"' if key == "series" else f"{key} = {value}" for key, value in changed.items()]
+    added = [
+        f'{key} = "{value}"' if key == "series" else f"{key} = {value}" for key, value in changed.items()
+    ]
     return given.but(changed), f"Recorded for the figures: {', '.join(added).replace(chr(39), chr(34))}."
 
 
@@ -204,7 +206,9 @@ def show_endless(run: Run) -> None:
 
     # A stack that has its run to itself delivers everything in it.
     shared = len({r["run"] for r in run.stacks}) < len(run.stacks)
-    columns = [(name, "left" if name == "stack" else "right") for name in ENDLESS if shared or name != "share"]
+    columns = [
+        (name, "left" if name == "stack" else "right") for name in ENDLESS if shared or name != "share"
+    ]
     rows = []
     for r in run.stacks:
         n = endless.numbers(run, r)

@@ -37,9 +37,9 @@ class Band:
 class Panel:
     """One pair of axes over time.
 
-    x (s): of all lines. lines: values by name. bands: of many lines. levels: what to compare with: a value, or
-    values at x, by name. marks: moments (s) with their words. stacked: areas on top of each other, by name.
-    ylim: of the vertical axis; from 0 by default.
+    x (s): of all lines. lines: values by name. bands: of many lines. levels: what to compare with: a value,
+    or values at x, by name. marks: moments (s) with their words. stacked: areas on top of each other, by
+    name. ylim: of the vertical axis; from 0 by default.
     """
 
     ylabel: str
@@ -58,12 +58,17 @@ class Panel:
 
 
 def over_time(
-    rows: Sequence[Sequence[Panel]], *, title: str, subtitle: str = "", until: float, heights: Sequence[float] = ()
+    rows: Sequence[Sequence[Panel]],
+    *,
+    title: str,
+    subtitle: str = "",
+    until: float,
+    heights: Sequence[float] = (),
 ) -> Figure:
     """Draws panels above each other, and side by side where a row has several, all over the same time (s).
 
-    Every name has a colour and dashes of its own in each panel; the legend stands beside the last panel of its
-    row, where its panels have the same names, so that it hides no line.
+    Every name has a colour and dashes of its own in each panel; the legend stands beside the last panel of
+    its row, whose panels have the same names, so that it hides no line.
     """
     count, wide = len(rows), max(len(row) for row in rows)
     heights = list(heights) or [1.0] * count
@@ -123,7 +128,9 @@ def draw(axes: Axes, panel: Panel) -> None:
             )
             below = below + values
     for i, (at, words) in enumerate(panel.marks):
-        axes.axvline(at, color="#000000", linewidth=0.9, linestyle=MARKS[i % len(MARKS)], label=words, zorder=2)
+        axes.axvline(
+            at, color="#000000", linewidth=0.9, linestyle=MARKS[i % len(MARKS)], label=words, zorder=2
+        )
     if panel.empty:
         axes.text(0.5, 0.5, panel.empty, transform=axes.transAxes, ha="center", va="center", color="#444444")
         axes.set_yticks([])

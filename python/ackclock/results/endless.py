@@ -34,7 +34,8 @@ def described(run: Run) -> list[dict[str, Any]]:
     """The rows of `run.stacks`; those of which no flow has an end have their numbers as `endless`."""
     without = rows(run)
     return [
-        {**row, "endless": numbers(run, row)} if (row["run"], row["stack"]) in without else row for row in run.stacks
+        {**row, "endless": numbers(run, row)} if (row["run"], row["stack"]) in without else row
+        for row in run.stacks
     ]
 
 
@@ -42,9 +43,9 @@ def numbers(run: Run, row: dict[str, Any]) -> dict[str, Any]:
     """The numbers of one stack in one run, in the window that `run.window` names; None where one is missing.
 
     goodput: payload delivered by its flows, bit/s. share: that over what all flows of the run delivered.
-    fairness: Jain's index of the goodputs of its flows, from two on. rtt: mean of the samples, s. retransmitted:
-    share of its segments with payload. queue_delay, queue_delay_p99: at the bottleneck, s; the mean of the
-    packets' sojourn times, or, without `series`, the mean queue over the rate.
+    fairness: Jain's index of the goodputs of its flows, from two on. rtt: mean of the samples, s.
+    retransmitted: share of its segments with payload. queue_delay, queue_delay_p99: at the bottleneck, s; the
+    mean of the packets' sojourn times, or, without `series`, the mean queue over the rate.
     """
     flows = run.flows.filter(pc.equal(run.flows["run"], row["run"]))
     mine = flows.filter(pc.and_(pc.equal(flows["stack"], row["stack"]), pc.equal(flows["protocol"], "tcp")))
@@ -94,7 +95,9 @@ def interval(tree: dict[str, Any], *, wanted: bool) -> str | None:
 
 def _written(time: float) -> str:
     """A time (s) of whole nanoseconds, as a scenario has it."""
-    scale, unit = next(u for u in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")) if time >= 0.999 * u[0])
+    scale, unit = next(
+        u for u in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")) if time >= 0.999 * u[0]
+    )
     return f"{time / scale:.0f}{unit}"
 
 

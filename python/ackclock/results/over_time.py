@@ -58,7 +58,7 @@ class Bins:
             )
         starts = np.arange(0, moments.size, n)
         begin = moments[0] - each
-        if starts.size > 1 and moments[-1] - moments[starts[-1] - 1] < 0.5 * n * each:
+        if starts.size > 1 and moments[-1] - moments[starts[-1] - 1] < 0.499 * n * each:
             starts = starts[:-1]
         of = np.minimum(np.arange(moments.size) // n, starts.size - 1)
         edges = np.concatenate([[begin], moments[np.append(starts[1:] - 1, moments.size - 1)]])
@@ -125,8 +125,8 @@ class FlowsOverTime:
         return {by: len(self._codes(by)[0]) for by in ("stack", "group")}
 
     def usual(self, most: int) -> str:
-        """By which column lines are distinguished if nothing else is asked for: `flow` for up to `most` flows,
-        otherwise `stack` or `group` if there are several.
+        """By which column lines are distinguished if nothing else is asked for: `flow` for up to `most`
+        flows, otherwise `stack` or `group` if there are several.
         """
         if self.flows.num_rows <= most:
             return "flow"
@@ -152,14 +152,18 @@ class FlowsOverTime:
 
     def mean(self, column: str, width: float | None = None) -> Lines:
         """The mean of a column's known values for each TCP flow; NaN where there are none."""
-        table = self.series.filter(pc.and_(pc.equal(self.series["protocol"], "tcp"), pc.is_valid(self.series[column])))
+        table = self.series.filter(
+            pc.and_(pc.equal(self.series["protocol"], "tcp"), pc.is_valid(self.series[column]))
+        )
         bins = Bins.over(self.series, width)
         names, code, flows = self._codes("flow", table)
         values = table[column].cast(pa.float64()).to_numpy()
         place = bins.place(table)
         sums = _grid(code, place, values, len(names), bins.size)
         with np.errstate(invalid="ignore", divide="ignore"):
-            return Lines(bins, names, sums / _grid(code, place, np.ones(values.size), len(names), bins.size), flows)
+            return Lines(
+                bins, names, sums / _grid(code, place, np.ones(values.size), len(names), bins.size), flows
+            )
 
     def active(self, width: float | None = None) -> Lines:
         """For each TCP flow, 1 in the bins in which it was active from beginning to end, otherwise 0."""
@@ -223,7 +227,9 @@ class FlowsOverTime:
         keys = table[by]
         if by == "stack":
             keys = pc.if_else(pc.equal(keys, ""), NO_STACK, keys)
-        values, code = np.unique(np.asarray(keys.to_pylist(), dtype=None if by == "flow" else object), return_inverse=True)
+        values, code = np.unique(
+            np.asarray(keys.to_pylist(), dtype=None if by == "flow" else object), return_inverse=True
+        )
         if by == "flow":
             names = [f"flow {n}" for n in values]
             return names, code, np.ones(len(names), int)
@@ -257,7 +263,8 @@ class LinkOverTime:
         bins = Bins.over(self.series, width)
         place = bins.place(self.series)
         mean, largest = (
-            self.series[name].to_numpy(zero_copy_only=False).astype(float) for name in ("sojourn_mean", "sojourn_max")
+            self.series[name].to_numpy(zero_copy_only=False).astype(float)
+            for name in ("sojourn_mean", "sojourn_max")
         )
         known = ~np.isnan(mean)
         # A packet that went into service is on the wire a moment later.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +13,6 @@ from ackclock.results import columns, transfer
 from ackclock.results.series_plots import SeriesPlots
 from ackclock.results.summary import counted
 from ackclock.results.trace import Trace
-
-if TYPE_CHECKING:
-    from ackclock.results.run import Run
 
 SHOWN = 6
 """Flows that a sequence plot shows by default: there are as many colours."""

@@ -92,10 +92,14 @@ class Run:
         if run is None and len(labels) > 1:
             raise InputError(f"there are several runs: give one of {', '.join(labels[:20])}")
         if not labels or (run is not None and run not in labels):
-            known = f"known are {', '.join(labels[:20])}" if labels else 'give the scenario `series = "100ms"`'
+            known = (
+                f"known are {', '.join(labels[:20])}" if labels else 'give the scenario `series = "100ms"`'
+            )
             raise InputError(f"the run holds no tables over time{f' of `{run}`' if run else ''}; {known}")
         label = run or labels[0]
-        return FlowsOverTime(*(t.filter(pc.equal(t["run"], label)) for t in (self.traces["flow_series"], self.flows)))
+        return FlowsOverTime(
+            *(t.filter(pc.equal(t["run"], label)) for t in (self.traces["flow_series"], self.flows))
+        )
 
     def tables(self) -> dict[str, pa.Table]:
         """Every table of it, by name."""

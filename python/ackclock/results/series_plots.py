@@ -6,36 +6,30 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from ackclock._core import InputError
 from ackclock.quantities import rate, seconds
 from ackclock.results.columns import scaled
-from ackclock.results.over_time import DELTA, FlowsOverTime, Lines, LinkOverTime
+from ackclock.results.over_time import DELTA, FlowsOverTime, Lines
+from ackclock.results.series_of_run import SeriesOfRun
 
 if TYPE_CHECKING:
     from ackclock.plot.over_time import Band
-    from ackclock.results.run import Run
 
-MOST_PANELS = 6
-"""Runs that one figure shows side by side."""
 MOST_LINES = 7
 """Lines of a panel that can be distinguished; more flows become a band."""
 FINE = 1000
 """Points of a line that shows every change, about."""
 
 
-class SeriesPlots:
+class SeriesPlots(SeriesOfRun):
     """Figures over time of a run whose scenario has `series`. Those of flows have a panel for each run.
 
-    by: what a line is: `flow`, or all flows of a `stack` or `group` together; chosen by the number of flows if
-    not given. More than seven flows are drawn as their median and the range between their 10th and 90th
+    by: what a line is: `flow`, or all flows of a `stack` or `group` together; chosen by the number of flows
+    if not given. More than seven flows are drawn as their median and the range between their 10th and 90th
     percentile. width: of the bins of time (s), a hundredth of the run by default.
     """
-
-    def __init__(self, run: Run) -> None:
-        self._run = run
 
     def throughput(
         self,
@@ -48,7 +42,9 @@ class SeriesPlots:
     ) -> Any:
         """Payload that arrived for the first time, per time, beside the rate of the bottleneck."""
         found = self._flows(run)
-        lines = {label: flows.throughput(by or flows.usual(MOST_LINES), width) for label, flows in found.items()}
+        lines = {
+            label: flows.throughput(by or flows.usual(MOST_LINES), width) for label, flows in found.items()
+        }
         few, named = {label: self._few(flows, by) for label, flows in found.items()}, self._named(found)
         levels = {label: self._capacity(label, len(x.names), few[label]) for label, x in lines.items()}
         scale, unit = scaled(
@@ -60,7 +56,9 @@ class SeriesPlots:
         )
         panels = [
             self._panel(
-                named[label] if few[label] else f"{label}: together {rate(_mean(np.nansum(x.values, axis=0)))}",
+                named[label]
+                if few[label]
+                else f"{label}: together {rate(_mean(np.nansum(x.values, axis=0)))}",
                 x,
                 scale,
                 f"throughput ({unit})",
@@ -90,7 +88,11 @@ class SeriesPlots:
         panels = []
         for label, x in lines.items():
             each = len(set(x.flows.tolist())) == 1
-            fair = {f"equal shares ({100 / len(x.names):.3g} %)": 100 / len(x.names)} if each and len(x.names) > 1 else {}
+            fair = (
+                {f"equal shares ({100 / len(x.names):.3g} %)": 100 / len(x.names)}
+                if each and len(x.names) > 1
+                else {}
+            )
             panels.append(
                 self._panel(
                     self._named(found)[label],
@@ -128,7 +130,14 @@ class SeriesPlots:
             few = len(windows.names) <= MOST_LINES
             panels.append(
                 [
-                    self._panel(self._named(found)[label], windows, scale, f"congestion window ({unit})", few=few, run=label),
+                    self._panel(
+                        self._named(found)[label],
+                        windows,
+                        scale,
+                        f"congestion window ({unit})",
+                        few=few,
+                        run=label,
+                    ),
                     self._panel("", times, 1e-3, "round-trip time (ms)", few=few, run=label),
                 ]
             )
@@ -143,8 +152,8 @@ class SeriesPlots:
         title: str | None = None,
         subtitle: str | None = None,
     ) -> Any:
-        """Jain's index of the throughputs of all flows over time, a line for each run, and for a single run when
-        its flows were fair to each other after the last one began (`FlowsOverTime.convergence`).
+        """Jain's index of the throughputs of all flows over time, a line for each run, and for a single run
+        when its flows were fair to each other after the last one began (`FlowsOverTime.convergence`).
         """
         from ackclock.plot.over_time import Panel, over_time
 
@@ -160,10 +169,14 @@ class SeriesPlots:
             if times:
                 last = times[-1]
                 words += ", " + (
-                    f"{delta:g}-fair after {last.after:.4g} s" if last.after is not None else f"never {delta:g}-fair"
+                    f"{delta:g}-fair after {last.after:.4g} s"
+                    if last.after is not None
+                    else f"never {delta:g}-fair"
                 )
                 if len(found) == 1 and last.after is not None:
-                    marks.append((last.begin + last.after, f"{delta:g}-fair: index {1 / (1 + delta**2):.3f} reached"))
+                    marks.append(
+                        (last.begin + last.after, f"{delta:g}-fair: index {1 / (1 + delta**2):.3f} reached")
+                    )
                 if len(found) == 1 and last.begin > 0:
                     marks.append((last.begin, f"{last.flows} flows active from here on"))
             named[f"{label} ({words})"] = index
@@ -187,7 +200,8 @@ class SeriesPlots:
         title: str | None = None,
         subtitle: str | None = None,
     ) -> Any:
-        """Queueing delay at a link over time, and what it dropped and marked, by cause where there is one run.
+        """Queueing delay at a link over time, and what it dropped and marked, by cause where there is one
+        run.
 
         link: its name; each run's bottleneck by default.
         """
@@ -203,10 +217,16 @@ class SeriesPlots:
             if not np.isfinite(mean).any():
                 row = self._row(label, name)
                 if row["rate"] is None:
-                    raise InputError(f"link `{name}` is a pure delay and never has a queue; give another `link`")
+                    raise InputError(
+                        f"link `{name}` is a pure delay and never has a queue; give another `link`"
+                    )
             row = self._row(label, name)
             known = row["sojourn_mean"] is not None
-            words = f"mean {seconds(row['sojourn_mean'])}, 99th percentile {seconds(row['sojourn_p99'])}" if known else "no packet"
+            words = (
+                f"mean {seconds(row['sojourn_mean'])}, 99th percentile {seconds(row['sojourn_p99'])}"
+                if known
+                else "no packet"
+            )
             delays[f"{label} ({words})"] = mean * 1e3
             largest = most * 1e3
             counts = mine.signals(width)[1]
@@ -276,7 +296,8 @@ class SeriesPlots:
         rows = flows.select(["flow", "stack", "group", "protocol"]).to_pylist()
         shown = [k for k in ("stack", "group") if len({r[k] for r in rows}) > 1]
         return {
-            f"flow {r['flow']}": ", ".join([f"flow {r['flow']}", *(r[k] or r["protocol"] for k in shown)]) for r in rows
+            f"flow {r['flow']}": ", ".join([f"flow {r['flow']}", *(r[k] or r["protocol"] for k in shown)])
+            for r in rows
         }
 
     def _few(self, flows: FlowsOverTime, by: str | None) -> bool:
@@ -296,48 +317,9 @@ class SeriesPlots:
             until=max(float(x.bins.edges[-1]) for x in lines.values()),
         )
 
-    def _about(self, subtitle: str | None, width: float | None) -> str:
-        if subtitle is not None:
-            return subtitle
-        about = self._run.about
-        words = [str(about.get("title") or about.get("scenario", ""))]
-        labels = self._run.series_labels
-        if len(labels) > MOST_PANELS:
-            words.append(f"{MOST_PANELS} of {len(labels)} runs")
-        if width is not None:
-            words.append(f"bins of {width:g} s")
-        return "; ".join(filter(None, words))
-
-    def _labels(self, run: str | None) -> list[str]:
-        """The runs to draw: the one asked for, or the first few."""
-        labels = self._run.series_labels
-        if not labels:
-            raise InputError(
-                'the run holds no tables over time: give the scenario `series = "100ms"`, or `ackclock run` '
-                "a `--plot`"
-            )
-        if run is None:
-            return labels[:MOST_PANELS]
-        if run not in labels:
-            raise InputError(f"`{run}` is not a run; known are {', '.join(labels[:20])}")
-        return [run]
-
-    def _flows(self, run: str | None) -> dict[str, FlowsOverTime]:
-        found = {label: self._run.over_time(label) for label in self._labels(run)}
-        found = {label: flows for label, flows in found.items() if flows.series.num_rows}
-        if not found:
-            raise InputError("no flow was active in the run")
-        return found
-
-    def _until(self, found: dict[str, FlowsOverTime]) -> float:
-        return max(float(pc.max(flows.series["time"]).as_py()) for flows in found.values())
-
-    def _bottleneck(self, label: str) -> str:
-        return next((str(r["bottleneck"]) for r in self._run.stacks if r["run"] == label and r["bottleneck"]), "")
-
     def _capacity(self, label: str, names: int, few: bool) -> dict[str, float]:
-        """What goodputs are compared with: the rate of the bottleneck (bit/s), or, where the lines of many flows
-        are one band, an equal share of it; nothing where it has no rate.
+        """What throughputs are compared with: the rate of the bottleneck (bit/s), or, where the lines of many
+        flows are one band, an equal share of it; nothing where it has no rate.
         """
         name = self._bottleneck(label)
         capacity = self._row(label, name)["rate"] if name else None
@@ -346,19 +328,6 @@ class SeriesPlots:
         if few:
             return {f"rate of the bottleneck ({rate(capacity)})": capacity}
         return {f"equal share of the bottleneck ({rate(capacity / names)})": capacity / names}
-
-    def _row(self, label: str, name: str) -> dict[str, Any]:
-        links = self._run.links
-        found = links.filter(pc.and_(pc.equal(links["run"], label), pc.equal(links["name"], name))).to_pylist()
-        if not found:
-            known = links.filter(pc.equal(links["run"], label))["name"].to_pylist()
-            raise InputError(f"`{name}` is not a link; known are {', '.join(known[:20])}")
-        return dict(found[0])
-
-    def _link(self, label: str, name: str) -> LinkOverTime:
-        self._row(label, name)
-        table: pa.Table = self._run.traces["link_series"]
-        return LinkOverTime(table.filter(pc.and_(pc.equal(table["run"], label), pc.equal(table["name"], name))))
 
 
 def _mean(values: np.ndarray) -> float:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ackclock._core import InputError
-from ackclock.results.over_time import FlowsOverTime, LinkOverTime
+from ackclock.results.over_time import BINS, FlowsOverTime, LinkOverTime, nice
 
 if TYPE_CHECKING:
     from ackclock.results.run import Run
@@ -49,15 +49,19 @@ class SeriesOfRun:
             raise InputError(f"`{run}` is not a run; known are {', '.join(labels[:20])}")
         return [run]
 
+    def _width(self, width: float | None) -> float:
+        """The width of bins (s), the same for all runs of a figure: a hundredth of the longest by default."""
+        table = self._run.traces.get("link_series")
+        if width is not None or table is None or not table.num_rows:
+            return 1.0 if width is None else width
+        return nice(pc.max(table["time"]).as_py() / BINS)
+
     def _flows(self, run: str | None) -> dict[str, FlowsOverTime]:
         found = {label: self._run.over_time(label) for label in self._labels(run)}
         found = {label: flows for label, flows in found.items() if flows.series.num_rows}
         if not found:
             raise InputError("no flow was active in the run")
         return found
-
-    def _until(self, found: dict[str, FlowsOverTime]) -> float:
-        return max(float(pc.max(flows.series["time"]).as_py()) for flows in found.values())
 
     def _bottleneck(self, label: str) -> str:
         return next(

@@ -41,7 +41,7 @@ class SeriesPlots(SeriesOfRun):
         subtitle: str | None = None,
     ) -> Any:
         """Payload that arrived for the first time, per time, beside the rate of the bottleneck."""
-        found = self._flows(run)
+        found, width = self._flows(run), self._width(width)
         lines = {
             label: flows.throughput(by or flows.usual(MOST_LINES), width) for label, flows in found.items()
         }
@@ -81,7 +81,7 @@ class SeriesPlots(SeriesOfRun):
         subtitle: str | None = None,
     ) -> Any:
         """The share of each flow, stack or group in the throughput of all flows."""
-        found = self._flows(run)
+        found, width = self._flows(run), self._width(width)
         # Where stacks compete, their shares are what one asks for.
         by = by or ("stack" if any(flows.is_mixed["stack"] > 1 for flows in found.values()) else None)
         lines = {label: flows.shares(by or flows.usual(MOST_LINES), width) for label, flows in found.items()}
@@ -157,38 +157,34 @@ class SeriesPlots(SeriesOfRun):
         """
         from ackclock.plot.over_time import Panel, over_time
 
-        found = self._flows(run)
-        named, marks, x, bins = {}, [], np.empty(0), None
+        found, width = self._flows(run), self._width(width)
+        named, marks, bins = {}, [], None
         for label, flows in found.items():
-            bins, index = flows.jain(width)
-            if x.size == 0 or bins.size > x.size:
-                x = bins.middles
+            own, index = flows.jain(width)
+            bins = own if bins is None or own.size > bins.size else bins
             known = index[np.isfinite(index)]
             words = f"mean {known.mean():.3f}" if known.size else "never two flows at a time"
             times = flows.convergence(width, delta)
             if times:
                 last = times[-1]
-                words += ", " + (
-                    f"{delta:g}-fair after {last.after:.4g} s"
-                    if last.after is not None
-                    else f"never {delta:g}-fair"
-                )
+                fair = f"{delta:g}-fair after {last.after:.4g} s" if last.after else f"never {delta:g}-fair"
+                words = f"{words}, {fair}"
                 if len(found) == 1 and last.after is not None:
-                    marks.append(
-                        (last.begin + last.after, f"{delta:g}-fair: index {1 / (1 + delta**2):.3f} reached")
-                    )
+                    index_then = 1 / (1 + delta**2)
+                    marks.append((last.begin + last.after, f"{delta:g}-fair: index {index_then:.3f} reached"))
                 if len(found) == 1 and last.begin > 0:
                     marks.append((last.begin, f"{last.flows} flows active from here on"))
             named[f"{label} ({words})"] = index
-        named = {name: np.append(v, np.full(x.size - v.size, np.nan)) for name, v in named.items()}
-        if not any(np.isfinite(v).any() for v in named.values()):
+        if bins is None or not any(np.isfinite(v).any() for v in named.values()):
             raise InputError("fairness needs two flows at a time, and the run never had them in a whole bin")
-        panel = Panel("Jain's index of the throughputs", x, named, marks=marks, ylim=(0, 1.02))
+        panel = Panel(
+            "Jain's index of the throughputs", bins.middles, _longest(named), marks=marks, ylim=(0, 1.02)
+        )
         return over_time(
             [[panel]],
             title=title or "Fairness between the flows",
-            subtitle=self._about(subtitle, bins.widths[0] if bins else None),
-            until=self._until(found),
+            subtitle=self._about(subtitle, bins.widths[0]),
+            until=float(bins.edges[-1]),
         )
 
     def queue(
@@ -207,54 +203,45 @@ class SeriesPlots(SeriesOfRun):
         """
         from ackclock.plot.over_time import Panel, over_time
 
-        labels = self._labels(run)
-        delays, signals, largest, bins, until, names = {}, {}, None, None, 0.0, []
-        for label in labels:
+        width = self._width(width)
+        delays, totals, causes, names = {}, {}, {}, []
+        bins, largest = None, np.empty(0)
+        for label in self._labels(run):
             name = link or self._bottleneck(label)
             names.append(name)
             mine = self._link(label, name)
-            bins, mean, most = mine.sojourn(width)
-            if not np.isfinite(mean).any():
-                row = self._row(label, name)
-                if row["rate"] is None:
-                    raise InputError(
-                        f"link `{name}` is a pure delay and never has a queue; give another `link`"
-                    )
-            row = self._row(label, name)
-            known = row["sojourn_mean"] is not None
-            words = (
-                f"mean {seconds(row['sojourn_mean'])}, 99th percentile {seconds(row['sojourn_p99'])}"
-                if known
-                else "no packet"
-            )
-            delays[f"{label} ({words})"] = mean * 1e3
-            largest = most * 1e3
-            counts = mine.signals(width)[1]
-            signals[label] = counts
-            until = max(until, float(bins.edges[-1]))
-        assert bins is not None
-        named = f"the link {names[0]}" if len(set(names)) == 1 else "the bottleneck of each run"
-        delays = {k: np.append(v, np.full(bins.size - v.size, np.nan)) for k, v in _same(delays).items()}
-        delay = Panel("queueing delay (ms)", bins.middles[: len(next(iter(delays.values())))], delays)
-        if len(labels) == 1 and largest is not None:
-            delay = Panel(delay.ylabel, delay.x, {**delays, "largest of the bin": largest})
-            causes = signals[labels[0]]
-            second = Panel(
-                "packets per second",
-                bins.middles,
-                stacked=causes,
-                empty="" if causes else "nothing dropped or marked",
-            )
+            own, mean, largest = mine.sojourn(width)
+            # A run of which every flow ended may be shorter than the others.
+            bins = own if bins is None or own.size > bins.size else bins
+            delays[f"{label} ({self._waits(label, name)})"] = mean * 1e3
+            causes = mine.signals(width)[1]
+            totals[label] = sum(causes.values(), np.zeros(own.size))
+        assert bins is not None, "there is a run"
+        if len(totals) == 1:
+            delays["largest of the bin"] = largest * 1e3
+            nothing = "" if causes else "nothing dropped or marked"
+            second = Panel("packets per second", bins.middles, stacked=causes, empty=nothing)
         else:
-            totals = _same({label: sum(s.values(), np.zeros(bins.size)) for label, s in signals.items()})
-            second = Panel("dropped or marked\n(packets per second)", delay.x, totals, legend=False)
+            second = Panel(
+                "dropped or marked\n(packets per second)", bins.middles, _longest(totals), legend=False
+            )
+        where = f"the link {names[0]}" if len(set(names)) == 1 else "the bottleneck of each run"
         return over_time(
-            [[delay], [second]],
-            title=title or f"Queue at {named}",
+            [[Panel("queueing delay (ms)", bins.middles, _longest(delays))], [second]],
+            title=title or f"Queue at {where}",
             subtitle=self._about(subtitle, bins.widths[0]),
-            until=until,
+            until=float(bins.edges[-1]),
             heights=(1.35, 0.85),
         )
+
+    def _waits(self, label: str, name: str) -> str:
+        """The sojourn times of a link in a run, in words."""
+        row = self._row(label, name)
+        if row["rate"] is None:
+            raise InputError(f"link `{name}` is a pure delay and never has a queue; give another `link`")
+        if row["sojourn_mean"] is None:
+            return "no packet"
+        return f"mean {seconds(row['sojourn_mean'])}, 99th percentile {seconds(row['sojourn_p99'])}"
 
     def _named(self, found: dict[str, FlowsOverTime]) -> dict[str, str]:
         """The names of panels: the run of each, where there are several."""
@@ -346,7 +333,7 @@ def _band(values: np.ndarray) -> Band:
     return Band(f"median of {values.shape[0]} flows", "10th to 90th percentile", low, middle, high)
 
 
-def _same(series: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _longest(series: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The series, each as long as the longest."""
     longest = max(v.size for v in series.values())
     return {name: np.append(v, np.full(longest - v.size, np.nan)) for name, v in series.items()}

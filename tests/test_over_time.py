@@ -173,7 +173,7 @@ def test_windows_and_round_trips_are_those_of_the_table(run):
     table = run.traces["flow_series"].filter(pc.equal(run.traces["flow_series"]["flow"], 2))
     name = next(label for label in windows if label.startswith("flow 2"))
     y = windows[name][1]
-    assert y[np.isfinite(y)] == pytest.approx(table["cwnd"].to_numpy() / 1024)
+    assert y[np.isfinite(y)] == pytest.approx(table["cwnd"].drop_null().to_numpy() / 1024)
     known = table["rtt"].drop_null().to_numpy()
     y = times[name][1]
     assert y[np.isfinite(y)] == pytest.approx(known * 1e3)
@@ -223,7 +223,7 @@ def test_a_queue_shows_its_delay_and_its_drops_by_cause(run, many):
 
 def test_several_runs_have_a_panel_each_and_one_line_each():
     found = ac.Scenario(text().replace("mix = { cubic = 0.5, reno = 0.5 }", "")).simulate()
-    assert [a.get_title() for a in found.plot.throughput().axes] == ["cubic", "reno"]
+    assert [a.get_title(loc="left") for a in found.plot.throughput().axes] == ["cubic", "reno"]
     assert len(found.plot.throughput("reno").axes) == 1
     assert {label.split(" ")[0] for label in lines(found.plot.fairness().axes[0])} >= {"cubic", "reno"}
     assert {"cubic", "reno"} == set(lines(found.plot.queue().axes[0]))
@@ -308,10 +308,7 @@ def test_the_command_line_records_what_figures_need_and_says_so(ackclock, tmp_pa
     )
     assert done.code == 0, done
     assert 'Recorded for the figures: series = "50ms".' in done.err
-    assert (
-        "Run folder: runs/two, with cwnd.png, fairness.png, queue.png, shares.png and throughput.png"
-        in done.err
-    )
+    assert "runs/two, with cwnd.png, fairness.png, queue.png, shares.png and throughput.png" in done.err
     assert 'series = "50ms"' in (tmp_path / "runs" / "two" / "scenario.toml").read_text()
     head = done.out.splitlines()
     assert head[0] == "Every number covers the whole run, 12s."

@@ -49,12 +49,16 @@ class SeriesOfRun:
             raise InputError(f"`{run}` is not a run; known are {', '.join(labels[:20])}")
         return [run]
 
-    def _width(self, width: float | None) -> float:
-        """The width of bins (s), the same for all runs of a figure: a hundredth of the longest by default."""
+    def _width(self, width: float | None, trips: int = 0) -> float:
+        """The width of bins (s), the same for all runs of a figure: by default a hundredth of the longest
+        run, but at least so many round trips of the paths without queues, since a window leaves in a burst.
+        """
         table = self._run.traces.get("link_series")
         if width is not None or table is None or not table.num_rows:
             return 1.0 if width is None else width
-        return nice(pc.max(table["time"]).as_py() / BINS)
+        least = trips * (pc.max(self._run.flows["path_rtt"]).as_py() or 0.0) if trips else 0.0
+        last = float(pc.max(table["time"]).as_py())
+        return nice(max(last / BINS, min(least, last)))
 
     def _flows(self, run: str | None) -> dict[str, FlowsOverTime]:
         found = {label: self._run.over_time(label) for label in self._labels(run)}

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MOST_LINES = 7
 """Lines of a panel that can be distinguished; more flows become a band."""
+TRIPS = 2
+"""Round trips that a bin of throughput is long, at least."""
 FINE = 1000
 """Points of a line that shows every change, about."""
 
@@ -28,7 +30,8 @@ class SeriesPlots(SeriesOfRun):
 
     by: what a line is: `flow`, or all flows of a `stack` or `group` together; chosen by the number of flows
     if not given. More than seven flows are drawn as their median and the range between their 10th and 90th
-    percentile. width: of the bins of time (s), a hundredth of the run by default.
+    percentile. width: of the bins of time (s), a hundredth of the run by default, and for throughputs at
+    least two round trips.
     """
 
     def throughput(
@@ -41,7 +44,7 @@ class SeriesPlots(SeriesOfRun):
         subtitle: str | None = None,
     ) -> Any:
         """Payload that arrived for the first time, per time, beside the rate of the bottleneck."""
-        found, width = self._flows(run), self._width(width)
+        found, width = self._flows(run), self._width(width, TRIPS)
         lines = {
             label: flows.throughput(by or flows.usual(MOST_LINES), width) for label, flows in found.items()
         }
@@ -81,7 +84,7 @@ class SeriesPlots(SeriesOfRun):
         subtitle: str | None = None,
     ) -> Any:
         """The share of each flow, stack or group in the throughput of all flows."""
-        found, width = self._flows(run), self._width(width)
+        found, width = self._flows(run), self._width(width, TRIPS)
         # Where stacks compete, their shares are what one asks for.
         by = by or ("stack" if any(flows.is_mixed["stack"] > 1 for flows in found.values()) else None)
         lines = {label: flows.shares(by or flows.usual(MOST_LINES), width) for label, flows in found.items()}
@@ -157,7 +160,7 @@ class SeriesPlots(SeriesOfRun):
         """
         from ackclock.plot.over_time import Panel, over_time
 
-        found, width = self._flows(run), self._width(width)
+        found, width = self._flows(run), self._width(width, TRIPS)
         named, marks, bins = {}, [], None
         for label, flows in found.items():
             own, index = flows.jain(width)

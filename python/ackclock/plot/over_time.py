@@ -53,6 +53,8 @@ class Panel:
     ylim: tuple[float, float] | None = None
     empty: str = ""
     """What is written where there is nothing to draw."""
+    joined: bool = False
+    """Whether lines go on where a value is missing in between: samples that are further apart than bins."""
     legend: bool = True
     """Whether it has a legend; one whose lines are those of the panel above needs none."""
 
@@ -111,7 +113,10 @@ def draw(axes: Axes, panel: Panel) -> None:
         axes.plot(panel.x, band.middle, label=band.words, zorder=3, **look)
     for i, (name, values) in enumerate(panel.lines.items()):
         marker = {"marker": MARKERS[i % len(MARKERS)], "markersize": 3.5} if few else {}
-        axes.plot(panel.x, values, label=name, linewidth=1.4, zorder=3, **style.line(i), **marker)
+        known = np.isfinite(values) if panel.joined else np.full(panel.x.size, True)
+        axes.plot(
+            panel.x[known], values[known], label=name, linewidth=1.4, zorder=3, **style.line(i), **marker
+        )
     if panel.stacked:
         below = np.zeros(panel.x.size)
         for i, (name, values) in enumerate(panel.stacked.items()):

@@ -141,7 +141,7 @@ class SeriesPlots(SeriesOfRun):
                         few=few,
                         run=label,
                     ),
-                    self._panel("", times, 1e-3, "round-trip time (ms)", few=few, run=label),
+                    self._panel("", times, 1e-3, "round-trip time (ms)", few=few, run=label, joined=True),
                 ]
             )
         return self._drawn(panels, lines, title or "Congestion windows and round-trip times", subtitle)
@@ -262,6 +262,7 @@ class SeriesPlots(SeriesOfRun):
         mean: Any = None,
         levels: Any = None,
         ylim: tuple[float, float] | None = None,
+        joined: bool = False,
     ) -> Any:
         from ackclock.plot.over_time import Panel
 
@@ -274,7 +275,7 @@ class SeriesPlots(SeriesOfRun):
             many = f", {lines.flows[i]} of {lines.flows.sum()} flows" if lines.flows[i] > 1 else ""
             value = f" ({mean(lines.values[i])})" if mean else ""
             named[f"{stacks.get(line, line)}{many}{value}"] = v[i]
-        return Panel(ylabel, x, named, levels=levels or {}, name=name, ylim=ylim)
+        return Panel(ylabel, x, named, levels=levels or {}, name=name, ylim=ylim, joined=joined)
 
     def _stacks(self, label: str, lines: Lines) -> dict[str, str]:
         """The names of flows with what distinguishes them: their stack where there are several, then their

@@ -1,6 +1,6 @@
 //! Packets listed one by one, if requested.
 
-use ackclock_trace::PacketRow;
+use ackclock_trace::{PacketRow, Side};
 use ackclock_wire::Flags;
 
 use crate::half::Half;
@@ -87,9 +87,13 @@ impl Listing {
             (false, known) => known.then_some(other.agreed.window_scale),
         };
         let times = s.options.timestamps;
+        let connection = 2 * self.number + side as u32;
+        let (flow, end) = Side::of_connection(connection);
         self.rows.push(PacketRow {
             time: seen.at,
-            connection: 2 * self.number + side as u32,
+            connection,
+            flow,
+            side: end,
             sent: true,
             kind,
             seq: s.seq,

@@ -1,7 +1,8 @@
 //! The report as rows of the shared tables.
 
 use ackclock_trace::{
-    DirectionRow, EpisodeRow, Label, PacketRow, RetransmissionRow, SampleRow, StallRow, TimeoutRow, WhatIfRow,
+    DirectionRow, EpisodeRow, Label, PacketRow, RetransmissionRow, SampleRow, Side, StallRow, TimeoutRow,
+    WhatIfRow,
 };
 
 use crate::{Direction, Remedy, Report};
@@ -177,6 +178,7 @@ impl Tables {
     }
 
     fn add(&mut self, d: &Direction, connection: u32) {
+        let (flow, side) = Side::of_connection(connection);
         self.retransmissions.extend(d.retransmissions.iter().map(|r| RetransmissionRow {
             time: r.at,
             connection,
@@ -193,6 +195,8 @@ impl Tables {
         self.alternatives(d, connection);
         self.episodes.extend(d.episodes.iter().filter(|e| !e.nothing_lost).map(|e| EpisodeRow {
             connection,
+            flow,
+            side,
             class: e.class,
             begin: e.began,
             end: e.ended,
@@ -207,6 +211,8 @@ impl Tables {
         self.samples.extend(d.samples.iter().map(|s| SampleRow {
             time: s.at,
             connection,
+            flow,
+            side,
             rtt: s.rtt,
             srtt: s.srtt,
             rttvar: s.rttvar,

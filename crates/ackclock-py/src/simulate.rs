@@ -44,6 +44,12 @@ pub struct Result {
     /// One row for each link.
     #[pyo3(get)]
     links: Py<Table>,
+    /// Flows over time; missing without a `series` in the scenario.
+    #[pyo3(get)]
+    flow_series: Option<Py<Table>>,
+    /// Links over time; missing without a `series` in the scenario.
+    #[pyo3(get)]
+    link_series: Option<Py<Table>>,
     /// The trace of each run: its label, and the tables of samples, episodes, segments and state. Empty
     /// without a `trace` in the scenario.
     #[pyo3(get)]
@@ -212,10 +218,17 @@ impl Result {
             warmup: resolved.warmup().as_secs_f64(),
             flows: Py::new(py, Table::new(Row::record_batch(&results.flows)))?,
             links: Py::new(py, Table::new(Row::record_batch(&results.links)))?,
+            flow_series: over_time(py, resolved, &results.flow_series)?,
+            link_series: over_time(py, resolved, &results.link_series)?,
             handed_on: handed_on(results),
             traces: traces(py, results)?,
         })
     }
+}
+
+/// A table over time, if the scenario asks for them.
+fn over_time<R: Row>(py: Python<'_>, resolved: &Resolved, rows: &[R]) -> PyResult<Option<Py<Table>>> {
+    resolved.series().map(|_| Py::new(py, Table::new(Row::record_batch(rows)))).transpose()
 }
 
 /// A run's label, and the tables of samples, episodes, segments and state.

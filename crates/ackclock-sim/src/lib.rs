@@ -29,6 +29,6 @@ pub use fault::{Fault, FaultVerdict, PacketInfo, PacketKind};
 pub use flow::{
     Access, Datagram, DatagramSource, DatagramSpec, FlowList, FlowSource, FlowSpec, Sources, StackFactory,
 };
-pub use link::{Carrier, Delivery, Link, LinkCounters, LinkSpec, Offer};
+pub use link::{Carrier, DelayHistogram, Delivery, Link, LinkCounters, LinkSpec, Offer, RecentSojourns};
 pub use network::{LinkId, Network, NetworkBuilder, NodeId};
 pub use sim::{FIRST_DATAGRAM, MeasuredSpan, Progress, RunOptions, RunOutcome, Simulation};

@@ -173,6 +173,11 @@ impl Arrived {
         }
     }
 
+    /// How many bytes have arrived.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.prefix + self.above.iter().map(|r| u64::from(r.len())).sum::<u64>()
+    }
+
     /// Memory held by the list, bytes.
     pub(crate) fn held_bytes(&self) -> u64 {
         self.above.held_bytes()

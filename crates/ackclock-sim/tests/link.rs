@@ -108,6 +108,44 @@ impl PacketScheduler for Stack {
 }
 
 #[test]
+fn sojourn_times_last_from_arrival_to_service() {
+    // A packet takes 1 ms on the wire. First in, first out: the times are known as packets arrive, and count
+    // once they have passed.
+    let mut link = Link::new(LinkSpec::new(mbit(8), ms(10), drop_tail("10packets")), 1, 0);
+    assert!(link.sojourns(us(0)).is_none() && link.take_recent_sojourns(us(0)).is_none());
+    link.measure_sojourns();
+    for (id, at) in [(0, 0), (1, 100), (2, 200)] {
+        assert!(arrival(offer(&mut link, id, 1000, us(at))).is_some());
+    }
+    assert_eq!(link.take_recent_sojourns(us(1000)).map(|s| (s.count, s.sum)), Some((2, us(900) - us(0))));
+    let found = link.sojourns(us(5000)).expect("measured");
+    assert_eq!((found.count(), found.mean(), found.max()), (3, Some(us(900) - us(0)), Some(us(1800) - us(0))));
+    assert_eq!(link.take_recent_sojourns(us(5000)).map(|s| (s.count, s.max)), Some((1, us(1800) - us(0))));
+
+    // Last in, first out: packet 1 is pushed out, 3 waits from 300 to 1000 us, 2 from 200 to 2000 us.
+    let mut link = Link::new(LinkSpec::new(mbit(8), ms(10), Box::new(Stack::default())), 1, 0);
+    link.measure_sojourns();
+    for (id, at) in [(0, 0), (1, 100), (2, 200), (3, 300)] {
+        offer(&mut link, id, 1000, us(at));
+    }
+    while link.poll(us(9000), |_| PacketInfo::opaque(1000)).is_some() {}
+    let found = link.sojourns(us(9000)).expect("measured");
+    assert_eq!((found.count(), found.max()), (3, Some(us(1800) - us(0))));
+    assert_eq!(found.mean(), Some(Duration::from_nanos(2_500_000 / 3)));
+    let c = link.counters(us(9000));
+    assert_eq!((c.queue_drops, c.pushed_out, c.shed, c.full_drops()), (1, 1, 0, 0));
+    offer(&mut link, 10, 1000, us(10_000));
+    offer(&mut link, 91, 700, us(10_100));
+    assert!(link.poll(us(11_000), |_| PacketInfo::opaque(1000)).is_some());
+    let c = link.counters(us(11_000));
+    assert_eq!((c.queue_drops, c.pushed_out, c.shed, c.full_drops()), (2, 1, 1, 0));
+
+    let mut delay = Link::new(LinkSpec::delay(ms(1)), 1, 0);
+    delay.measure_sojourns();
+    assert!(delay.sojourns(us(0)).is_none(), "a pure delay has no queue");
+}
+
+#[test]
 fn a_queue_with_a_scheduler_is_polled_and_returns_dropped_packets() {
     let mut link = Link::new(LinkSpec::new(mbit(8), ms(10), Box::new(Stack::default())), 1, 0);
     let about = |_: PacketId| PacketInfo::opaque(1000);

@@ -2,6 +2,7 @@
 
 use ackclock_units::{Duration, Instant, SeqNumber};
 
+use crate::side::Side;
 use crate::table::{Label, table};
 
 table! {
@@ -267,6 +268,10 @@ table! {
         /// Number of the direction that it travels in: `2 n` from the client of connection `n`, `2 n + 1`
         /// from its server.
         connection: u32, "";
+        /// Number of the connection that it belongs to: half of the column `connection`, rounded down.
+        flow: u32, "";
+        /// End of it that sent the packet: `client` (`connection` is even) or `server`.
+        side: Side, "";
         /// Always true: each packet is listed as sent by one end.
         sent: bool, "";
         /// What it is: `syn`, `new` (data or FIN), `ack`, `reset`, `late` (overtaken on its way), `duplicate`

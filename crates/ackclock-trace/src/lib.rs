@@ -12,6 +12,8 @@ mod json;
 #[cfg(feature = "pcapng")]
 mod pcapng;
 mod rows;
+mod series;
+mod side;
 mod sink;
 mod table;
 #[cfg(test)]
@@ -23,6 +25,8 @@ pub use event::{Event, EventKind, LossClass, Mask, SendKind};
 pub use json::JsonLines;
 #[cfg(feature = "pcapng")]
 pub use pcapng::Pcapng;
-pub use rows::{EpisodeRow, FlowRow, LinkRow, Outcome, SampleRow, SegmentRow, Side, StateRow, TABLES};
+pub use rows::{EpisodeRow, FlowRow, LinkRow, Outcome, SampleRow, SegmentRow, StateRow, TABLES};
+pub use series::{FlowSeriesRow, LinkSeriesRow};
+pub use side::Side;
 pub use sink::{EventTables, Sink, TracedRows};
 pub use table::{Cell, CellValue, Column, ColumnKind, Label, Row, Table};

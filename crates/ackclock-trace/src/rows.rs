@@ -4,6 +4,8 @@ use ackclock_units::{Duration, Instant, Rate, SeqNumber};
 
 use crate::LossClass;
 use crate::captured::{DirectionRow, PacketRow, RetransmissionRow, StallRow, TimeoutRow, WhatIfRow};
+use crate::series::{FlowSeriesRow, LinkSeriesRow};
+use crate::side::Side;
 use crate::table::{Cell, CellValue, ColumnKind, Label, Row, Table, cell, table};
 
 /// The state of a flow at the end of the run.
@@ -29,26 +31,6 @@ impl Outcome {
     }
 }
 
-/// One end of a connection.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Side {
-    /// The end that opened it.
-    Client,
-    /// The other end.
-    #[default]
-    Server,
-}
-
-impl Side {
-    /// The word in the table.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Client => "client",
-            Self::Server => "server",
-        }
-    }
-}
-
 impl LossClass {
     /// The word in the table.
     pub const fn word(self) -> &'static str {
@@ -60,13 +42,14 @@ impl LossClass {
 }
 
 cell!(Outcome, Text, Text, StringArray, |x| x.word());
-cell!(Side, Text, Text, StringArray, |x| x.word());
 cell!(LossClass, Text, Text, StringArray, |x| x.word());
 
 /// All tables.
 pub const TABLES: &[Table] = &[
     FlowRow::TABLE,
     LinkRow::TABLE,
+    FlowSeriesRow::TABLE,
+    LinkSeriesRow::TABLE,
     SampleRow::TABLE,
     EpisodeRow::TABLE,
     SegmentRow::TABLE,
@@ -230,10 +213,20 @@ table! {
         /// Those of them that an active queue dropped before it was full; missing if the queue does not count
         /// them.
         dropped_early: Option<u64>, "";
+        /// Those of them that found the queue full; missing if not counted.
+        dropped_full: Option<u64>, "";
+        /// Those of them that were in the queue and made room for another packet; missing if not counted.
+        dropped_pushed_out: Option<u64>, "";
+        /// Those of them that were in the queue and were shed as it chose what to send next; missing if not
+        /// counted.
+        dropped_shed: Option<u64>, "";
         /// Packets lost on the wire by a fault: random, by pattern or scripted.
         dropped_wire: u64, "";
         /// Packets that the queue marked Congestion Experienced.
         marked: u64, "";
+        /// Those of them that were marked as they left the queue, not as they arrived; missing if not
+        /// counted.
+        marked_leaving: Option<u64>, "";
         /// Copies that a fault added.
         duplicated: u64, "";
         /// Packets that a fault damaged, so that the receiver throws them away.
@@ -253,6 +246,18 @@ table! {
         queue_mean_bytes: f64, "B";
         /// The same as a delay: the bytes over the rate (M-U2).
         queue_mean_delay: Option<Duration>, "s";
+        /// Mean of the sojourn times: from a packet's arrival at the queue until it goes into service, one
+        /// value for each packet that did. Missing, as the next four, unless the scenario has `series`, and
+        /// for a link of pure delay.
+        sojourn_mean: Option<Duration>, "s";
+        /// Half of these packets waited at most so long; at most 0.8 % off, as the next two.
+        sojourn_median: Option<Duration>, "s";
+        /// 95 % of them waited at most so long.
+        sojourn_p95: Option<Duration>, "s";
+        /// 99 % of them waited at most so long.
+        sojourn_p99: Option<Duration>, "s";
+        /// The longest of them.
+        sojourn_max: Option<Duration>, "s";
         /// Longest queue; missing if only bytes are counted.
         queue_max_packets: Option<u32>, "packets";
         /// Largest queue.
@@ -271,6 +276,10 @@ table! {
         time: Instant, "s";
         /// Number of the connection in its run.
         connection: u32, "";
+        /// Number of its flow, as in the table of flows: half of `connection`, rounded down.
+        flow: u32, "";
+        /// End of the flow that the row is about: `client` (`connection` is even) or `server`.
+        side: Side, "";
         /// The sample; missing in a row that a window change made.
         rtt: Option<Duration>, "s";
         /// Smoothed round-trip time.
@@ -293,6 +302,10 @@ table! {
     "episodes" EpisodeRow {
         /// Number of the connection in its run.
         connection: u32, "";
+        /// Number of its flow, as in the table of flows: half of `connection`, rounded down.
+        flow: u32, "";
+        /// End of the flow that the row is about: `client` (`connection` is even) or `server`.
+        side: Side, "";
         /// `ca` (clock-preserving halving) or `non-ca` (timeout, failed recovery, further window cut).
         class: LossClass, "";
         /// When it began.
@@ -323,6 +336,10 @@ table! {
         time: Instant, "s";
         /// Number of the connection in its run.
         connection: u32, "";
+        /// Number of its flow, as in the table of flows: half of `connection`, rounded down.
+        flow: u32, "";
+        /// End of the flow that the row is about: `client` (`connection` is even) or `server`.
+        side: Side, "";
         /// The kind of policy: `estimator`, `recovery` or `window`.
         policy: &'static str, "";
         /// What the policy calls it.
@@ -339,6 +356,10 @@ table! {
         time: Instant, "s";
         /// Number of the connection in its run.
         connection: u32, "";
+        /// Number of its flow, as in the table of flows: half of `connection`, rounded down.
+        flow: u32, "";
+        /// End of the flow that the row is about: `client` (`connection` is even) or `server`.
+        side: Side, "";
         /// True when it was sent, false when it was received.
         sent: bool, "";
         /// Why it was sent: `syn`, `new`, `copy`, `fast-retransmit`, `timeout-retransmit`, `tail-loss-probe`,

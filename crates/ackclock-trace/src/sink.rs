@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use ackclock_units::{Bytes, Instant};
 
-use crate::{EpisodeRow, Event, EventKind, SampleRow, SegmentRow, SendKind, StateRow};
+use crate::{EpisodeRow, Event, EventKind, SampleRow, SegmentRow, SendKind, Side, StateRow};
 
 /// A receiver of events. `Vec<Event>` implements it, and so does every closure over `&Event`.
 pub trait Sink {
@@ -102,8 +102,9 @@ impl Connection {
 impl Sink for EventTables {
     fn record(&mut self, event: &Event) {
         let (at, connection) = (event.at, event.connection);
+        let (flow, side) = Side::of_connection(connection);
         let known = self.connections.entry(connection).or_insert_with(|| Connection {
-            last: SampleRow { connection, ..SampleRow::default() },
+            last: SampleRow { connection, flow, side, ..SampleRow::default() },
             ..Connection::default()
         });
         match event.kind {
@@ -111,6 +112,8 @@ impl Sink for EventTables {
                 self.rows.segments.push(SegmentRow {
                     time: at,
                     connection,
+                    flow,
+                    side,
                     sent: true,
                     kind: Some(kind.word()),
                     seq,
@@ -125,6 +128,8 @@ impl Sink for EventTables {
                 self.rows.segments.push(SegmentRow {
                     time: at,
                     connection,
+                    flow,
+                    side,
                     sent: false,
                     kind: None,
                     seq,
@@ -168,7 +173,15 @@ impl Sink for EventTables {
                 Some(open) => (open.class, open.recovery_point) = (class, recovery_point),
                 None => {
                     let before = std::mem::take(known.episode(at));
-                    known.open = Some(EpisodeRow { connection, class, begin: at, recovery_point, ..before });
+                    known.open = Some(EpisodeRow {
+                        connection,
+                        flow,
+                        side,
+                        class,
+                        begin: at,
+                        recovery_point,
+                        ..before
+                    });
                 }
             },
             EventKind::EpisodeEnded { class, spurious } => {
@@ -177,7 +190,7 @@ impl Sink for EventTables {
                 }
             }
             EventKind::State { policy, name, value } => {
-                self.rows.state.push(StateRow { time: at, connection, policy, name, value });
+                self.rows.state.push(StateRow { time: at, connection, flow, side, policy, name, value });
             }
             EventKind::Established | EventKind::Closed { .. } => {}
         }

@@ -19,6 +19,8 @@ fn every_column_is_declared_once_and_in_order() {
     }
     check::<FlowRow>();
     check::<LinkRow>();
+    check::<FlowSeriesRow>();
+    check::<LinkSeriesRow>();
     check::<SampleRow>();
     check::<EpisodeRow>();
     check::<SegmentRow>();

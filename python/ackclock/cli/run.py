@@ -18,8 +18,10 @@ TRACED_EVENTS = 2e6
 """Traced events that are kept in memory."""
 EVENT = 55
 """Bytes of an event on disk, about."""
-PLOTS = ("sequence", "rates")
+TRACED = ("sequence", "rates")
 """The figures that need a trace of segments."""
+OVER_TIME = ("throughput", "shares", "queue", "cwnd", "fairness")
+"""The figures that need tables over time."""
 COLUMNS = (
     "stack",
     "flows finished",
@@ -33,6 +35,23 @@ COLUMNS = (
 )
 SPARE = ("median", "spurious retransmissions", "mean", "timeouts", "goodput")
 """Columns that a narrow terminal leaves out, in this order."""
+ENDLESS = (
+    "stack",
+    "flows",
+    "goodput",
+    "share",
+    "fairness",
+    "rtt",
+    "queue",
+    "queue p99",
+    "loss",
+    "retransmitted",
+    "timeouts",
+)
+"""Columns where all flows are endless."""
+ENDLESS_SPARE = ("timeouts", "retransmitted", "queue p99", "flows")
+"""Those of them that a narrow terminal leaves out, in this order."""
+ELSEWHERE = "summary.json and --json have all"
 SHORT = {"flows finished": "finished", "spurious retransmissions": "spurious rtx"}
 """Shorter headings for a narrow terminal."""
 
@@ -60,9 +79,9 @@ SHORT = {"flows finished": "finished", "spurious retransmissions": "spurious rtx
 @click.option(
     "--plot",
     "plots",
-    type=click.Choice(PLOTS),
+    type=click.Choice((*OVER_TIME, *TRACED)),
     multiple=True,
-    help="A figure of the segments sent; traces them. May be repeated.",
+    help="A figure, for which the run records what it needs. May be repeated.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
@@ -80,11 +99,11 @@ def command(
     from ackclock.results import folder
 
     given = Scenario.read(scenario, allow_files=allow_files).but(dict(map(override, overrides)))
-    resolved = given.resolve_tree()
-    if plots:
-        given = given.but({"trace": [*dict.fromkeys([*resolved["trace"], "packets"])]})
     target = out or Path("runs") / scenario.stem
     folder.check_writable(target)
+    given, recorded = recording(given, plots)
+    if recorded:
+        note(recorded)
     if (events := given.expected_events()) > TRACED_EVENTS:
         note(
             f"The trace may have about {round_number(events)} events ({size(events * EVENT)}); what "
@@ -100,7 +119,36 @@ def command(
         print_json({**run.summary, "folder": str(written)})
         return
     show(run)
-    note(f"Run folder: {written}")
+    drawn = sorted(path.name for path in written.glob("*.png"))
+    note(f"Run folder: {written}{f', with {listed(drawn)}' if drawn else ''}")
+
+
+def recording(given: Scenario, plots: tuple[str, ...]) -> tuple[Scenario, str]:
+    """The scenario with what its figures need: a trace of packets for `TRACED`, tables over time for
+    `OVER_TIME` and for a run of endless flows, whose usual figure is their throughput. With a sentence that
+    says so, empty where nothing was added.
+    """
+    from ackclock.results import endless
+
+    tree = given.resolve_tree()
+    changed: dict[str, Any] = {}
+    if any(name in TRACED for name in plots) and "packets" not in tree["trace"]:
+        changed["trace"] = [*tree["trace"], "packets"]
+    wanted = any(name in OVER_TIME for name in plots)
+    if tree["series"] == "0s" and (wanted or endless.is_endless(tree)):
+        interval = endless.interval(tree, wanted=wanted)
+        changed |= {"series": interval} if interval else {}
+    if not changed:
+        return given, ""
+    added = [
+        f'{key} = "{value}"' if key == "series" else f"{key} = {value}" for key, value in changed.items()
+    ]
+    return given.but(changed), f"Recorded for the figures: {', '.join(added).replace(chr(39), chr(34))}."
+
+
+def listed(names: list[str]) -> str:
+    """Names in a sentence."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def round_number(x: float) -> str:
@@ -116,7 +164,7 @@ def size(x: float) -> str:
 
 def figures(run: Run, plots: tuple[str, ...]) -> dict[str, Any]:
     """Returns the functions that draw the figures asked for, by the name of their file: a sequence plot for
-    each run, one figure with the rates of all runs.
+    each run, one figure for all runs of every other kind.
     """
     if not plots:
         return {}
@@ -127,19 +175,22 @@ def figures(run: Run, plots: tuple[str, ...]) -> dict[str, Any]:
     }
     return {
         **(made if "sequence" in plots else {}),
-        **({"rates": run.plot.rates} if "rates" in plots else {}),
+        **{name: getattr(run.plot, name) for name in (*OVER_TIME, "rates") if name in plots},
     }
 
 
 def show(run: Run) -> None:
-    """Prints the numbers of a run, a row for each stack."""
-    columns = [(name, "left" if name == "stack" else "right") for name in COLUMNS]
-    without = endless(run)
-    rows = [row(r, (r["run"], r["stack"]) in without) for r in run.stacks]
-    print_table(columns, rows, spare=SPARE, short=SHORT, elsewhere="summary.json and --json have all")
+    """Prints the numbers of a run, a row for each stack, under the window of time that they cover."""
+    from ackclock.results import endless
+
+    without = endless.rows(run)
+    if run.stacks and all((r["run"], r["stack"]) in without and r["mean"] is None for r in run.stacks):
+        show_endless(run)
+    else:
+        columns = [(name, "left" if name == "stack" else "right") for name in COLUMNS]
+        rows = [row(r, (r["run"], r["stack"]) in without) for r in run.stacks]
+        print_table(columns, rows, run.window, spare=SPARE, short=SHORT, elsewhere=ELSEWHERE)
     loads = [f"{r['stack']} {r['load']:.3g}" for r in run.stacks if r["load"]]
-    if window := run.window:
-        say(window)
     if loads:
         size = next(r["mean_size"] for r in run.stacks if r["load"])
         say(
@@ -147,10 +198,37 @@ def show(run: Run) -> None:
         )
 
 
-def endless(run: Run) -> set[tuple[str, str]]:
-    """The runs and stacks all of whose flows are unlimited in size."""
-    sizes = run.flows.group_by(["run", "stack"]).aggregate([("size", "count")]).to_pylist()
-    return {(found["run"], found["stack"]) for found in sizes if not found["size_count"]}
+def show_endless(run: Run) -> None:
+    """Prints the numbers of a run all of whose flows are endless: nothing finishes, so that rates, shares and
+    delays tell what happened.
+    """
+    from ackclock.results import endless
+
+    # A stack that has its run to itself delivers everything in it.
+    shared = len({r["run"] for r in run.stacks}) < len(run.stacks)
+    columns = [
+        (name, "left" if name == "stack" else "right") for name in ENDLESS if shared or name != "share"
+    ]
+    rows = []
+    for r in run.stacks:
+        n = endless.numbers(run, r)
+        cells = {
+            "stack": named(r),
+            "flows": count(r["flows"]),
+            "goodput": rate(n["goodput"]),
+            "share": percent(n["share"]),
+            "fairness": "-" if n["fairness"] is None else f"{n['fairness']:.3f}",
+            "rtt": seconds(n["rtt"]),
+            "queue": seconds(n["queue_delay"]),
+            "queue p99": seconds(n["queue_delay_p99"]),
+            "loss": percent(r["loss"]),
+            "retransmitted": percent(n["retransmitted"]),
+            "timeouts": count(r["timeouts"]),
+        }
+        rows.append([cells[name] for name, _ in columns])
+    print_table(
+        columns, rows, run.window, spare=ENDLESS_SPARE, short={"retransmitted": "rtx"}, elsewhere=ELSEWHERE
+    )
 
 
 def row(r: dict[str, Any], without_end: bool = False) -> list[str]:
@@ -161,9 +239,8 @@ def row(r: dict[str, Any], without_end: bool = False) -> list[str]:
         else f"{count(r['finished'])} of {count(r['flows'])}"
     )
     times = [seconds(r[key]) for key in ("mean", "median", "p99")]
-    stack = r["stack"] if r["run"] == r["stack"] else f"{r['run']}: {r['stack']}"
     return [
-        stack,
+        named(r),
         finished,
         *times,
         percent(r["loss"]),
@@ -171,6 +248,11 @@ def row(r: dict[str, Any], without_end: bool = False) -> list[str]:
         count(r["timeouts"]),
         count(r["spurious_retransmissions"]),
     ]
+
+
+def named(r: dict[str, Any]) -> str:
+    """The stack of a row, with its run where that has another name."""
+    return str(r["stack"]) if r["run"] == r["stack"] else f"{r['run']}: {r['stack']}"
 
 
 def override(text: str) -> tuple[str, str]:

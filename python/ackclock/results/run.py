@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -17,15 +17,17 @@ else:
 
 from ackclock import _core, files
 from ackclock._core import InputError
-from ackclock.results import columns, folder, transfer
+from ackclock.results import endless, folder
+from ackclock.results.over_time import FlowsOverTime
+from ackclock.results.plots import Plots
 from ackclock.results.spill import Spill
-from ackclock.results.summary import counted
-from ackclock.results.trace import Trace
 
-SHOWN = 6
-"""Flows that a sequence plot shows by default: there are as many colours."""
-TRACES = ("samples", "episodes", "segments", "state")
+EVENTS = ("samples", "episodes", "segments", "state")
 """The tables of a trace."""
+SERIES = ("flow_series", "link_series")
+"""The tables over time."""
+TRACES = (*EVENTS, *SERIES)
+"""The tables that a run holds only where its scenario asks for them."""
 
 
 class Run:
@@ -34,7 +36,8 @@ class Run:
     flows, links: Arrow tables, whose columns carry their unit and meaning in the fields' metadata. scenario:
     resolved, TOML. stacks: a row of numbers for each stack, which `docs/usage.md` explains. about: title,
     seeds, version, host and time taken. traces: the tables `samples`, `episodes`, `segments` and `state` by
-    name, where the scenario's `trace` asked for them.
+    name, where the scenario's `trace` asked for them, and `flow_series` and `link_series`, where it has
+    `series`.
     """
 
     def __init__(
@@ -56,27 +59,47 @@ class Run:
     @property
     def summary(self) -> dict[str, Any]:
         """What `summary.json` holds: `about`, and the numbers of each stack."""
-        return {**self.about, "stacks": self.stacks}
+        return {**self.about, "stacks": endless.described(self)}
 
     @property
     def window(self) -> str:
-        """A sentence on the time that the numbers cover; empty if they cover the whole run."""
+        """A sentence on the time that the numbers cover."""
         keys = tomllib.loads(self.scenario)
         if after := keys.get("measure_after"):
             return (
                 f"Numbers of a flow count from the end of its loss episode {after} on; those of links, "
                 "which have no such moment, are missing."
             )
-        begin = self.about.get("warmup", 0.0)
+        begin, drain = self.about.get("warmup", 0.0), keys.get("drain", "0s")
+        followed = "" if drain == "0s" else f" are followed to their end, for at most {drain} more"
         if not begin:
-            return ""
-        drain = keys.get("drain", "0s")
-        followed = (
-            ""
-            if drain == "0s"
-            else f"; flows that began then are followed to their end, for at most {drain} more"
+            flows = followed and f"; flows{followed}"
+            return f"Every number covers the whole run, {keys['duration']}{flows}."
+        flows = followed and f"; flows that began then{followed}"
+        return f"Every number counts from {begin:g}s on, to {keys['duration']}{flows}."
+
+    @property
+    def series_labels(self) -> list[str]:
+        """The runs that have tables over time, by label."""
+        table = self.traces.get("link_series")
+        return [] if table is None else table["run"].unique().to_pylist()
+
+    def over_time(self, run: str | None = None) -> FlowsOverTime:
+        """The flows of the run of that label, or of the only one, over time: rates, shares, fairness,
+        convergence. For a scenario with `series`.
+        """
+        labels = self.series_labels
+        if run is None and len(labels) > 1:
+            raise InputError(f"there are several runs: give one of {', '.join(labels[:20])}")
+        if not labels or (run is not None and run not in labels):
+            known = (
+                f"known are {', '.join(labels[:20])}" if labels else 'give the scenario `series = "100ms"`'
+            )
+            raise InputError(f"the run holds no tables over time{f' of `{run}`' if run else ''}; {known}")
+        label = run or labels[0]
+        return FlowsOverTime(
+            *(t.filter(pc.equal(t["run"], label)) for t in (self.traces["flow_series"], self.flows))
         )
-        return f"Every number counts from {begin:g}s on, to {keys['duration']}{followed}."
 
     def tables(self) -> dict[str, pa.Table]:
         """Every table of it, by name."""
@@ -93,11 +116,11 @@ class Run:
 
         figures: drawn, or functions that draw them, which are called once all else is in place.
         """
-        usual = (
-            {"response_time": lambda: self.plot.ccdf("response_time", by="stack")}
-            if any(row["mean"] for row in self.stacks)
-            else {}
-        )
+        usual: dict[str, Any] = {}
+        if any(row["mean"] for row in self.stacks):
+            usual["response_time"] = lambda: self.plot.ccdf("response_time", by="stack")
+        if "flow_series" in self.traces and endless.rows(self):
+            usual["throughput"] = self.plot.throughput
         return folder.write(Path(directory), self._fill, {**usual, **(figures or {})})
 
     def _fill(self, directory: Path) -> None:
@@ -108,219 +131,6 @@ class Run:
 
     def __repr__(self) -> str:
         return f"<ackclock run: {self.flows.num_rows} flows, {len(self.stacks)} stacks>"
-
-
-class Plots:
-    """The figures of a run. Each is a matplotlib figure, shown as it is in a notebook."""
-
-    def __init__(self, run: Run) -> None:
-        self._run = run
-
-    def ccdf(
-        self,
-        column: str = "response_time",
-        by: str = "stack",
-        title: str | None = None,
-        subtitle: str | None = None,
-    ) -> Any:
-        """The share of flows whose `column` is at least x, one line for each value of the column `by`.
-
-        column: any that holds numbers, in its own unit. The axes are logarithmic; that of x is linear where
-        the values lie close together.
-        """
-        from ackclock.plot import ccdf
-
-        flows = counted(self._run.flows, self._run.about.get("warmup", 0.0))
-        series = columns.values(flows, column, by)
-        what, scale = columns.quantity(flows, column, series)
-        words = column.replace("_", " ")
-        title = title or f"{words[:1].upper()}{words[1:]} of the flows"
-        subtitle = subtitle or str(self._run.about.get("title", ""))
-        return ccdf(
-            {name: v / scale for name, v in series.items()},
-            title=title,
-            subtitle=subtitle,
-            quantity=what,
-            by=by,
-        )
-
-    def sequence(
-        self,
-        run: str | None = None,
-        flows: Sequence[int] | None = None,
-        *,
-        title: str | None = None,
-        subtitle: str | None = None,
-        available: float | None = None,
-        until: float | None = None,
-        details: bool = False,
-    ) -> Any:
-        """When each segment was sent against its sequence number (J-U1), for a run traced with `packets`.
-
-        run: its label, where there are several. flows: their numbers; by default the first six that sent
-        data. available: rate for data (B/s) to compare with. until: the last moment shown (s). details: of
-        one flow, as captures are drawn: segments with their length, and retransmissions by their kind.
-        """
-        from ackclock import plot
-        from ackclock.plot import sequence
-
-        found = self._transfers(run)
-        wanted = list(flows) if flows is not None else list(found)[:SHOWN]
-        unknown = [n for n in wanted if n not in found]
-        if unknown:
-            raise InputError(
-                f"flow {unknown[0]} sent no data; those that did are {', '.join(map(str, list(found)[:20]))}"
-            )
-        if details:
-            n = self._one(wanted, found)
-            return plot.details(
-                self.trace(n, run),
-                until=until,
-                title=title or f"Flow {n}: segments over time",
-                subtitle=self._words(run, subtitle),
-            )
-        left = f", {len(wanted)} of {len(found)} flows" if len(wanted) < len(found) else ""
-        words = str(self._run.about.get("title", "")) if subtitle is None else subtitle
-        named = {f"flow {n}": found[n] for n in wanted}
-        return sequence(
-            named,
-            title=title or f"Segments sent{f', {run}' if run else ''}{left}",
-            subtitle=words,
-            available=available,
-            until=until,
-        )
-
-    def rates(
-        self,
-        width: float = 5.0,
-        *,
-        acked: bool = False,
-        title: str | None = None,
-        subtitle: str | None = None,
-    ) -> Any:
-        """Payload that all flows of each run sent, or had acknowledged, per bin of `width` seconds (J-U2),
-        for a run traced with `packets`.
-        """
-        from ackclock.plot import rates
-
-        labels = pa.compute.unique(transfer.segments(self._run.traces)["run"]).to_pylist()
-        series = {}
-        for label in labels:
-            found = self._transfers(label).values()
-            until = max(
-                (float(np.max(t.acked_at if acked else t.time, initial=0.0)) for t in found), default=0.0
-            )
-            series[label] = transfer.total_rate(found, width, until, acked=acked) / 1024
-        what = "acknowledged" if acked else "sent"
-        words = str(self._run.about.get("title", "")) if subtitle is None else subtitle
-        return rates(
-            series,
-            width,
-            title=title or f"Payload {what}, bins of {width:g} s",
-            subtitle=words,
-            label=f"payload {what} (KB/s)",
-        )
-
-    def rtt(
-        self,
-        flow: int | None = None,
-        run: str | None = None,
-        timers: Sequence[str] | None = None,
-        *,
-        until: float | None = None,
-    ) -> Any:
-        """Samples of the round-trip time of a flow, and the timeouts that `timers` would have set, for a run
-        traced with `packets` and `samples`.
-        """
-        from ackclock import plot
-        from ackclock.results.capture_plots import TIMERS, replayed
-
-        n = self._one([] if flow is None else [flow], self._transfers(run))
-        t = self.trace(n, run)
-        table = self._samples(run)
-        if table is None:
-            raise InputError(
-                'the run holds no table `samples`: give the scenario `trace = ["packets", "samples"]`'
-            )
-        time, rtt, rto = replayed(table, self._connections(run)[n], timers or TIMERS, 0.0, int(t.size.max()))
-        title = f"Flow {n}: round-trip times and timeouts"
-        return plot.round_trips(
-            time,
-            rtt,
-            rto,
-            title=title,
-            subtitle=self._words(run, None),
-            until=t.end if until is None else until,
-        )
-
-    def flight(self, flow: int | None = None, run: str | None = None, *, until: float | None = None) -> Any:
-        """Bytes of a flow in flight, for a run traced with `packets`; with its congestion window where
-        `samples` were traced.
-        """
-        from ackclock import plot
-
-        n = self._one([] if flow is None else [flow], self._transfers(run))
-        return plot.flight(
-            self.trace(n, run),
-            title=f"Flow {n}: bytes in flight",
-            subtitle=self._words(run, None),
-            until=until,
-        )
-
-    def trace(self, flow: int, run: str | None = None) -> Trace:
-        """The trace that figures of one flow draw: the direction that carries more payload."""
-        connections = self._connections(run)
-        if flow not in connections:
-            raise InputError(
-                f"flow {flow} sent no data; those that did are {', '.join(map(str, list(connections)[:20]))}"
-            )
-        return Trace.of_segments(
-            _of_run(transfer.segments(self._run.traces), run), connections[flow], self._samples(run)
-        )
-
-    def _samples(self, run: str | None) -> pa.Table | None:
-        table = self._run.traces.get("samples")
-        return None if table is None else _of_run(table, run)
-
-    def _words(self, run: str | None, subtitle: str | None) -> str:
-        return (
-            ", ".join(filter(None, (str(self._run.about.get("title", "")), run)))
-            if subtitle is None
-            else subtitle
-        )
-
-    @staticmethod
-    def _one(wanted: list[int], found: Mapping[int, Any]) -> int:
-        wanted = wanted or list(found)
-        if len(wanted) != 1:
-            raise InputError(
-                f"this figure shows one flow of {len(wanted)}: give its number; some are "
-                f"{', '.join(map(str, wanted[:20]))}"
-            )
-        return wanted[0]
-
-    def _connections(self, run: str | None) -> dict[int, int]:
-        """The connection of each flow whose end sent more."""
-        return _ends(transfer.of_run(self._run.traces, run))
-
-    def _transfers(self, run: str | None) -> dict[int, transfer.Transfer]:
-        """Transfers by number of the flow; that of the end that sent more where both sent data."""
-        every = transfer.of_run(self._run.traces, run)
-        return {flow: every[connection] for flow, connection in _ends(every).items()}
-
-
-def _ends(every: Mapping[int, transfer.Transfer]) -> dict[int, int]:
-    """The connection of each flow whose end sent more: 2n is the client of flow n, 2n + 1 its server."""
-    best: dict[int, int] = {}
-    for connection, t in every.items():
-        flow = connection // 2
-        if flow not in best or t.size.sum() > every[best[flow]].size.sum():
-            best[flow] = connection
-    return best
-
-
-def _of_run(table: pa.Table, run: str | None) -> pa.Table:
-    return table if run is None else table.filter(pa.compute.equal(table["run"], run))
 
 
 def load(directory: str | Path) -> Run:
@@ -351,7 +161,7 @@ def traced(
     handed_on: those that the engine gave to `spill`.
     """
     joined = {}
-    for i, name in enumerate(TRACES, start=1):
+    for i, name in enumerate(EVENTS, start=1):
         tables = [pa.table(t[i]) for t in traces]
         labelled = [
             t.add_column(0, "run", pa.array([run[0]] * t.num_rows, pa.string()))
@@ -363,6 +173,12 @@ def traced(
         if any(t.num_rows for t in labelled):
             joined[name] = pa.concat_tables(labelled)
     return joined
+
+
+def over_time(result: _core.Result) -> dict[str, pa.Table]:
+    """The tables over time of a finished simulation, if its scenario asks for them."""
+    found = {name: getattr(result, name) for name in SERIES}
+    return {name: pa.table(given) for name, given in found.items() if given is not None}
 
 
 def host() -> dict[str, Any]:

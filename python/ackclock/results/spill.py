@@ -133,7 +133,9 @@ def _renumbered(table: pa.Table, first_datagram: int) -> pa.Table:
         connection - np.uint32(FIRST_DATAGRAM) + np.uint32(first_datagram),
         connection,
     )
-    return table.set_column(place, table.schema.field(place), pa.array(right, pa.uint32()))
+    table = table.set_column(place, table.schema.field(place), pa.array(right, pa.uint32()))
+    place = table.schema.get_field_index("flow")
+    return table.set_column(place, table.schema.field(place), pa.array(right // 2, pa.uint32()))
 
 
 def temporary() -> Path:

@@ -130,7 +130,7 @@ class Scenario:
         import pyarrow as pa
 
         from ackclock.results import spill as spills
-        from ackclock.results.run import Run, host, traced
+        from ackclock.results.run import Run, host, over_time, traced
 
         began = time.perf_counter()
         spill = spills.Spill(
@@ -163,7 +163,7 @@ class Scenario:
             *tables,
             json.loads(result.summaries),
             about,
-            traced(result.traces, result.handed_on, spill),
+            {**traced(result.traces, result.handed_on, spill), **over_time(result)},
         )
 
 

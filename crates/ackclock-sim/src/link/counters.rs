@@ -13,6 +13,10 @@ pub struct LinkCounters {
     pub queue_drops: u64,
     /// Those of them that the queue refused although there was room (early drops).
     pub early_drops: u64,
+    /// Those of them that were in the queue and made room for another packet.
+    pub pushed_out: u64,
+    /// Those of them that were in the queue and that its scheduler dropped as it chose the next packet.
+    pub shed: u64,
     /// The bytes of all of them.
     pub queue_drop_bytes: Bytes,
     /// Packets lost on the wire.
@@ -25,6 +29,8 @@ pub struct LinkCounters {
     pub delayed: u64,
     /// Packets that the queue marked.
     pub marked: u64,
+    /// Those of them that it marked as they left.
+    pub marked_leaving: u64,
     /// Packets put on the wire, lost there or not.
     pub served: u64,
     /// Their bytes.
@@ -45,4 +51,11 @@ pub struct LinkCounters {
     pub byte_ns: u128,
     /// The backlog in packets, summed over time in nanoseconds.
     pub packet_ns: u128,
+}
+
+impl LinkCounters {
+    /// Packets that found the queue full: those that it dropped for no other reason.
+    pub fn full_drops(&self) -> u64 {
+        self.queue_drops.saturating_sub(self.early_drops + self.pushed_out + self.shed)
+    }
 }

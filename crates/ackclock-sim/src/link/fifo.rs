@@ -11,7 +11,11 @@ use crate::fault::PacketInfo;
 impl Link {
     pub(super) fn offer_fifo(&mut self, packet: Queued, about: &PacketInfo) -> Offer {
         let Some(marked) = self.admit(packet) else { return self.refuse(packet.bytes) };
+        let start = self.free_at.max(packet.at);
         let departs = self.book(packet, about.kind.is_data());
+        if let Some(sojourns) = &mut self.sojourns {
+            sojourns.add(packet.at, start);
+        }
         let delivery = self.leave(packet, about, departs, marked);
         if delivery.lost {
             // The packet was booked last: it is at the end of the queue, or in service.
@@ -20,7 +24,8 @@ impl Link {
         Offer::Sent(delivery)
     }
 
-    /// True for a link with a rate, a first-in first-out queue and no faults. For such a link
+    /// True for a link with a rate, a first-in first-out queue and no faults, whose sojourn times are not
+    /// measured. For such a link
     /// [`Link::offer_plain`] is a faster equivalent of [`Link::offer`].
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {

@@ -4,6 +4,7 @@ use ackclock_policy::{Backlog, PacketId, Queued};
 use ackclock_units::{Duration, Instant};
 
 use super::counters::LinkCounters;
+use super::sojourn::{DelayHistogram, RecentSojourns};
 use super::state::Link;
 
 impl Link {
@@ -61,6 +62,24 @@ impl Link {
         (self.counters.max_backlog, self.counters.max_backlog_packets) = (waiting.bytes, waiting.packets);
     }
 
+    /// The sojourn times of the packets that went into service since counting began
+    /// ([`Link::restart_sojourns`]); `None` unless they are measured ([`Link::measure_sojourns`]).
+    pub fn sojourns(&mut self, now: Instant) -> Option<&DelayHistogram> {
+        self.sojourns.as_mut().map(|s| s.all(now))
+    }
+
+    /// Those of the packets that went into service since the last call; `None` unless they are measured.
+    pub fn take_recent_sojourns(&mut self, now: Instant) -> Option<RecentSojourns> {
+        self.sojourns.as_mut().map(|s| s.take_recent(now))
+    }
+
+    /// Counts sojourn times from now on.
+    pub fn restart_sojourns(&mut self, now: Instant) {
+        if let Some(sojourns) = &mut self.sojourns {
+            sojourns.restart(now);
+        }
+    }
+
     /// Packets offered to it so far.
     pub fn offered(&self) -> u64 {
         self.counters.offered
@@ -72,7 +91,8 @@ impl Link {
             Some(queue) if !self.fifo => 2 * u64::from(queue.backlog().packets) * size_of::<Queued>() as u64,
             _ => self.ahead.held_bytes(),
         };
-        waiting + (self.dropped.capacity() * size_of::<PacketId>()) as u64
+        let sojourns = self.sojourns.as_ref().map_or(0, |s| s.held_bytes());
+        waiting + sojourns + (self.dropped.capacity() * size_of::<PacketId>()) as u64
     }
 
     /// Segments with payload and datagrams served, counting those still in a first-in first-out queue.

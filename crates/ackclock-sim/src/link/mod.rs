@@ -12,6 +12,7 @@ mod delivery;
 mod fifo;
 mod measure;
 mod scheduled;
+mod sojourn;
 mod spec;
 mod state;
 
@@ -21,6 +22,7 @@ use ackclock_units::{Duration, Rate};
 pub use self::carrier::Carrier;
 pub use self::counters::LinkCounters;
 pub use self::delivery::{Delivery, Offer};
+pub use self::sojourn::{DelayHistogram, RecentSojourns};
 pub use self::spec::LinkSpec;
 pub use self::state::Link;
 use crate::fault::PacketInfo;

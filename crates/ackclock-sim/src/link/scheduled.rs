@@ -23,6 +23,7 @@ impl Link {
             Admit::PushOut(id) => {
                 let pushed = (before + u64::from(packet.bytes)).saturating_sub(queue.backlog().bytes);
                 self.counters.queue_drops += 1;
+                self.counters.pushed_out += 1;
                 self.counters.queue_drop_bytes += pushed;
                 self.dropped.push(id);
                 false
@@ -49,9 +50,13 @@ impl Link {
         if dropped > 0 {
             let served = next.map_or(0, |d| u64::from(d.packet.bytes));
             self.counters.queue_drops += dropped;
+            self.counters.shed += dropped;
             self.counters.queue_drop_bytes += before.bytes.saturating_sub(queue.backlog().bytes + served);
         }
         self.marked = next.is_some_and(|d| d.marked);
+        if let (Some(sojourns), Some(d)) = (&mut self.sojourns, next) {
+            sojourns.add(d.packet.at, now);
+        }
         self.in_service = next.map(|d| (d.packet, now + self.time_to_send(d.packet.bytes)));
         if let Some((_, departs)) = self.in_service {
             self.counters.busy += departs.since(now);
@@ -75,6 +80,7 @@ impl Link {
     pub fn poll(&mut self, now: Instant, about: impl FnOnce(PacketId) -> PacketInfo) -> Option<Delivery> {
         let (packet, departs) = self.in_service.filter(|(_, departs)| *departs <= now)?;
         let marked = self.marked;
+        self.counters.marked_leaving += u64::from(marked);
         self.free_at = departs;
         self.serve(departs);
         Some(self.leave(packet, &about(packet.id), departs, marked))

@@ -6,6 +6,7 @@ use ackclock_units::{Duration, Instant, Rate, Rng};
 use super::ahead::Ahead;
 use super::counters::LinkCounters;
 use super::delivery::{Delivery, Offer};
+use super::sojourn::Sojourns;
 use super::spec::LinkSpec;
 use crate::fault::{Fault, FaultVerdict, PacketInfo};
 
@@ -33,6 +34,8 @@ pub struct Link {
     /// Transmission times of the two sizes seen last, which saves a division per packet.
     pub(super) known: [(u32, Duration); 2],
     pub(super) counters: LinkCounters,
+    /// `None` unless they are measured, which a link of pure delay cannot.
+    pub(super) sojourns: Option<Box<Sojourns>>,
 }
 
 impl Link {
@@ -57,6 +60,15 @@ impl Link {
             changed_at: Instant::ZERO,
             known: [(0, Duration::ZERO); 2],
             counters: LinkCounters::default(),
+            sojourns: None,
+        }
+    }
+
+    /// Measures sojourn times from now on.
+    pub fn measure_sojourns(&mut self) {
+        if self.rate.is_some() {
+            self.plain = false;
+            self.sojourns.get_or_insert_default();
         }
     }
 

@@ -1,6 +1,6 @@
 //! Checks that need the whole scenario, and values derived from the whole of it.
 
-use ackclock_policy::Value;
+use ackclock_policy::{Params, Value};
 use ackclock_units::{Bytes, Duration, Rate};
 
 use super::build;
@@ -111,6 +111,23 @@ fn queues(r: &Resolved) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Largest number of rows that each link has in a table over time.
+const MOST_INTERVALS: u64 = 1_000_000;
+
+/// Checks the number of intervals of `series`.
+pub(super) fn intervals(params: &Params) -> std::result::Result<(), String> {
+    let (interval, last) =
+        (params.duration("series"), params.duration("duration") + params.duration("drain"));
+    let Some(count) = last.as_nanos().checked_div(interval.as_nanos()) else { return Ok(()) };
+    if count <= MOST_INTERVALS {
+        return Ok(());
+    }
+    Err(format!(
+        "`series` is `{interval}`, of which `duration` and `drain` have {count}; at most {MOST_INTERVALS} are \
+         allowed: give a longer one"
+    ))
 }
 
 /// Derives the arrival rate of a `web` workload from its load.

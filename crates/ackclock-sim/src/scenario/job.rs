@@ -61,6 +61,7 @@ impl<'a> ActiveRun<'a> {
             run: label.as_str().into(),
             measured: scenario.measured(),
             memory: limits.memory,
+            series: scenario.series(),
             ..RunOptions::default()
         };
         let share = limits.traced_events / scenario.job_count() as u64;
@@ -90,6 +91,7 @@ impl<'a> ActiveRun<'a> {
             return Ok(early);
         }
         let links_end = self.sim.links();
+        let delivered_end = self.sim.delivered_by_stack();
         // From here on no flow starts; active flows may finish.
         let mut now = end;
         while now < last && self.sim.progress().flows_ended < self.sim.progress().flows_started {
@@ -105,7 +107,14 @@ impl<'a> ActiveRun<'a> {
             .trace
             .finish(rest, flows as u32)
             .map_err(|e| ScenarioError::too_large(format!("{}: {e}", self.name)))?;
-        Ok(RunEnd::Done(Box::new(Done { outcome, simulated: now, links_warm, links_end, streamed })))
+        Ok(RunEnd::Done(Box::new(Done {
+            outcome,
+            simulated: now,
+            links_warm,
+            links_end,
+            delivered_end,
+            streamed,
+        })))
     }
 
     /// Runs up to `end` in slices, reporting progress after each. Returns why it ended early, if it did.

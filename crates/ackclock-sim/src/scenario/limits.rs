@@ -1,6 +1,6 @@
 //! Limits of memory and trace for a scenario's runs, and the sink of traces that exceed them.
 
-use ackclock_trace::{LinkRow, TracedRows};
+use ackclock_trace::{FlowSeriesRow, LinkRow, LinkSeriesRow, TracedRows};
 
 use super::error::{Result, ScenarioError};
 use super::resolved::Resolved;
@@ -48,12 +48,25 @@ pub trait TraceSink: Sync {
 /// Size of a row of the table of flows and of links in memory.
 const FLOW_ROW: u64 = size_of::<ackclock_trace::FlowRow>() as u64;
 const LINK_ROW: u64 = size_of::<LinkRow>() as u64;
+/// The same of the tables over time.
+const FLOW_SERIES_ROW: u64 = size_of::<FlowSeriesRow>() as u64;
+const LINK_SERIES_ROW: u64 = size_of::<LinkSeriesRow>() as u64;
 
 impl Resolved {
     /// Estimated memory of the tables of all runs, bytes.
     fn expected_tables(&self) -> f64 {
         let links = self.path.links().count() as f64 * 3.0 * LINK_ROW as f64;
-        self.job_count() as f64 * (self.expected.flows * FLOW_ROW as f64 + links)
+        self.job_count() as f64 * (self.expected.flows * FLOW_ROW as f64 + links + self.expected_series())
+    }
+
+    /// Estimated memory of the tables over time of one run, bytes: a row for each link and each active flow at
+    /// each moment, and one more for each flow that ends.
+    fn expected_series(&self) -> f64 {
+        let Some(interval) = self.series() else { return 0.0 };
+        let moments = (self.duration() + self.drain()).as_secs_f64() / interval.as_secs_f64();
+        let links = self.path.links().count() as f64 * LINK_SERIES_ROW as f64;
+        let flows = moments * self.expected.at_once + self.expected.flows;
+        moments * links + flows * FLOW_SERIES_ROW as f64
     }
 
     /// Estimated number of segments with payload, and datagrams, of all runs.
@@ -81,11 +94,12 @@ impl Resolved {
         if tables > limits.memory as f64 / 2.0 {
             let message = format!(
                 "the tables of {runs} runs with about {flows:.0} flows and {} links each would take about \
-                 {}; the limit is {}: lower the load, `flows`, `duration` or the number of runs, or allow \
+                 {}; the limit is {}: lower the load, `flows`, `duration` or the number of runs{}, or allow \
                  more memory (`--memory`)",
                 self.path.links().count(),
                 Size(tables as u64),
                 Size(limits.memory / 2),
+                if self.series().is_some() { ", give a longer `series`" } else { "" },
             );
             return Err(ScenarioError::too_large(message));
         }

@@ -55,6 +55,12 @@ const RUN: &[Param] = &[
         Duration::ZERO..=LONGEST,
         "time after `duration` in which no flow starts and active flows may finish",
     ),
+    Param::duration(
+        "series",
+        Duration::ZERO,
+        Duration::ZERO..=LONGEST,
+        "interval of the tables over time, `flow_series` and `link_series`; 0s for none",
+    ),
 ];
 const SEED: Param = Param::count("seed", 1, 0..=i64::MAX as u64, "seed of all random streams");
 const REPEAT: Param = Param::count("repeat", 1, 1..=MOST_SEEDS, "runs with seed, seed + 1 and so on");
@@ -127,6 +133,7 @@ impl Scenario {
                 format!("`measure_from` is `{from}`, which is not less than `duration`, `{duration}`");
             return Err(ScenarioError::at(reader.place(), message));
         }
+        check::intervals(&params).map_err(|message| ScenarioError::at(reader.place(), message))?;
         let item =
             reader.require("path", "a table `[path]` with a `kind`: single, dumbbell, chain or graph")?;
         let path = PathPlan::read(

@@ -28,7 +28,7 @@ pub(super) const TRACES: &[(&str, Mask)] = &[
 pub struct Resolved {
     /// Title in reports.
     pub title: String,
-    /// `duration`, `warmup`, `measure_from`, `measure_after`, `drain`.
+    /// `duration`, `warmup`, `measure_from`, `measure_after`, `drain`, `series`.
     pub params: Params,
     /// Each run is simulated once with each of these.
     pub seeds: Vec<u64>,
@@ -95,6 +95,11 @@ impl Resolved {
     /// Time after [`Resolved::duration`] in which active flows may finish.
     pub fn drain(&self) -> Duration {
         self.params.duration("drain")
+    }
+
+    /// The interval of the tables over time; `None` without them.
+    pub fn series(&self) -> Option<Duration> {
+        Some(self.params.duration("series")).filter(|interval| !interval.is_zero())
     }
 
     /// Number of simulations.

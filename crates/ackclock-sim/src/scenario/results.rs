@@ -1,5 +1,7 @@
-use ackclock_trace::{EpisodeRow, Event, FlowRow, LinkRow};
-use ackclock_units::Duration;
+use std::collections::BTreeMap;
+
+use ackclock_trace::{EpisodeRow, Event, FlowRow, FlowSeriesRow, Label, LinkRow, LinkSeriesRow};
+use ackclock_units::{Bytes, Duration};
 
 /// One simulation of a scenario.
 #[derive(Clone, PartialEq, Debug)]
@@ -18,6 +20,8 @@ pub struct RunInfo {
     pub links_warm: Vec<LinkRow>,
     /// The table of links at the end of `duration`.
     pub links_end: Vec<LinkRow>,
+    /// Payload that the connections of each stack had delivered at the end of `duration`, from the warm-up on.
+    pub delivered_end: BTreeMap<Label, Bytes>,
 }
 
 /// The results of a scenario: the tables of all its runs, concatenated.
@@ -29,6 +33,10 @@ pub struct Results {
     pub flows: Vec<FlowRow>,
     /// One row for each link.
     pub links: Vec<LinkRow>,
+    /// Flows over time; empty unless the scenario has `series`.
+    pub flow_series: Vec<FlowSeriesRow>,
+    /// Links over time; empty unless the scenario has `series`.
+    pub link_series: Vec<LinkSeriesRow>,
     /// Traced events of each simulation; empty where the trace was streamed.
     pub events: Vec<Vec<Event>>,
     /// For each simulation, what remains of a streamed trace.

@@ -136,7 +136,7 @@ fn collect(scenario: &Resolved, jobs: &[Job], shared: SharedRuns<'_>) -> Result<
     for (job, slot) in jobs.iter().zip(shared.slots) {
         match slot.result.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(Err(e)) => return Err(e),
-            Some(Ok(Done { outcome, simulated, links_warm, links_end, streamed })) => {
+            Some(Ok(Done { outcome, simulated, links_warm, links_end, delivered_end, streamed })) => {
                 let run = scenario.runs[job.run].label.clone();
                 let label = scenario.label(*job);
                 results.runs.push(RunInfo {
@@ -147,9 +147,12 @@ fn collect(scenario: &Resolved, jobs: &[Job], shared: SharedRuns<'_>) -> Result<
                     events: outcome.processed,
                     links_warm,
                     links_end,
+                    delivered_end,
                 });
                 results.flows.extend(outcome.flows);
                 results.links.extend(outcome.links);
+                results.flow_series.extend(outcome.flow_series);
+                results.link_series.extend(outcome.link_series);
                 results.events.push(outcome.events);
                 results.streamed.push(streamed);
             }

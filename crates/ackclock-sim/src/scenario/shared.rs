@@ -1,11 +1,12 @@
 //! State shared by the threads that run a scenario.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
-use ackclock_trace::{FlowRow, LinkRow};
-use ackclock_units::Duration;
+use ackclock_trace::{FlowRow, FlowSeriesRow, Label, LinkRow, LinkSeriesRow};
+use ackclock_units::{Bytes, Duration};
 
 use super::error::{Result, ScenarioError};
 use super::limits::{Limits, TraceSink};
@@ -80,7 +81,10 @@ impl SharedRuns<'_> {
     /// Adds the memory of a finished run's results, which together may take half of the limit.
     pub(super) fn keep(&self, done: &Done) -> Result<()> {
         let links = done.outcome.links.len() + done.links_warm.len() + done.links_end.len();
-        let bytes = (done.outcome.flows.len() * size_of::<FlowRow>() + links * size_of::<LinkRow>()) as u64;
+        let series = done.outcome.flow_series.len() * size_of::<FlowSeriesRow>()
+            + done.outcome.link_series.len() * size_of::<LinkSeriesRow>();
+        let rows = done.outcome.flows.len() * size_of::<FlowRow>() + links * size_of::<LinkRow>();
+        let bytes = (series + rows) as u64;
         let (all, most) = (self.kept.fetch_add(bytes, Ordering::Relaxed) + bytes, self.limits.memory / 2);
         if all <= most {
             return Ok(());
@@ -113,5 +117,6 @@ pub(super) struct Done {
     pub(super) simulated: Duration,
     pub(super) links_warm: Vec<LinkRow>,
     pub(super) links_end: Vec<LinkRow>,
+    pub(super) delivered_end: BTreeMap<Label, Bytes>,
     pub(super) streamed: Option<StreamedTrace>,
 }

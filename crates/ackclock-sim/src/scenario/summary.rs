@@ -52,7 +52,7 @@ pub struct Summary {
     /// Packets dropped there over packets offered.
     pub loss: Option<f64>,
     /// Unique payload through it per time (B-U2). In a mix, the payload delivered to this stack's receivers
-    /// instead, including `drain`.
+    /// instead.
     pub goodput: Option<Rate>,
     /// Share of the time in which it was sending.
     pub utilisation: Option<f64>,
@@ -158,8 +158,10 @@ impl Summary {
         let dropped = after.dropped_queue + after.dropped_wire - before.dropped_queue - before.dropped_wire;
         self.loss = (offered > 0).then(|| dropped as f64 / offered as f64);
         self.utilisation = busy(before, after);
-        let counted = info.simulated.saturating_sub(scenario.warmup());
-        let delivered = || rows.iter().map(|f| f.bytes_delivered).sum::<u64>() as f64 / counted.as_secs_f64();
+        let delivered = || {
+            let bytes = info.delivered_end.get(self.stack.as_str()).copied().unwrap_or(0);
+            bytes as f64 / seconds
+        };
         let unique = after.unique_bytes.zip(before.unique_bytes).map(|(a, b)| (a - b) as f64 / seconds);
         let bytes_per_second = if mixed { delivered() } else { unique.unwrap_or_else(delivered) };
         self.goodput = Some(Rate::from_bits_per_sec((bytes_per_second * 8.0) as u64));

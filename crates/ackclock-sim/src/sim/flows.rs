@@ -257,6 +257,7 @@ impl Simulation {
         let row = self.flow_row(slot, flow);
         self.rows.push(row);
         self.ended += 1;
+        self.note_end_in_series(slot);
         let Some(flow) = self.flows[slot as usize].as_mut() else { return };
         flow.ended = true;
         let orderly = flow.is_orderly();

@@ -47,7 +47,9 @@ impl Simulation {
         let links: u64 =
             self.net.links.iter().map(|l| l.link.held_bytes() + size_of::<LinkState>() as u64).sum();
         let flow_heap = self.active_flows() * FLOW_HEAP;
+        let series = self.series.as_ref().map_or(0, |s| s.held_bytes());
         (flows + ports + rows + trace) as u64
+            + series
             + links
             + flow_heap
             + self.net.pool.held_bytes()
@@ -86,7 +88,8 @@ impl Simulation {
             held = fixed + self.memory.lists;
         }
         if held > self.memory.limit {
-            let rows = (self.rows.len() + self.trace.len()) as u64;
+            let rows =
+                (self.rows.len() + self.trace.len() + self.series.as_ref().map_or(0, |s| s.len())) as u64;
             let packets = self.net.pool.alive().count() as u64;
             return Err(SimError::Memory {
                 limit: self.memory.limit,

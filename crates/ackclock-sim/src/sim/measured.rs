@@ -80,7 +80,10 @@ impl Simulation {
     pub(super) fn begin_counting(&mut self) {
         let now = self.net.now;
         self.links_before = Some(self.links());
-        self.net.links.iter_mut().for_each(|place| place.link.forget_longest_queue(now));
+        for place in &mut self.net.links {
+            place.link.forget_longest_queue(now);
+            place.link.restart_sojourns(now);
+        }
         self.flows.iter_mut().flatten().filter(|flow| !flow.ended).for_each(|flow| flow.begin_counting(now));
     }
 
@@ -114,12 +117,13 @@ fn link_since(row: &LinkRow, before: &LinkRow) -> LinkRow {
     since!(LinkRow { row, before }
         counted {
             packets_offered, bytes_offered, packets, bytes, data_packets, delivered, dropped_queue,
-            dropped_early, dropped_wire, marked, duplicated, corrupted, reordered, retransmitted_packets,
+            dropped_early, dropped_full, dropped_pushed_out, dropped_shed, dropped_wire, marked,
+            marked_leaving, duplicated, corrupted, reordered, retransmitted_packets,
             unique_bytes,
         }
         kept {
-            run, stack, link, name, from, to, rate, delay, queue_max_packets, queue_max_bytes, queued_at_end,
-            in_flight_at_end,
+            run, stack, link, name, from, to, rate, delay, sojourn_mean, sojourn_median, sojourn_p95,
+            sojourn_p99, sojourn_max, queue_max_packets, queue_max_bytes, queued_at_end, in_flight_at_end,
         }
         set {
             observed: observed,

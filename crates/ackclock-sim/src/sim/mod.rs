@@ -9,6 +9,7 @@ mod memory;
 mod options;
 mod path;
 mod rows;
+mod series;
 mod state;
 
 use std::hint::black_box;
@@ -21,6 +22,7 @@ pub(crate) use self::memory::EVENTS_PER_SLICE;
 use self::memory::Memory;
 pub use self::options::{MeasuredSpan, Progress, RunOptions, RunOutcome};
 use self::path::{LinkState, Net};
+use self::series::Series;
 use self::state::FlowSourceState;
 pub use self::state::{FIRST_DATAGRAM, Simulation};
 use crate::error::SimError;
@@ -55,8 +57,14 @@ impl Simulation {
             kind: None,
             idle: false,
         };
+        let mut links: Vec<_> = specs.into_iter().enumerate().map(place).collect();
+        let series = options.series.filter(|interval| !interval.is_zero());
+        if series.is_some() {
+            links.iter_mut().for_each(|place| place.link.measure_sojourns());
+        }
         let mut sim = Self {
-            net: Net::new(specs.into_iter().enumerate().map(place).collect(), routes),
+            series: series.map(|interval| Box::new(Series::new(interval, links.len()))),
+            net: Net::new(links, routes),
             flows: Vec::new(),
             free_flows: Vec::new(),
             flow_sources: sources.flows.into_iter().enumerate().map(flow_place).collect(),
@@ -93,6 +101,19 @@ impl Simulation {
     /// As [`Simulation::run_until`], for at most `most` events. Returns false when more events are pending up
     /// to `end`.
     pub(crate) fn run_some(&mut self, end: Instant, most: u64) -> Result<bool, SimError> {
+        let begun = self.processed;
+        let left = |sim: &Self| most.saturating_sub(sim.processed - begun);
+        while let Some(at) = self.series_due().filter(|at| *at <= end) {
+            if !self.run_counting(at, left(self))? {
+                return Ok(false);
+            }
+            self.add_series_rows();
+        }
+        self.run_counting(end, left(self))
+    }
+
+    /// As [`Simulation::run_some`], in a part of the run in which no rows are due.
+    fn run_counting(&mut self, end: Instant, most: u64) -> Result<bool, SimError> {
         if let Some(from) = self.counting_begins().filter(|from| *from <= end) {
             if !self.run_until_event(from, most)? {
                 return Ok(false);
@@ -190,8 +211,9 @@ impl Simulation {
     ///
     /// # Errors
     /// When conservation is violated, or the run had been stopped by an error before.
-    pub fn finish(self) -> Result<RunOutcome, SimError> {
+    pub fn finish(mut self) -> Result<RunOutcome, SimError> {
         self.check()?;
+        self.finish_series();
         self.tables()
     }
 

@@ -1,7 +1,7 @@
 //! Options, progress and results of a run.
 
-use ackclock_trace::{Event, FlowRow, Label, LinkRow, Mask};
-use ackclock_units::Instant;
+use ackclock_trace::{Event, FlowRow, FlowSeriesRow, Label, LinkRow, LinkSeriesRow, Mask};
+use ackclock_units::{Duration, Instant};
 
 /// Which part of a run the tables count (M-U1: without the initial slow start).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -27,6 +27,9 @@ pub struct RunOptions {
     pub stack: Label,
     /// Which part of the run is counted.
     pub measured: MeasuredSpan,
+    /// The interval at which rows of flows and links over time are added, above zero; `None` adds none. With
+    /// it, links measure the sojourn times in their queues.
+    pub series: Option<Duration>,
     /// Memory limit, bytes: a run that would exceed it ends with an error.
     pub memory: u64,
 }
@@ -38,6 +41,7 @@ impl Default for RunOptions {
             run: "".into(),
             stack: "".into(),
             measured: MeasuredSpan::Whole,
+            series: None,
             memory: u64::MAX,
         }
     }
@@ -65,6 +69,10 @@ pub struct RunOutcome {
     pub flows: Vec<FlowRow>,
     /// One row for each link, in the order in which they were added.
     pub links: Vec<LinkRow>,
+    /// Flows over time, in order of time, then of flow.
+    pub flow_series: Vec<FlowSeriesRow>,
+    /// Links over time, in order of time, then of link.
+    pub link_series: Vec<LinkSeriesRow>,
     /// Events selected by the trace mask. Connection `2 n` is the client of flow `n`, or the source of
     /// datagrams, and `2 n + 1` its server.
     pub events: Vec<Event>,

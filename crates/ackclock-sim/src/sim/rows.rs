@@ -1,13 +1,16 @@
 //! The tables of a run: rows of flows, of sources of datagrams and of links.
 
+use std::collections::BTreeMap;
+
 use ackclock_engine::AbortReason;
-use ackclock_trace::{FlowRow, LinkRow, Outcome, Side};
+use ackclock_trace::{FlowRow, Label, LinkRow, Outcome, Side};
 use ackclock_units::{Bytes, Duration, Instant, Rate};
 
 use super::options::RunOutcome;
 use super::state::{Simulation, TRACED_DATAGRAMS};
 use crate::endpoint::{End, Flow};
 use crate::error::SimError;
+use crate::link::DelayHistogram;
 
 impl Simulation {
     /// Checks conservation and returns the tables of the run.
@@ -34,9 +37,13 @@ impl Simulation {
             }
         }
         let links = self.counted_links();
+        let series = self.series.take();
+        let (flow_series, link_series) = series.map_or_else(Default::default, |s| s.rows(flows));
         Ok(RunOutcome {
             flows: rows,
             links,
+            flow_series,
+            link_series,
             events: std::mem::take(&mut self.trace),
             processed: self.processed,
         })
@@ -70,7 +77,9 @@ impl Simulation {
         let corrupted = place.delivered_corrupt + behind_corrupt;
         let seconds = observed.as_nanos().max(1) as f64;
         let queue_mean_bytes = c.byte_ns as f64 / seconds;
-        let rate = place.link.rate();
+        let (rate, delay) = (place.link.rate(), place.link.delay());
+        let sojourns = place.link.sojourns(now);
+        let sojourn = |q| sojourns.and_then(|s| s.quantile(q));
         LinkRow {
             run: self.options.run.clone(),
             stack: self.options.stack.clone(),
@@ -79,7 +88,7 @@ impl Simulation {
             from,
             to,
             rate,
-            delay: place.link.delay(),
+            delay,
             observed,
             packets_offered: c.offered,
             bytes_offered: c.offered_bytes,
@@ -89,8 +98,12 @@ impl Simulation {
             delivered: over - corrupted,
             dropped_queue: c.queue_drops,
             dropped_early: Some(c.early_drops),
+            dropped_full: Some(c.full_drops()),
+            dropped_pushed_out: Some(c.pushed_out),
+            dropped_shed: Some(c.shed),
             dropped_wire: c.fault_drops,
             marked: c.marked,
+            marked_leaving: Some(c.marked_leaving),
             duplicated: c.duplicated,
             corrupted,
             reordered: Some(c.delayed),
@@ -101,6 +114,11 @@ impl Simulation {
             queue_mean_bytes,
             queue_mean_delay: rate
                 .map(|r| Duration::from_secs_f64(queue_mean_bytes * 8.0 / r.bits_per_sec().max(1) as f64)),
+            sojourn_mean: sojourns.and_then(DelayHistogram::mean),
+            sojourn_median: sojourn(0.5),
+            sojourn_p95: sojourn(0.95),
+            sojourn_p99: sojourn(0.99),
+            sojourn_max: sojourns.and_then(DelayHistogram::max),
             queue_max_packets: Some(c.max_backlog_packets),
             queue_max_bytes: c.max_backlog,
             queued_at_end: queued.packets,
@@ -187,6 +205,22 @@ impl Simulation {
             challenge_acks: s.challenge_acks + other.challenge_acks,
             path_rtt: Some(self.path_rtt(slot, flow)),
         }
+    }
+
+    /// Payload that each stack's connections have delivered up to now, in what counts of the run
+    /// ([`RunOptions::measured`](super::options::RunOptions::measured)).
+    pub(crate) fn delivered_by_stack(&self) -> BTreeMap<Label, Bytes> {
+        let active = (0..).zip(&self.flows).filter_map(|(slot, f)| Some((slot, f.as_ref()?)));
+        let active = active.filter(|(_, f)| !f.ended && f.info.kind.stacks.is_some());
+        let rows = active.map(|(slot, flow)| self.flow_row(slot, flow));
+        let mut sums = BTreeMap::new();
+        for (stack, bytes) in self.rows.iter().map(|r| (r.stack.clone(), r.bytes_delivered)) {
+            *sums.entry(stack).or_default() += bytes;
+        }
+        for row in rows {
+            *sums.entry(row.stack).or_default() += row.bytes_delivered;
+        }
+        sums
     }
 
     fn datagram_row(&self, slot: u32, flow: &Flow, number: u32) -> FlowRow {

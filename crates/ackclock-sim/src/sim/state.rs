@@ -8,6 +8,7 @@ use ackclock_units::Rng;
 use super::memory::Memory;
 use super::options::RunOptions;
 use super::path::Net;
+use super::series::Series;
 use crate::endpoint::{Flow, FlowKind};
 use crate::flow::{DatagramSource, FlowSeeds, FlowSource, FlowSpec};
 
@@ -29,6 +30,8 @@ pub struct Simulation {
     pub(super) memory: Memory,
     /// The table of links when counting began (`MeasuredSpan::From`).
     pub(super) links_before: Option<Vec<LinkRow>>,
+    /// `None` in a run without series.
+    pub(super) series: Option<Box<Series>>,
 }
 
 /// A source of flows with its state.

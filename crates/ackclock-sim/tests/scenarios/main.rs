@@ -7,6 +7,7 @@ mod measured;
 mod misbehaving;
 mod results;
 mod round_trip;
+mod series;
 mod strategies;
 mod transfers;
 mod windows;

@@ -5,7 +5,7 @@ use ackclock_units::Rng;
 use super::round_trip::VARIETY;
 use super::{TEN_LINES, examples};
 
-fn message(text: &str, sets: &[(&str, &str)]) -> String {
+pub(crate) fn message(text: &str, sets: &[(&str, &str)]) -> String {
     let scenario = Scenario::parse_with(text, sets);
     let resolved = scenario.and_then(|s| s.resolve_with(&Registry::builtin(), &Files::in_folder(examples())));
     resolved.err().map_or("no error".to_owned(), |e| e.to_string())

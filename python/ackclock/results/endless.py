@@ -1,0 +1,107 @@
+"""Numbers of runs whose flows have no end: rate, share, fairness, round-trip time, queue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ackclock.results.over_time import jain, nice
+
+if TYPE_CHECKING:
+    from ackclock.results.run import Run
+
+MOMENTS = 300
+"""Moments that the tables over time have if nothing else is asked for, at most."""
+FEWEST = 50
+MOST_ROWS = 500_000
+"""Rows that they may have without having been asked for."""
+KIND = "bulk"
+"""The kind of workload whose flows are unlimited in size."""
+
+
+def rows(run: Run) -> set[tuple[str, str]]:
+    """The runs and stacks all of whose flows are unlimited in size."""
+    if not run.flows.num_rows:
+        return set()
+    sizes = run.flows.group_by(["run", "stack"]).aggregate([("size", "count")]).to_pylist()
+    return {(found["run"], found["stack"]) for found in sizes if not found["size_count"]}
+
+
+def described(run: Run) -> list[dict[str, Any]]:
+    """The rows of `run.stacks`; those of which no flow has an end have their numbers as `endless`."""
+    without = rows(run)
+    return [
+        {**row, "endless": numbers(run, row)} if (row["run"], row["stack"]) in without else row
+        for row in run.stacks
+    ]
+
+
+def numbers(run: Run, row: dict[str, Any]) -> dict[str, Any]:
+    """The numbers of one stack in one run, in the window that `run.window` names; None where one is missing.
+
+    goodput: payload delivered by its flows, bit/s. share: that over what all flows of the run delivered.
+    fairness: Jain's index of the goodputs of its flows, from two on. rtt: mean of the samples, s.
+    retransmitted: share of its segments with payload. queue_delay, queue_delay_p99: at the bottleneck, s; the
+    mean of the packets' sojourn times, or, without `series`, the mean queue over the rate.
+    """
+    flows = run.flows.filter(pc.equal(run.flows["run"], row["run"]))
+    mine = flows.filter(pc.and_(pc.equal(flows["stack"], row["stack"]), pc.equal(flows["protocol"], "tcp")))
+    goodput, every = _known(mine, "goodput"), _known(flows, "goodput")
+    samples = _known(mine, "rtt_samples")
+    sent = float(_known(mine, "data_segments_sent").sum())
+    links = run.links.filter(
+        pc.and_(pc.equal(run.links["run"], row["run"]), pc.equal(run.links["name"], row["bottleneck"]))
+    )
+    link = links.to_pylist()[0] if links.num_rows else {}
+    measured = row["loss"] is not None
+    fairness = jain(goodput[:, None], np.array([goodput.size]))[0]
+    return {
+        "goodput": float(goodput.sum()) if goodput.size else None,
+        "share": float(goodput.sum() / every.sum()) if every.sum() else None,
+        "fairness": float(fairness) if np.isfinite(fairness) else None,
+        "rtt": float((_known(mine, "rtt_mean") * samples).sum() / samples.sum()) if samples.sum() else None,
+        "retransmitted": float(_known(mine, "retransmitted_segments").sum() / sent) if sent else None,
+        "queue_delay": _first(link, "sojourn_mean", "queue_mean_delay") if measured else None,
+        "queue_delay_p99": _first(link, "sojourn_p99") if measured else None,
+    }
+
+
+def _first(link: dict[str, Any], *columns: str) -> float | None:
+    return next((float(link[c]) for c in columns if link.get(c) is not None), None)
+
+
+def _known(flows: pa.Table, column: str) -> np.ndarray:
+    """A column; 0 where it is missing."""
+    return np.nan_to_num(flows[column].to_numpy(zero_copy_only=False).astype(float))
+
+
+def interval(tree: dict[str, Any], *, wanted: bool) -> str | None:
+    """The interval of tables over time for a resolved scenario without one; None where they would have more
+    rows than is good without having been asked for (`wanted`).
+    """
+    from ackclock._core import quantity
+
+    last = sum(float(quantity("time", tree[key])) for key in ("duration", "drain"))
+    runs = len(tree["seeds"]) * (1 if "mix" in tree else max(len(tree["stacks"]), 1))
+    flows = runs * sum(int(w.get("flows") or 1) for w in tree["workload"])
+    moments = max(min(MOMENTS, MOST_ROWS // max(flows, 1)), FEWEST)
+    if not wanted and moments * flows > MOST_ROWS:
+        return None
+    return _written(nice(max(last / moments, 1e-9)))
+
+
+def _written(time: float) -> str:
+    """A time (s) of whole nanoseconds, as a scenario has it."""
+    scale, unit = next(
+        u for u in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")) if time >= 0.999 * u[0]
+    )
+    return f"{time / scale:.0f}{unit}"
+
+
+def is_endless(tree: dict[str, Any]) -> bool:
+    """Whether a resolved scenario has flows of unlimited size only, beside datagrams."""
+    kinds = [w["kind"] for w in tree["workload"] if not w["kind"].startswith("udp")]
+    return bool(kinds) and all(kind == KIND for kind in kinds)

@@ -7,6 +7,7 @@
 pub mod arrow;
 mod captured;
 mod event;
+mod exchanges;
 #[cfg(feature = "json")]
 mod json;
 #[cfg(feature = "pcapng")]
@@ -23,6 +24,7 @@ pub use event::{Event, EventKind, LossClass, Mask, SendKind};
 pub use json::JsonLines;
 #[cfg(feature = "pcapng")]
 pub use pcapng::Pcapng;
+pub use exchanges::{ExchangeRow, PlaybackRow, RoundRow};
 pub use rows::{EpisodeRow, FlowRow, LinkRow, Outcome, SampleRow, SegmentRow, Side, StateRow, TABLES};
 pub use sink::{EventTables, Sink, TracedRows};
 pub use table::{Cell, CellValue, Column, ColumnKind, Label, Row, Table};

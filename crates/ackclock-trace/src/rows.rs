@@ -4,6 +4,7 @@ use ackclock_units::{Duration, Instant, Rate, SeqNumber};
 
 use crate::LossClass;
 use crate::captured::{DirectionRow, PacketRow, RetransmissionRow, StallRow, TimeoutRow, WhatIfRow};
+use crate::exchanges::{ExchangeRow, PlaybackRow, RoundRow};
 use crate::table::{Cell, CellValue, ColumnKind, Label, Row, Table, cell, table};
 
 /// The state of a flow at the end of the run.
@@ -67,6 +68,9 @@ cell!(LossClass, Text, Text, StringArray, |x| x.word());
 pub const TABLES: &[Table] = &[
     FlowRow::TABLE,
     LinkRow::TABLE,
+    ExchangeRow::TABLE,
+    RoundRow::TABLE,
+    PlaybackRow::TABLE,
     SampleRow::TABLE,
     EpisodeRow::TABLE,
     SegmentRow::TABLE,

@@ -19,6 +19,9 @@ fn every_column_is_declared_once_and_in_order() {
     }
     check::<FlowRow>();
     check::<LinkRow>();
+    check::<ExchangeRow>();
+    check::<RoundRow>();
+    check::<PlaybackRow>();
     check::<SampleRow>();
     check::<EpisodeRow>();
     check::<SegmentRow>();

@@ -9,7 +9,7 @@ use ackclock_units::{Duration, Instant, Rng};
 use super::error::{Result, ScenarioError};
 use super::pair_paths::PairPaths;
 use super::resolved::{Job, Resolved};
-use super::workload::{Body, WorkloadPlan};
+use super::workload::{Body, WorkloadPlan, makes_requests};
 use crate::flow::{DatagramSource, DatagramSpec, FlowSource, Sources, StackFactory};
 use crate::link::LinkSpec;
 use crate::network::{Network, NetworkBuilder, NodeId};
@@ -77,7 +77,7 @@ fn flows(
     let ends = (ids(&w.clients, nodes), ids(&w.servers, nodes));
     let server_sends = match &w.body {
         Body::Web(_) => true,
-        Body::Flows { app, .. } => app.name() == "request",
+        Body::Flows { app, .. } => app.name() == "request" || makes_requests(app),
         Body::Udp { .. } => false,
     };
     let places = Places::new(&w.name, job.seed, ends, Box::new(access), shares.clone(), server_sends);

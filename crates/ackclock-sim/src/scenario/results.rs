@@ -1,4 +1,4 @@
-use ackclock_trace::{EpisodeRow, Event, FlowRow, LinkRow};
+use ackclock_trace::{EpisodeRow, Event, ExchangeRow, FlowRow, LinkRow, PlaybackRow, RoundRow};
 use ackclock_units::Duration;
 
 /// One simulation of a scenario.
@@ -29,6 +29,12 @@ pub struct Results {
     pub flows: Vec<FlowRow>,
     /// One row for each link.
     pub links: Vec<LinkRow>,
+    /// One row for each request and its response, of applications that make many on a connection.
+    pub exchanges: Vec<ExchangeRow>,
+    /// One row for each round of a fan-in.
+    pub rounds: Vec<RoundRow>,
+    /// One row for each video.
+    pub playbacks: Vec<PlaybackRow>,
     /// Traced events of each simulation; empty where the trace was streamed.
     pub events: Vec<Vec<Event>>,
     /// For each simulation, what remains of a streamed trace.

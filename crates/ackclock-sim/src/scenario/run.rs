@@ -150,6 +150,9 @@ fn collect(scenario: &Resolved, jobs: &[Job], shared: SharedRuns<'_>) -> Result<
                 });
                 results.flows.extend(outcome.flows);
                 results.links.extend(outcome.links);
+                results.exchanges.extend(outcome.exchanges);
+                results.rounds.extend(outcome.rounds);
+                results.playbacks.extend(outcome.playbacks);
                 results.events.push(outcome.events);
                 results.streamed.push(streamed);
             }

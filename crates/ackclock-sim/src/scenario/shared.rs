@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
-use ackclock_trace::{FlowRow, LinkRow};
+use ackclock_trace::{ExchangeRow, FlowRow, LinkRow, PlaybackRow, RoundRow};
 use ackclock_units::Duration;
 
 use super::error::{Result, ScenarioError};
@@ -80,7 +80,11 @@ impl SharedRuns<'_> {
     /// Adds the memory of a finished run's results, which together may take half of the limit.
     pub(super) fn keep(&self, done: &Done) -> Result<()> {
         let links = done.outcome.links.len() + done.links_warm.len() + done.links_end.len();
-        let bytes = (done.outcome.flows.len() * size_of::<FlowRow>() + links * size_of::<LinkRow>()) as u64;
+        let bytes = (done.outcome.flows.len() * size_of::<FlowRow>()
+            + done.outcome.exchanges.len() * size_of::<ExchangeRow>()
+            + done.outcome.rounds.len() * size_of::<RoundRow>()
+            + done.outcome.playbacks.len() * size_of::<PlaybackRow>()
+            + links * size_of::<LinkRow>()) as u64;
         let (all, most) = (self.kept.fetch_add(bytes, Ordering::Relaxed) + bytes, self.limits.memory / 2);
         if all <= most {
             return Ok(());

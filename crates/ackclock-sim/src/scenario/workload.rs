@@ -1,6 +1,6 @@
 //! Workloads of a scenario.
 
-use ackclock_policy::{Application, Chosen, Params, RateControl, Registry};
+use ackclock_policy::{Application, Chosen, Params, RateControl, Registry, Value};
 use ackclock_units::Duration;
 
 use super::error::{Result, ScenarioError};
@@ -147,6 +147,7 @@ impl WorkloadContext<'_> {
         // The data sender is by default at the sender's side of the path.
         let (client, server) = match body {
             Body::Web(_) => (&self.path.receiver, &self.path.sender),
+            Body::Flows { ref app, .. } if makes_requests(app) => (&self.path.receiver, &self.path.sender),
             _ => (&self.path.sender, &self.path.receiver),
         };
         let clients = self.nodes(reader, "client", client)?;
@@ -196,7 +197,11 @@ impl WorkloadContext<'_> {
 
     fn flows(&self, reader: &Reader<'_>, mut app: Chosen<dyn Application>) -> Result<Body> {
         let params = reader.params(declare::FLOWS)?;
-        let default = if app.name() == "request" { "respond" } else { "sink" };
+        let default = match &app {
+            app if app.name() == "request" => "respond",
+            app if makes_requests(app) => "serve",
+            _ => "sink",
+        };
         let word = reader.text("peer")?;
         let peer_name = word.map_or(default, |(name, _)| name);
         let place = word.map_or(reader.place(), |(_, item)| &item.place);
@@ -206,6 +211,7 @@ impl WorkloadContext<'_> {
             .map_err(|e| ScenarioError::at(place, format!("`workload.peer`: {e}")))?;
         set_params(reader, &mut app)?;
         set_params(reader, &mut peer)?;
+        check_stop(reader, &params, &app)?;
         Ok(Body::Flows { params, app, peer })
     }
 
@@ -234,6 +240,31 @@ impl WorkloadContext<'_> {
         inner.finish()?;
         Ok(control)
     }
+}
+
+/// Refuses flows that would begin after the application's `stop`.
+fn check_stop(reader: &Reader<'_>, params: &Params, app: &Chosen<dyn Application>) -> Result<()> {
+    let stop = app.params().iter().find_map(|(name, value)| match value {
+        Value::Duration(stop) if name == "stop" => Some(stop),
+        _ => None,
+    });
+    let (Some(stop), Some((_, item))) = (stop, reader.entries().iter().find(|(key, _)| key == "stop")) else {
+        return Ok(());
+    };
+    let others = params.count("flows").saturating_sub(1);
+    let last = params.duration("start") + params.duration("stagger") * others + params.duration("spread");
+    if stop > last {
+        return Ok(());
+    }
+    let message = format!(
+        "`workload.stop` is `{stop}`, which is not after the start of the last flow, which may be at `{last}`"
+    );
+    Err(ScenarioError::at(&item.place, message))
+}
+
+/// True for an application whose requests say what the server is to send: then the server sends the data.
+pub(super) fn makes_requests(app: &Chosen<dyn Application>) -> bool {
+    app.build().requests().is_some()
 }
 
 fn set_params(reader: &Reader<'_>, app: &mut Chosen<dyn Application>) -> Result<()> {

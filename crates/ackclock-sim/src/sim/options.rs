@@ -1,6 +1,6 @@
 //! Options, progress and results of a run.
 
-use ackclock_trace::{Event, FlowRow, Label, LinkRow, Mask};
+use ackclock_trace::{Event, ExchangeRow, FlowRow, Label, LinkRow, Mask, PlaybackRow, RoundRow};
 use ackclock_units::Instant;
 
 /// Which part of a run the tables count (M-U1: without the initial slow start).
@@ -65,6 +65,12 @@ pub struct RunOutcome {
     pub flows: Vec<FlowRow>,
     /// One row for each link, in the order in which they were added.
     pub links: Vec<LinkRow>,
+    /// One row for each exchange of the applications that record them, by flow and number.
+    pub exchanges: Vec<ExchangeRow>,
+    /// One row for each round of a fan-in, by workload and number.
+    pub rounds: Vec<RoundRow>,
+    /// One row for each flow that plays a video.
+    pub playbacks: Vec<PlaybackRow>,
     /// Events selected by the trace mask. Connection `2 n` is the client of flow `n`, or the source of
     /// datagrams, and `2 n + 1` its server.
     pub events: Vec<Event>,

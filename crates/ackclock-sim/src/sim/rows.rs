@@ -13,6 +13,7 @@ impl Simulation {
     /// Checks conservation and returns the tables of the run.
     pub(super) fn tables(mut self) -> Result<RunOutcome, SimError> {
         self.check_packets_in_flight()?;
+        self.take_open_exchanges();
         let mut rows = std::mem::take(&mut self.rows);
         let open = (0..)
             .zip(&self.flows)
@@ -23,6 +24,9 @@ impl Simulation {
             rows.push(self.flow_row(slot, flow));
         }
         rows.sort_by_key(|row| row.flow);
+        let sources = &self.flow_sources;
+        let (exchanges, rounds, playbacks) = std::mem::take(&mut self.taken)
+            .tables(&rows, &self.options, |source| sources[source as usize].barrier.rounds());
         let flows = rows.len() as u32;
         for event in self.trace.iter_mut().filter(|e| e.connection & TRACED_DATAGRAMS != 0) {
             event.connection = (event.connection & !TRACED_DATAGRAMS) + 2 * flows;
@@ -37,6 +41,9 @@ impl Simulation {
         Ok(RunOutcome {
             flows: rows,
             links,
+            exchanges,
+            rounds,
+            playbacks,
             events: std::mem::take(&mut self.trace),
             processed: self.processed,
         })

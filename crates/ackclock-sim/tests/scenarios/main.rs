@@ -10,6 +10,7 @@ mod round_trip;
 mod strategies;
 mod transfers;
 mod windows;
+mod workloads;
 mod wrong_input;
 
 use std::ops::ControlFlow;

@@ -425,6 +425,11 @@ pub trait Application: Policy {
     /// make.
     fn serve(&mut self, _requests: Requests) {}
 
+    /// True if it waits for the clients of other flows ([`Wake::Barrier`]), which not every world supports.
+    fn waits_for_others(&self) -> bool {
+        false
+    }
+
     /// What it has played until `now`, if it is a player.
     fn playback(&self, _now: Instant) -> Option<Playback> {
         None

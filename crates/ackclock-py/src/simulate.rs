@@ -44,6 +44,15 @@ pub struct Result {
     /// One row for each link.
     #[pyo3(get)]
     links: Py<Table>,
+    /// One row for each request and its response, of applications that make many on a connection.
+    #[pyo3(get)]
+    exchanges: Py<Table>,
+    /// One row for each round of a fan-in.
+    #[pyo3(get)]
+    rounds: Py<Table>,
+    /// One row for each video.
+    #[pyo3(get)]
+    playback: Py<Table>,
     /// The trace of each run: its label, and the tables of samples, episodes, segments and state. Empty
     /// without a `trace` in the scenario.
     #[pyo3(get)]
@@ -212,6 +221,9 @@ impl Result {
             warmup: resolved.warmup().as_secs_f64(),
             flows: Py::new(py, Table::new(Row::record_batch(&results.flows)))?,
             links: Py::new(py, Table::new(Row::record_batch(&results.links)))?,
+            exchanges: Py::new(py, Table::new(Row::record_batch(&results.exchanges)))?,
+            rounds: Py::new(py, Table::new(Row::record_batch(&results.rounds)))?,
+            playback: Py::new(py, Table::new(Row::record_batch(&results.playbacks)))?,
             handed_on: handed_on(results),
             traces: traces(py, results)?,
         })

@@ -60,6 +60,10 @@ impl Application for FanIn {
         }
     }
 
+    fn waits_for_others(&self) -> bool {
+        true
+    }
+
     fn requests(&self) -> Option<Requests> {
         Some(self.exchange.requests())
     }

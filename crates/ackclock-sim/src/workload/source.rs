@@ -63,7 +63,7 @@ impl Places {
         }
     }
 
-    fn next(
+    pub(super) fn next(
         &mut self,
         start: Instant,
         client_app: Box<dyn Application>,

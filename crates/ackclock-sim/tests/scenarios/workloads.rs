@@ -1,16 +1,18 @@
 //! Workloads whose connections carry more than one transfer.
 
+use std::fs;
+
 use ackclock_sim::scenario::Results;
 use ackclock_trace::Outcome;
 use ackclock_units::{Duration, Instant};
 
-use super::{resolved, results};
+use super::{examples, resolved, results};
 
 /// A path of 1 Gbit/s and 200 us with `workload` over it, from a server at the sender's side.
 fn scenario(workload: &str) -> String {
     format!(
         "duration = \"5s\"\n[path]\nkind = \"single\"\nrtt = \"200us\"\nlink = {{ rate = \"1Gbit/s\", queue = {{ \
-         kind = \"drop-tail\", limit = \"64KiB\" }} }}\n{workload}\n[stacks]\ntcp = \"sack\"\n"
+         kind = \"drop-tail\", limit = \"64KiB\" }} }}\n{workload}\n[stacks]\ntcp = \"sack+no-nagle\"\n"
     )
 }
 
@@ -122,8 +124,7 @@ fn a_video_above_the_rate_of_its_path_stalls_for_the_missing_share() {
     let text = scenario("[workload]\nkind = \"video\"\nlevels = 1\nbitrate = \"2Mbit/s\"\n");
     let r = run(&text, &[("path.link.rate", "1Mbit/s"), ("duration", "400s")]);
     let [p] = r.playbacks.as_slice() else { panic!("{:?}", r.playbacks) };
-    // The last chunk has been played, and the player waits for the next.
-    assert_eq!((p.chunks, p.stalls), (47, 47), "{p:?}");
+    assert_eq!((p.chunks, p.stalls), (48, 47), "{p:?}");
     let rebuffering = p.rebuffering.unwrap();
     assert!((rebuffering - 4.22 / 8.22).abs() < 0.01, "{rebuffering}");
     // Start-up, playing and stalls make up the run.
@@ -144,4 +145,58 @@ fn a_video_takes_the_bitrate_that_its_path_has() {
     // One window: from the warm-up on.
     assert!((p.played.as_secs_f64() - 800.0).abs() < 1.0, "{p:?}");
     assert!(r.exchanges.iter().all(|e| e.start + e.response_time >= Instant::ZERO + Duration::from_secs(700)));
+}
+
+#[test]
+fn a_log_gives_times_sizes_classes_and_stacks() {
+    let listed = scenario(
+        "[workload]\nkind = \"log\"\ntransfers = [[\"0s\", 5000], [\"1.25s\", 700], [\"1.25s\", 90000]]\nstart = \"1s\"\n",
+    );
+    let r = run(&listed, &[]);
+    let seen: Vec<_> =
+        r.flows.iter().map(|f| (f.start.since(Instant::ZERO).as_nanos(), f.size, f.bytes_delivered)).collect();
+    let ms = 1_000_000;
+    let expected = [(1000 * ms, 5000), (2250 * ms, 700), (2250 * ms, 90_000)];
+    assert_eq!(seen, expected.map(|(at, n)| (at, Some(n), n)));
+    assert!(r.flows.iter().all(|f| f.outcome == Outcome::Finished && f.response_time.is_some()));
+    // A file with classes and stacks: a workload for each pair.
+    let text = scenario("[workload]\nkind = \"log\"\nfile = \"requests.csv\"\n").replace(
+        "tcp = \"sack+no-nagle\"",
+        "web = \"cubic\"\nbackup = \"reno\"",
+    );
+    let r = run(&text, &[("duration", "100s")]);
+    let classes: std::collections::BTreeSet<_> =
+        r.flows.iter().map(|f| (f.group.to_string(), f.stack.to_string())).collect();
+    let expected = [("backup", "backup"), ("page", "web"), ("video", "web")];
+    assert_eq!(classes.into_iter().collect::<Vec<_>>(), expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
+}
+
+/// Goodput (Mbit/s) of a fan-in from `servers` servers with this smallest timeout, and its timeouts.
+fn incast(servers: u32, min_rto: &str) -> (f64, u32) {
+    let text = fs::read_to_string(examples().join("incast.toml")).unwrap();
+    let names: Vec<_> = (1..=servers).map(|n| format!("\"s{n}\"")).collect();
+    let list = format!("[{}]", names.join(", "));
+    let sets = [("workload.server", list.as_str()), ("duration", "3s"), ("warmup", "0s")];
+    let whole = resolved(&text, &sets);
+    let r = results(&whole, 2);
+    let of = |stack: &str| -> Vec<_> { r.rounds.iter().filter(|round| &*round.stack == stack).cloned().collect() };
+    let rounds = of(min_rto);
+    let (bytes, time): (u64, f64) =
+        rounds.iter().fold((0, 0.0), |(b, t), r| (b + r.bytes, t + r.completion_time.as_secs_f64()));
+    assert!(rounds.iter().all(|round| round.responses == servers));
+    let timeouts = r.flows.iter().filter(|f| &*f.stack == min_rto).map(|f| f.timeouts).sum();
+    (bytes as f64 * 8.0 / time / 1e6, timeouts)
+}
+
+#[test]
+fn incast_collapses_with_a_minimum_of_200_ms_and_recovers_with_1_ms() {
+    // Phanishayee et al. (FAST 2008) and Vasudevan et al. (SIGCOMM 2009): with a minimum timeout of 200 ms the
+    // goodput of synchronised reads falls by up to 90 % as servers are added, since one timeout idles the link;
+    // with a minimum of 1 ms or less it does not.
+    let (two, _) = incast(2, "min RTO 200 ms");
+    let (many, timeouts) = incast(32, "min RTO 200 ms");
+    assert!(two > 700.0, "{two}");
+    assert!(timeouts > 0 && many < two / 5.0, "{many} of {two}");
+    let (recovered, also) = incast(32, "min RTO 1 ms");
+    assert!(also > 0 && recovered > 500.0, "{recovered}: the timeouts are still there, but short");
 }

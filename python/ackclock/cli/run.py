@@ -132,7 +132,13 @@ def figures(run: Run, plots: tuple[str, ...]) -> dict[str, Any]:
 
 
 def show(run: Run) -> None:
-    """Prints the numbers of a run, a row for each stack."""
+    """Prints the numbers of a run: a sentence for each class of workload that makes many requests, and a row
+    for each stack.
+    """
+    from ackclock.results import workloads
+
+    for sentence in workloads.sentences(workloads.numbers(run.traces)):
+        say(sentence)
     columns = [(name, "left" if name == "stack" else "right") for name in COLUMNS]
     without = endless(run)
     rows = [row(r, (r["run"], r["stack"]) in without) for r in run.stacks]

@@ -17,7 +17,7 @@ else:
 
 from ackclock import _core, files
 from ackclock._core import InputError
-from ackclock.results import columns, folder, transfer
+from ackclock.results import columns, folder, transfer, workloads
 from ackclock.results.spill import Spill
 from ackclock.results.summary import counted
 from ackclock.results.trace import Trace
@@ -26,6 +26,8 @@ SHOWN = 6
 """Flows that a sequence plot shows by default: there are as many colours."""
 TRACES = ("samples", "episodes", "segments", "state")
 """The tables of a trace."""
+MORE = (*TRACES, *workloads.TABLES)
+"""The tables that not every run has."""
 
 
 class Run:
@@ -34,7 +36,8 @@ class Run:
     flows, links: Arrow tables, whose columns carry their unit and meaning in the fields' metadata. scenario:
     resolved, TOML. stacks: a row of numbers for each stack, which `docs/usage.md` explains. about: title,
     seeds, version, host and time taken. traces: the tables `samples`, `episodes`, `segments` and `state` by
-    name, where the scenario's `trace` asked for them.
+    name, where the scenario's `trace` asked for them, and `exchanges`, `rounds` and `playback` where workloads
+    fill them.
     """
 
     def __init__(
@@ -56,7 +59,8 @@ class Run:
     @property
     def summary(self) -> dict[str, Any]:
         """What `summary.json` holds: `about`, and the numbers of each stack."""
-        return {**self.about, "stacks": self.stacks}
+        classes = workloads.numbers(self.traces)
+        return {**self.about, **({"classes": classes} if classes else {}), "stacks": self.stacks}
 
     @property
     def window(self) -> str:
@@ -330,10 +334,11 @@ def load(directory: str | Path) -> Run:
         raise InputError(f"`{directory}` is not a run folder: it holds no {folder.SUMMARY}")
     about = json.loads(files.read(directory / folder.SUMMARY, files.SUMMARY, "give a run folder"))
     stacks = about.pop("stacks")
+    about.pop("classes", None)
     flows, links = (folder.read_table(directory / f"{name}.parquet") for name in ("flows", "links"))
     traces = {
         name: folder.read_table(directory / f"{name}.parquet")
-        for name in TRACES
+        for name in MORE
         if (directory / f"{name}.parquet").exists()
     }
     scenario = files.text(directory / "scenario.toml", files.EDGES, "give a run folder")

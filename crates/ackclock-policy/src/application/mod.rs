@@ -12,6 +12,8 @@ mod on_off;
 mod padded;
 mod player;
 mod request;
+#[cfg(test)]
+mod request_tests;
 mod respond;
 mod serve;
 mod sink;

@@ -16,7 +16,7 @@ from ackclock.policy.declared import Declaration, Param, bounds
 from ackclock.policy.declared import kinds as policy_kinds
 from ackclock.reproduce import ITEMS, PAPERS
 from ackclock.reproduce.item import KINDS
-from ackclock.scenario.workload import COMMON, FLOWS, RATE, WEB
+from ackclock.scenario.workload import COMMON, FLOWS, LOG, RATE, WEB
 from ackclock.sweep.plan import KEYS as PLAN
 from ackclock.sweep.result import MEANINGS, UNITS
 
@@ -87,6 +87,7 @@ def scenarios() -> str:
     for place, text in {
         "{{workloads}}": kinds("workload"),
         "{{web}}": keys(WEB),
+        "{{log}}": keys(LOG),
         "{{rate}}": keys(RATE),
         "{{flows}}": keys(FLOWS),
         "{{common}}": keys(COMMON),

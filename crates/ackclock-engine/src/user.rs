@@ -51,6 +51,10 @@ pub trait ResponseTimes {
     fn end(&mut self) -> Option<Instant>;
     /// Records a transaction that took from `since` until `now`.
     fn record(&mut self, since: Instant, now: Instant);
+    /// Records a request that was made at `since` and whose response, of this many bytes, is complete now.
+    fn record_exchange(&mut self, since: Instant, now: Instant, _bytes: Bytes) {
+        self.record(since, now);
+    }
 }
 
 /// What a world provides for the user of a transport: reading, writing, and recording of response times.
@@ -105,11 +109,20 @@ impl<B> User<B> {
         self.wake == Some(Wake::Done)
     }
 
+    /// Lets an application that waits at a barrier be called at the next run.
+    pub fn release(&mut self, now: Instant) {
+        if self.wake == Some(Wake::Barrier) {
+            self.wake = Some(Wake::At(now));
+        }
+    }
+
     /// When it is to be called even if nothing else happens.
     #[inline]
     pub fn deadline(&self) -> Option<Instant> {
         match self.wake {
-            Some(Wake::At(at) | Wake::AckedOrAt(at) | Wake::RoomOrAt(at)) => Some(at),
+            Some(Wake::At(at) | Wake::AckedOrAt(at) | Wake::RoomOrAt(at) | Wake::WritableOrAt(at)) => {
+                Some(at)
+            }
             _ => None,
         }
     }
@@ -130,14 +143,15 @@ impl<B> User<B> {
                 Wake::At(at) => Wake::At(at.max(soon)),
                 Wake::AckedOrAt(at) => Wake::AckedOrAt(at.max(soon)),
                 Wake::RoomOrAt(at) => Wake::RoomOrAt(at.max(soon)),
+                Wake::WritableOrAt(at) => Wake::WritableOrAt(at.max(soon)),
                 other => other,
             });
             let ready = match wake {
                 Wake::Readable => moved && (transport.readable() > 0 || transport.at_end()),
                 Wake::Ended => moved && transport.at_end(),
-                Wake::Writable => moved && transport.takes_more(),
+                Wake::Writable | Wake::WritableOrAt(_) => moved && transport.takes_more(),
                 Wake::Flushed => transport.unacked() == 0,
-                Wake::At(_) | Wake::AckedOrAt(_) | Wake::RoomOrAt(_) | Wake::Done => false,
+                Wake::At(_) | Wake::AckedOrAt(_) | Wake::RoomOrAt(_) | Wake::Barrier | Wake::Done => false,
             };
             if !ready {
                 return;
@@ -161,7 +175,7 @@ impl<B: UserIo<Connection>> User<B> {
         mut on_event: impl FnMut(ConnectionEvent),
     ) -> bool {
         let mut call = match self.wake {
-            Some(Wake::At(at)) => at <= now,
+            Some(Wake::At(at) | Wake::WritableOrAt(at)) => at <= now,
             Some(Wake::AckedOrAt(at)) => {
                 at <= now
                     || connection.stats().bytes_acked > self.seen_acked
@@ -179,7 +193,9 @@ impl<B: UserIo<Connection>> User<B> {
                     call |= connection.at_end();
                 }
                 ConnectionEvent::Readable => call |= self.wake == Some(Wake::Readable),
-                ConnectionEvent::Writable => call |= self.wake == Some(Wake::Writable),
+                ConnectionEvent::Writable => {
+                    call |= matches!(self.wake, Some(Wake::Writable | Wake::WritableOrAt(_)));
+                }
                 ConnectionEvent::Flushed => call |= self.wake == Some(Wake::Flushed),
                 ConnectionEvent::Urgent | ConnectionEvent::Finished | ConnectionEvent::Aborted(_) => {}
             }
@@ -259,6 +275,10 @@ impl<T: UserTransport, B: UserIo<T>> AppIo for Io<'_, T, B> {
 
     fn record_response(&mut self, since: Instant) {
         self.io.record(since, self.call.at);
+    }
+
+    fn record_exchange(&mut self, since: Instant, bytes: Bytes) {
+        self.io.record_exchange(since, self.call.at, bytes);
     }
 }
 

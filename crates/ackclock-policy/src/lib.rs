@@ -54,7 +54,8 @@ pub use value::{QueueSize, Value};
 pub use view::{
     AckAction, AckInfo, AckPending, Adjustment, Admit, AppIo, ArrivedSegment, Backlog, Congestion, Control,
     DeadlineAction, Deliveries, Dequeued, Ecn, EpisodeEnd, EpisodeVerdict, Expiry, Family, Feedback, Forgery,
-    Frame, Growth, LostSegment, Needs, Pacing, PacketId, Phase, PrivateState, Queued, RateSample,
-    ReceiverEvent, ReceiverView, Rtt, RttSample, SenderView, SentSegment, SuspectEpisode, SuspectTimeout,
-    TimeoutVerdict, TimerAction, TimerEvent, TimerView, Transmission, Wake, Window,
+    Frame, Growth, LostSegment, Needs, Pacing, PacketId, Phase, Playback, PrivateState, Queued, RateSample,
+    ReceiverEvent, ReceiverView, Request, Requests, Rtt, RttSample, SenderView, SentSegment, SuspectEpisode,
+    SuspectTimeout, TimeoutVerdict, TimerAction, TimerEvent, TimerView, Transmission, Wake, Window,
+    introduce,
 };

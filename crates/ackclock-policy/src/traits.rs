@@ -412,6 +412,29 @@ pub trait Application: Policy {
     /// early.
     fn on_wake(&mut self, now: Instant, io: &mut dyn AppIo, rng: &mut Rng) -> Wake;
 
+    /// Called before all else in a world whose clock does not begin with the run: when the run began. Without
+    /// a call that is [`Instant::ZERO`].
+    fn run_began(&mut self, _at: Instant) {}
+
+    /// The contents of the requests that it will make, for the application at the other end.
+    fn requests(&self) -> Option<Requests> {
+        None
+    }
+
+    /// Called before the connection is established, with the contents of the requests that the other end will
+    /// make.
+    fn serve(&mut self, _requests: Requests) {}
+
+    /// True if it waits for the clients of other flows ([`Wake::Barrier`]), which not every world supports.
+    fn waits_for_others(&self) -> bool {
+        false
+    }
+
+    /// What it has played until `now`, if it is a player.
+    fn playback(&self, _now: Instant) -> Option<Playback> {
+        None
+    }
+
     /// Memory of the lists that grow as it runs, bytes. A run that would hold too much ends with an error.
     fn held_bytes(&self) -> u64 {
         0

@@ -50,6 +50,15 @@ pub struct Result {
     /// Links over time; missing without a `series` in the scenario.
     #[pyo3(get)]
     link_series: Option<Py<Table>>,
+    /// One row for each request and its response, of applications that make many on a connection.
+    #[pyo3(get)]
+    exchanges: Py<Table>,
+    /// One row for each round of a fan-in.
+    #[pyo3(get)]
+    rounds: Py<Table>,
+    /// One row for each video.
+    #[pyo3(get)]
+    playback: Py<Table>,
     /// The trace of each run: its label, and the tables of samples, episodes, segments and state. Empty
     /// without a `trace` in the scenario.
     #[pyo3(get)]
@@ -220,6 +229,9 @@ impl Result {
             links: Py::new(py, Table::new(Row::record_batch(&results.links)))?,
             flow_series: over_time(py, resolved, &results.flow_series)?,
             link_series: over_time(py, resolved, &results.link_series)?,
+            exchanges: Py::new(py, Table::new(Row::record_batch(&results.exchanges)))?,
+            rounds: Py::new(py, Table::new(Row::record_batch(&results.rounds)))?,
+            playback: Py::new(py, Table::new(Row::record_batch(&results.playbacks)))?,
             handed_on: handed_on(results),
             traces: traces(py, results)?,
         })

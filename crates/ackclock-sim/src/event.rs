@@ -16,6 +16,9 @@ pub(crate) const PACKET: u32 = 3 << KIND_SHIFT;
 pub(crate) const WAKE: u32 = 4 << KIND_SHIFT;
 /// A source of flows has a flow to start.
 pub(crate) const FLOW: u32 = 5 << KIND_SHIFT;
+/// Added to the number in a [`FLOW`] event: the client of the flow in this slot waits at its barrier. Both
+/// sources and slots have numbers below it.
+pub(crate) const AT_BARRIER: u32 = 1 << (KIND_SHIFT - 1);
 /// A link that must be polled has served a packet.
 pub(crate) const POLL: u32 = 6 << KIND_SHIFT;
 /// A source of datagrams sends.

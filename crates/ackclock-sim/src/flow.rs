@@ -99,6 +99,12 @@ pub trait FlowSource: Send {
     /// Called when one of its flows has ended, for sources that wait for that. `orderly`: the flow was not
     /// aborted.
     fn on_end(&mut self, _now: Instant, _group: &str, _orderly: bool) {}
+
+    /// Number of flows, where the clients of all of them wait for each other at a barrier
+    /// ([`ackclock_policy::Wake::Barrier`]).
+    fn members(&self) -> u64 {
+        0
+    }
 }
 
 /// A packet of a datagram source.

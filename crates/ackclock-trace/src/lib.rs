@@ -7,6 +7,7 @@
 pub mod arrow;
 mod captured;
 mod event;
+mod exchanges;
 #[cfg(feature = "json")]
 mod json;
 #[cfg(feature = "pcapng")]
@@ -21,6 +22,7 @@ mod tests;
 
 pub use captured::{DirectionRow, PacketRow, RetransmissionRow, StallRow, TimeoutRow, WhatIfRow};
 pub use event::{Event, EventKind, LossClass, Mask, SendKind};
+pub use exchanges::{ExchangeRow, PlaybackRow, RoundRow};
 #[cfg(feature = "json")]
 pub use json::JsonLines;
 #[cfg(feature = "pcapng")]

@@ -4,6 +4,7 @@ use ackclock_units::{Duration, Instant, Rate, SeqNumber};
 
 use crate::LossClass;
 use crate::captured::{DirectionRow, PacketRow, RetransmissionRow, StallRow, TimeoutRow, WhatIfRow};
+use crate::exchanges::{ExchangeRow, PlaybackRow, RoundRow};
 use crate::series::{FlowSeriesRow, LinkSeriesRow};
 use crate::side::Side;
 use crate::table::{Cell, CellValue, ColumnKind, Label, Row, Table, cell, table};
@@ -50,6 +51,9 @@ pub const TABLES: &[Table] = &[
     LinkRow::TABLE,
     FlowSeriesRow::TABLE,
     LinkSeriesRow::TABLE,
+    ExchangeRow::TABLE,
+    RoundRow::TABLE,
+    PlaybackRow::TABLE,
     SampleRow::TABLE,
     EpisodeRow::TABLE,
     SegmentRow::TABLE,

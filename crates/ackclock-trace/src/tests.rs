@@ -21,6 +21,9 @@ fn every_column_is_declared_once_and_in_order() {
     check::<LinkRow>();
     check::<FlowSeriesRow>();
     check::<LinkSeriesRow>();
+    check::<ExchangeRow>();
+    check::<RoundRow>();
+    check::<PlaybackRow>();
     check::<SampleRow>();
     check::<EpisodeRow>();
     check::<SegmentRow>();

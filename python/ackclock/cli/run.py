@@ -180,9 +180,13 @@ def figures(run: Run, plots: tuple[str, ...]) -> dict[str, Any]:
 
 
 def show(run: Run) -> None:
-    """Prints the numbers of a run, a row for each stack, under the window of time that they cover."""
-    from ackclock.results import endless
+    """Prints the numbers of a run: a sentence for each class of workload that makes many requests, and a row
+    for each stack, under the window of time that they cover.
+    """
+    from ackclock.results import endless, workloads
 
+    for sentence in workloads.sentences(workloads.numbers(run.traces)):
+        say(sentence)
     without = endless.rows(run)
     if run.stacks and all((r["run"], r["stack"]) in without and r["mean"] is None for r in run.stacks):
         show_endless(run)

@@ -35,7 +35,7 @@ FILE = re.compile(r"[^/\\\0]+\.(parquet|png|svg|json|toml|xpl|pcapng|pkt)|passpo
 """The names of files that ackclock writes into folders."""
 
 _FIGURE = r"(png|svg)"
-_TRACED = r"(flows|links|samples|episodes|segments|state)\.parquet"
+_TRACED = r"(flows|links|samples|episodes|segments|state|exchanges|rounds|playback)\.parquet"
 EARLIER: tuple[tuple[frozenset[str], str], ...] = (
     # A run; a sweep; an item of a paper; a closed form, a row model, timers; a capture's figures and files of
     # xplot.

@@ -17,7 +17,7 @@ else:
 
 from ackclock import _core, files
 from ackclock._core import InputError
-from ackclock.results import endless, folder
+from ackclock.results import endless, folder, workloads
 from ackclock.results.over_time import FlowsOverTime
 from ackclock.results.plots import Plots
 from ackclock.results.spill import Spill
@@ -28,6 +28,8 @@ SERIES = ("flow_series", "link_series")
 """The tables over time."""
 TRACES = (*EVENTS, *SERIES)
 """The tables that a run holds only where its scenario asks for them."""
+MORE = (*TRACES, *workloads.TABLES)
+"""The tables that not every run has."""
 
 
 class Run:
@@ -36,8 +38,8 @@ class Run:
     flows, links: Arrow tables, whose columns carry their unit and meaning in the fields' metadata. scenario:
     resolved, TOML. stacks: a row of numbers for each stack, which `docs/usage.md` explains. about: title,
     seeds, version, host and time taken. traces: the tables `samples`, `episodes`, `segments` and `state` by
-    name, where the scenario's `trace` asked for them, and `flow_series` and `link_series`, where it has
-    `series`.
+    name, where the scenario's `trace` asked for them, `flow_series` and `link_series`, where it has `series`,
+    and `exchanges`, `rounds` and `playback` where workloads fill them.
     """
 
     def __init__(
@@ -59,7 +61,8 @@ class Run:
     @property
     def summary(self) -> dict[str, Any]:
         """What `summary.json` holds: `about`, and the numbers of each stack."""
-        return {**self.about, "stacks": endless.described(self)}
+        classes = workloads.numbers(self.traces)
+        return {**self.about, **({"classes": classes} if classes else {}), "stacks": endless.described(self)}
 
     @property
     def window(self) -> str:
@@ -140,10 +143,11 @@ def load(directory: str | Path) -> Run:
         raise InputError(f"`{directory}` is not a run folder: it holds no {folder.SUMMARY}")
     about = json.loads(files.read(directory / folder.SUMMARY, files.SUMMARY, "give a run folder"))
     stacks = about.pop("stacks")
+    about.pop("classes", None)
     flows, links = (folder.read_table(directory / f"{name}.parquet") for name in ("flows", "links"))
     traces = {
         name: folder.read_table(directory / f"{name}.parquet")
-        for name in TRACES
+        for name in MORE
         if (directory / f"{name}.parquet").exists()
     }
     scenario = files.text(directory / "scenario.toml", files.EDGES, "give a run folder")

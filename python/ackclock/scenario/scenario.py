@@ -130,6 +130,7 @@ class Scenario:
         import pyarrow as pa
 
         from ackclock.results import spill as spills
+        from ackclock.results import workloads
         from ackclock.results.run import Run, host, over_time, traced
 
         began = time.perf_counter()
@@ -163,7 +164,11 @@ class Scenario:
             *tables,
             json.loads(result.summaries),
             about,
-            {**traced(result.traces, result.handed_on, spill), **over_time(result)},
+            {
+                **traced(result.traces, result.handed_on, spill),
+                **over_time(result),
+                **workloads.filled({name: pa.table(getattr(result, name)) for name in workloads.TABLES}),
+            },
         )
 
 

@@ -35,6 +35,11 @@ WEB = {
     "sizes": "how large transfers are, such as `ac.sizes.Exponential(mean='10kB')`",
     "arrivals": "how they arrive, such as `ac.arrivals.OnOff(on='100ms')`",
 }
+LOG = {
+    **STACK,
+    "file": "the file of the log, comma-separated values",
+    "transfers": "a list of `[time, bytes]` in its place, such as `[[\"1.5s\", 4000]]`",
+}
 RATE = {
     "control": "how fast they are sent, such as `ac.rate.Additive(alpha='50s')`",
 }
@@ -96,7 +101,7 @@ class Workload(Policy):
 
 def more(d: Declaration) -> dict[str, str]:
     """The keys beside its parameters."""
-    return {**{"web": WEB, "udp-rate": RATE}.get(d.name, FLOWS if d.kind == "application" else {}), **COMMON}
+    return {**{"web": WEB, "log": LOG, "udp-rate": RATE}.get(d.name, FLOWS if d.kind == "application" else {}), **COMMON}
 
 
 def _extended(cls: type[Policy]) -> type[Policy]:

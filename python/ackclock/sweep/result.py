@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ackclock._core import InputError
 from ackclock.results import Run
-from ackclock.results.run import TRACES
+from ackclock.results.run import MORE, TRACES
 from ackclock.sweep.axis import Axis, shown
 from ackclock.sweep.runs import Made
 from ackclock.sweep.work import Failure, Job
@@ -137,9 +137,26 @@ class SweepResult:
         """The segments of all runs, where the scenario's `trace` asked for them."""
         return self.traced("segments")
 
+    @functools.cached_property
+    def exchanges(self) -> pa.Table:
+        """The requests and responses of all runs, of workloads that make many on a connection."""
+        return self.traced("exchanges")
+
+    @functools.cached_property
+    def rounds(self) -> pa.Table:
+        """The rounds of all runs, of workloads of kind `fan-in`."""
+        return self.traced("rounds")
+
+    @functools.cached_property
+    def playback(self) -> pa.Table:
+        """The videos of all runs."""
+        return self.traced("playback")
+
     def traced(self, name: str) -> pa.Table:
-        """A table of the traces."""
+        """A table that not every run has."""
         if name not in self.traces():
+            if name not in TRACES:
+                raise InputError(f"the runs hold no table `{name}`: no workload of theirs fills it")
             groups = {"segments": "packets"}
             raise InputError(
                 f'the runs hold no table `{name}`: give the scenario `trace = ["{groups.get(name, name)}"]`'
@@ -148,9 +165,9 @@ class SweepResult:
 
     @functools.cache  # noqa: B019
     def traces(self) -> tuple[str, ...]:
-        """The names of the tables of traces that there are."""
+        """The names of the tables that there are beside flows and links."""
         found = {name for _, run in self.runs() for name in run.traces}
-        return tuple(name for name in TRACES if name in found)
+        return tuple(name for name in MORE if name in found)
 
     def _joined(self, of: Callable[[Run], pa.Table | None]) -> pa.Table:
         tables = []

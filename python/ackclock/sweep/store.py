@@ -16,14 +16,14 @@ from typing import Any
 from ackclock import files
 from ackclock._core import InputError
 from ackclock.results import Run, folder, load, owned
-from ackclock.results.run import TRACES
+from ackclock.results.run import MORE
 from ackclock.sweep.work import DIGESTS, digest, text
 
 PARTIAL = ".partial-"
 LEFT = re.compile(re.escape(PARTIAL) + r"[a-z0-9_]{8}")
 """The names of folders that are being written or removed."""
 KEPT = re.compile(
-    rf"(flows|links|{'|'.join(TRACES)})\.parquet|scenario\.toml|{re.escape(folder.SUMMARY)}|{re.escape(owned.MARK)}"
+    rf"(flows|links|{'|'.join(MORE)})\.parquet|scenario\.toml|{re.escape(folder.SUMMARY)}|{re.escape(owned.MARK)}"
 )
 """The names of the files of a kept run."""
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ackclock import _core
 from ackclock._core import AckclockError, InputError, ScenarioError
-from ackclock.results.run import TRACES
+from ackclock.results.run import MORE
 from ackclock.scenario import Scenario
 from ackclock.scenario.scenario import Progress
 from ackclock.sweep.axis import Axis
@@ -266,5 +266,5 @@ def _seeds(given: int | str | Sequence[int] | None) -> list[int | None]:
 
 def columns() -> set[str]:
     """The names that columns of the tables have, which no axis may have."""
-    of_runs = [table for table in json.loads(_core.tables()) if table["name"] in ("flows", "links", *TRACES)]
+    of_runs = [table for table in json.loads(_core.tables()) if table["name"] in ("flows", "links", *MORE)]
     return {"seed", "run", *NUMBERS, *(column["name"] for table in of_runs for column in table["columns"])}

@@ -157,6 +157,7 @@ def decode(files: Mapping[str, bytes]) -> Run:
         if n.endswith(".parquet")
     }
     stacks = about.pop("stacks")
+    about.pop("classes", None)
     return Run(
         files["scenario.toml"].decode(), tables.pop("flows"), tables.pop("links"), stacks, about, tables
     )

@@ -77,7 +77,7 @@ impl FlowConn {
         self.acknowledged(clock, stamping)?;
         let now = clock.now();
         let waits = self.user.waits_for();
-        if !established && matches!(waits, Some(Wake::Readable | Wake::Writable)) {
+        if !established && matches!(waits, Some(Wake::Readable | Wake::Writable | Wake::WritableOrAt(_))) {
             self.call(now, now);
         }
         let waits_for_end = self.user.waits_for() == Some(Wake::Ended);

@@ -121,8 +121,11 @@ impl Flows {
         let pattern = Arc::new(PayloadPattern::new());
         let (mut starts, mut groups, mut clients, mut servers) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for (n, c) in self.conversations.into_iter().enumerate() {
+        let zero = ends.clock.now() + LEAD;
+        for (n, mut c) in self.conversations.into_iter().enumerate() {
             let [client, server] = c.stacks;
+            c.client.0.run_began(zero);
+            c.server.0.run_began(zero);
             starts.push(c.start);
             groups.push(c.group);
             clients.push((c.client, client, Ledger::new(&pattern, n, true)));
@@ -131,7 +134,6 @@ impl Flows {
         let settings = Settings { options: self.options, quick_acks: self.quick_acks };
         let listening = SideRole::Accepts { at: SocketAddr::from((Ipv4Addr::UNSPECIFIED, PORT)) };
         let server = Running::new(&control, &ends.far, listening, servers, &settings)?;
-        let zero = ends.clock.now() + LEAD;
         let opening = SideRole::Opens { from: SocketAddr::new(Kernels::NEAR, 0), port: PORT, starts };
         let client = Running::new(&control, &ends.near, opening, clients, &settings)?;
         let end = zero + self.duration;

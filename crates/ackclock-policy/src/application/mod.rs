@@ -3,16 +3,25 @@
 mod backlogged;
 mod bulk;
 mod dialogue;
+mod distribution;
+mod exchange;
+mod fan_in;
 mod fixed;
+mod http;
 mod on_off;
 mod padded;
+mod player;
 mod request;
+#[cfg(test)]
+mod request_tests;
 mod respond;
+mod serve;
 mod sink;
 mod telnet;
 #[cfg(test)]
 mod tests;
 mod typing;
+mod video;
 
 use crate::{Application, Entry};
 
@@ -23,6 +32,10 @@ pub(crate) const ENTRIES: &[&Entry<dyn Application>] = &[
     &dialogue::ENTRY,
     &request::ENTRY,
     &respond::ENTRY,
+    &http::ENTRY,
+    &fan_in::ENTRY,
+    &video::ENTRY,
+    &serve::ENTRY,
     &telnet::ENTRY,
     &padded::ENTRY,
     &backlogged::ENTRY,

@@ -1,13 +1,14 @@
 use ackclock_units::{Bytes, Duration, Instant, Rate, Rng};
 
+use super::distribution::Distribution;
 use crate::{AppIo, Application, Entry, Param, Policy, Wake};
 
 #[derive(Debug)]
 struct OnOff {
     on: Duration,
     off: Duration,
-    /// Shape of a Pareto distribution of the periods; `None` for exponential ones.
-    shape: Option<f64>,
+    /// Of the periods.
+    periods: Distribution,
     bytes: Bytes,
     interval: Duration,
     /// When the present ON period ends, and when its next packet is due.
@@ -16,12 +17,7 @@ struct OnOff {
 
 impl OnOff {
     fn draw(&self, mean: Duration, rng: &mut Rng) -> Duration {
-        let u = rng.unit_open();
-        mean.mul_f64(match self.shape {
-            // A Pareto distribution of mean m and shape a begins at m (a-1)/a.
-            Some(a) => (a - 1.0) / a * libm::pow(u, -1.0 / a),
-            None => -libm::log(u),
-        })
+        mean.mul_f64(self.periods.draw(rng))
     }
 }
 
@@ -84,7 +80,7 @@ pub const ENTRY: Entry<dyn Application> = Entry {
         Box::new(OnOff {
             on: p.duration("on"),
             off: p.duration("off"),
-            shape: (p.choice("periods") == "pareto").then(|| p.ratio("shape")),
+            periods: Distribution::of(p, "periods", "", "shape"),
             bytes: p.bytes("bytes"),
             interval: p.rate("rate").time_to_send(p.bytes("bytes")).max(Duration::from_nanos(1)),
             period: None,

@@ -5,20 +5,20 @@ use crate::{AppIo, Application, Chosen, Registry, Wake};
 /// A connection with a send buffer of `room` bytes and a window of `window`, and what an application did with
 /// it.
 #[derive(Default)]
-struct Io {
-    now: Instant,
-    room: Bytes,
-    window: Bytes,
-    readable: Bytes,
-    ended: bool,
-    written: Bytes,
+pub(super) struct Io {
+    pub(super) now: Instant,
+    pub(super) room: Bytes,
+    pub(super) window: Bytes,
+    pub(super) readable: Bytes,
+    pub(super) ended: bool,
+    pub(super) written: Bytes,
     /// When each write was, and of how much.
-    writes: Vec<(Instant, Bytes)>,
-    acked: Bytes,
-    sacked: Option<(Bytes, Bytes)>,
-    closed: bool,
-    started: Option<Instant>,
-    responses: Vec<Duration>,
+    pub(super) writes: Vec<(Instant, Bytes)>,
+    pub(super) acked: Bytes,
+    pub(super) sacked: Option<(Bytes, Bytes)>,
+    pub(super) closed: bool,
+    pub(super) started: Option<Instant>,
+    pub(super) responses: Vec<Duration>,
 }
 
 impl AppIo for Io {
@@ -66,7 +66,7 @@ impl AppIo for Io {
     }
 }
 
-fn app(name: &str, settings: &[(&str, &str)]) -> Box<dyn Application> {
+pub(super) fn app(name: &str, settings: &[(&str, &str)]) -> Box<dyn Application> {
     let mut chosen: Chosen<dyn Application> = Registry::builtin().choose(name).unwrap();
     for (param, text) in settings {
         chosen.set(param, text).unwrap();
@@ -74,7 +74,7 @@ fn app(name: &str, settings: &[(&str, &str)]) -> Box<dyn Application> {
     chosen.build()
 }
 
-fn wake(app: &mut dyn Application, io: &mut Io, ms: u64, rng: &mut Rng) -> Wake {
+pub(super) fn wake(app: &mut dyn Application, io: &mut Io, ms: u64, rng: &mut Rng) -> Wake {
     io.now = Instant::ZERO + Duration::from_millis(ms);
     app.on_wake(io.now, io, rng)
 }

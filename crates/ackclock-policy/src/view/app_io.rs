@@ -37,6 +37,11 @@ pub trait AppIo {
     /// Records one response time, from `since` until now: for transactions that overlap, such as packets
     /// typed before the last one was acknowledged.
     fn record_response(&mut self, _since: Instant) {}
+    /// Records one response time, from `since` until now, of a request whose response had `bytes`. Worlds that
+    /// keep a table of exchanges have a row for it.
+    fn record_exchange(&mut self, since: Instant, _bytes: Bytes) {
+        self.record_response(since);
+    }
 }
 
 /// When an application is to be woken.
@@ -60,6 +65,11 @@ pub enum Wake {
     /// this moment. For an application with more to send than the windows allow: the connection then counts
     /// as limited by its congestion window, which may grow (RFC 7661), as if data waited in the send buffer.
     RoomOrAt(Instant),
+    /// When there is room to write, or at this moment, whichever comes first.
+    WritableOrAt(Instant),
+    /// When the clients of all flows of its workload wait for this: a barrier. Never early, and only for the
+    /// application of a client. Flows that have ended are not waited for.
+    Barrier,
     /// Not again.
     Done,
 }

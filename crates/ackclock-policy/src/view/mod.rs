@@ -4,8 +4,10 @@ mod app_io;
 mod deadline;
 mod deliveries;
 mod feedback;
+mod playback;
 mod queued;
 mod receiver;
+mod requests;
 
 pub use ackclock_units::Ecn;
 use ackclock_units::{Bytes, Duration, Instant, SeqNumber, SeqRange};
@@ -16,8 +18,10 @@ pub use self::deliveries::{Deliveries, Transmission};
 pub use self::feedback::{
     Congestion, Control, EpisodeEnd, Family, Feedback, Growth, LostSegment, Needs, Pacing, RateSample,
 };
+pub use self::playback::Playback;
 pub use self::queued::{Admit, Backlog, Dequeued, PacketId, Queued};
 pub use self::receiver::{AckAction, AckPending, ArrivedSegment, Forgery, ReceiverEvent, ReceiverView};
+pub use self::requests::{Request, Requests, introduce};
 
 /// Congestion window and slow-start threshold, bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -1,6 +1,7 @@
 //! The counters of a flow, and their values when counting began.
 
 use ackclock_engine::Stats;
+use ackclock_policy::Playback;
 use ackclock_units::{Bytes, Count, Duration, Instant, since};
 
 /// The counters of a flow.
@@ -16,12 +17,14 @@ pub(crate) struct Counts {
     pub(crate) spurious_timeouts: [u32; 2],
     /// Number of responses, and the sum of their times.
     pub(crate) responses: (u32, Duration),
+    /// Of a client that plays a video.
+    pub(crate) playback: Playback,
 }
 
 impl Count for Counts {
     fn since(&self, before: &Self) -> Self {
         since!(Self { self, before }
-            counted { stats, sent, datagram_bytes, spurious_retransmissions, spurious_timeouts, responses }
+            counted { stats, sent, datagram_bytes, spurious_retransmissions, spurious_timeouts, responses, playback }
             kept {}
             set {}
         )

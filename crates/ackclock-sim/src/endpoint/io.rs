@@ -3,6 +3,7 @@
 use ackclock_engine::{AbortReason, Connection, ResponseTimes, UserIo};
 use ackclock_units::{Bytes, Duration, Instant};
 
+use crate::sim::Exchange;
 use crate::truth::Copied;
 
 /// What an application has read and written, and its response times.
@@ -20,6 +21,7 @@ pub(crate) struct IoState {
 pub(crate) struct Rare {
     pub(crate) over: Option<Ending>,
     pub(crate) responses: Responses,
+    pub(crate) exchanges: Vec<Exchange>,
     /// Of stacks that send copies, which few do.
     pub(crate) copied: Copied,
 }
@@ -78,5 +80,12 @@ impl ResponseTimes for IoState {
         let responses = &mut self.rare.get_or_insert_default().responses;
         responses.sum += now.since(since);
         responses.count += 1;
+    }
+
+    fn record_exchange(&mut self, since: Instant, now: Instant, bytes: Bytes) {
+        self.record(since, now);
+        let rare = self.rare.get_or_insert_default();
+        let number = rare.responses.count - 1;
+        rare.exchanges.push(Exchange { flow: 0, source: 0, number, since, end: now, bytes });
     }
 }

@@ -3,17 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ackclock_policy::{Registry, Value};
-use ackclock_units::{Duration, Instant, Rng};
+use ackclock_policy::{Application, Chosen, Registry, Value};
+use ackclock_units::{Bytes, Duration, Instant, Rng};
 
 use super::error::{Result, ScenarioError};
+use super::log::LogRow;
 use super::pair_paths::PairPaths;
 use super::resolved::{Job, Resolved};
-use super::workload::{Body, WorkloadPlan};
+use super::workload::{Body, WorkloadPlan, makes_requests};
 use crate::flow::{DatagramSource, DatagramSpec, FlowSource, Sources, StackFactory};
 use crate::link::LinkSpec;
 use crate::network::{Network, NetworkBuilder, NodeId};
 use crate::workload::Arrivals;
+use crate::workload::log::Logged;
 use crate::workload::source::{Group, Places, RateControlled, Shares, Udp, Web, peer};
 
 /// Numbers of the network's nodes by name.
@@ -76,8 +78,8 @@ fn flows(
     };
     let ends = (ids(&w.clients, nodes), ids(&w.servers, nodes));
     let server_sends = match &w.body {
-        Body::Web(_) => true,
-        Body::Flows { app, .. } => app.name() == "request",
+        Body::Web(_) | Body::Log(_) => true,
+        Body::Flows { app, .. } => app.name() == "request" || makes_requests(app),
         Body::Udp { .. } => false,
     };
     let places = Places::new(&w.name, job.seed, ends, Box::new(access), shares.clone(), server_sends);
@@ -92,14 +94,15 @@ fn flows(
                 (app.clone(), peer.clone()),
             ))
         }
+        Body::Log(log) => {
+            let stop = Instant::ZERO + r.duration();
+            let of = |row: &LogRow| (row.at, row.bytes);
+            let apps = transfer_apps(log.params.bytes("request"));
+            Box::new(Logged::new(places, Arc::clone(&log.rows), of, stop, apps))
+        }
         Body::Web(web) => {
             let p = &web.params;
-            let registry = Registry::builtin();
-            let mut client = registry.choose("request").expect("request is built in");
-            let mut server = registry.choose("respond").expect("respond is built in");
-            let request = Value::Bytes(p.bytes("request"));
-            client.set_value("request", request).expect("the same range as the workload's");
-            server.set_value("request", request).expect("the same range as the workload's");
+            let (client, server) = transfer_apps(p.bytes("request"));
             Box::new(Web {
                 arrivals: Arrivals::new(
                     web.arrivals,
@@ -118,6 +121,17 @@ fn flows(
         }
         Body::Udp { .. } => unreachable!("datagrams are no flows"),
     }
+}
+
+/// The applications of a transfer with a request of this size.
+fn transfer_apps(request: Bytes) -> (Chosen<dyn Application>, Chosen<dyn Application>) {
+    let registry = Registry::builtin();
+    let mut client = registry.choose("request").expect("request is built in");
+    let mut server = registry.choose("respond").expect("respond is built in");
+    let request = Value::Bytes(request);
+    client.set_value("request", request).expect("the same range as the workload's");
+    server.set_value("request", request).expect("the same range as the workload's");
+    (client, server)
 }
 
 fn datagrams(

@@ -8,7 +8,7 @@ use ackclock_units::{Instant, Rng};
 use super::build;
 use super::error::{Result, ScenarioError};
 use super::resolved::{Job, Resolved};
-use super::workload::Body;
+use super::workload::{Body, WorkloadPlan};
 use crate::flow::{Access, FlowSeeds, StackFactory, application_stream};
 
 /// One connection with an application at each end.
@@ -39,6 +39,15 @@ impl Resolved {
             let message = format!(
                 "`workload.kind` is `{}`; only an application such as `telnet` or `bulk` is supported here",
                 other.kind
+            );
+            return Err(ScenarioError::new(message));
+        }
+        let waits =
+            |w: &&WorkloadPlan| matches!(&w.body, Body::Flows { app, .. } if app.build().waits_for_others());
+        if let Some(w) = self.workloads.iter().find(waits) {
+            let message = format!(
+                "workload `{}` has flows that wait for each other, which only the simulator supports",
+                w.name
             );
             return Err(ScenarioError::new(message));
         }

@@ -43,6 +43,11 @@ impl Expected {
                 let up = path.and_then(|path| [path.up, path.down].into_iter().flatten().max());
                 Self { flows, at_once: flows, packets: rate(up).unwrap_or(windows).min(windows) * seconds }
             }
+            Body::Log(log) => {
+                let segments: f64 = log.rows.iter().map(|row| row.bytes.div_ceil(mss) as f64).sum();
+                let carried = rate(path.and_then(|path| path.down)).unwrap_or(f64::INFINITY) * seconds;
+                Self { flows, at_once: flows, packets: segments.min(carried) }
+            }
             Body::Udp { params, control, .. } => {
                 let until = params
                     .duration("stop")

@@ -27,6 +27,7 @@ mod files;
 mod job;
 mod limits;
 mod link;
+mod log;
 mod pair_paths;
 mod path;
 mod reader;

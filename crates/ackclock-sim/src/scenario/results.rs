@@ -1,6 +1,9 @@
 use std::collections::BTreeMap;
 
-use ackclock_trace::{EpisodeRow, Event, FlowRow, FlowSeriesRow, Label, LinkRow, LinkSeriesRow};
+use ackclock_trace::{
+    EpisodeRow, Event, ExchangeRow, FlowRow, FlowSeriesRow, Label, LinkRow, LinkSeriesRow, PlaybackRow,
+    RoundRow,
+};
 use ackclock_units::{Bytes, Duration};
 
 /// One simulation of a scenario.
@@ -37,6 +40,12 @@ pub struct Results {
     pub flow_series: Vec<FlowSeriesRow>,
     /// Links over time; empty unless the scenario has `series`.
     pub link_series: Vec<LinkSeriesRow>,
+    /// One row for each request and its response, of applications that make many on a connection.
+    pub exchanges: Vec<ExchangeRow>,
+    /// One row for each round of a fan-in.
+    pub rounds: Vec<RoundRow>,
+    /// One row for each video.
+    pub playbacks: Vec<PlaybackRow>,
     /// Traced events of each simulation; empty where the trace was streamed.
     pub events: Vec<Vec<Event>>,
     /// For each simulation, what remains of a streamed trace.

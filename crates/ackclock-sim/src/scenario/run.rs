@@ -153,6 +153,9 @@ fn collect(scenario: &Resolved, jobs: &[Job], shared: SharedRuns<'_>) -> Result<
                 results.links.extend(outcome.links);
                 results.flow_series.extend(outcome.flow_series);
                 results.link_series.extend(outcome.link_series);
+                results.exchanges.extend(outcome.exchanges);
+                results.rounds.extend(outcome.rounds);
+                results.playbacks.extend(outcome.playbacks);
                 results.events.push(outcome.events);
                 results.streamed.push(streamed);
             }

@@ -5,7 +5,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
-use ackclock_trace::{FlowRow, FlowSeriesRow, Label, LinkRow, LinkSeriesRow};
+use ackclock_trace::{
+    ExchangeRow, FlowRow, FlowSeriesRow, Label, LinkRow, LinkSeriesRow, PlaybackRow, RoundRow,
+};
 use ackclock_units::{Bytes, Duration};
 
 use super::error::{Result, ScenarioError};
@@ -81,9 +83,14 @@ impl SharedRuns<'_> {
     /// Adds the memory of a finished run's results, which together may take half of the limit.
     pub(super) fn keep(&self, done: &Done) -> Result<()> {
         let links = done.outcome.links.len() + done.links_warm.len() + done.links_end.len();
-        let series = done.outcome.flow_series.len() * size_of::<FlowSeriesRow>()
-            + done.outcome.link_series.len() * size_of::<LinkSeriesRow>();
-        let rows = done.outcome.flows.len() * size_of::<FlowRow>() + links * size_of::<LinkRow>();
+        let outcome = &done.outcome;
+        let series = outcome.flow_series.len() * size_of::<FlowSeriesRow>()
+            + outcome.link_series.len() * size_of::<LinkSeriesRow>();
+        let rows = outcome.flows.len() * size_of::<FlowRow>()
+            + outcome.exchanges.len() * size_of::<ExchangeRow>()
+            + outcome.rounds.len() * size_of::<RoundRow>()
+            + outcome.playbacks.len() * size_of::<PlaybackRow>()
+            + links * size_of::<LinkRow>();
         let bytes = (series + rows) as u64;
         let (all, most) = (self.kept.fetch_add(bytes, Ordering::Relaxed) + bytes, self.limits.memory / 2);
         if all <= most {

@@ -1,6 +1,6 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ackclock_trace::{FlowRow, Label, LinkRow, Outcome, Side};
+use ackclock_trace::{ExchangeRow, FlowRow, Label, LinkRow, Outcome, Side};
 use ackclock_units::{Duration, Instant, Rate};
 
 use super::build;
@@ -17,7 +17,7 @@ use crate::sim::MeasuredSpan;
 /// started earlier. Flows, response times and sizes are those of flows that started in the window, followed
 /// to their end through `drain`, and of flows without a size limit, whenever they started: their responses
 /// are those that ended in the window. Response times are those of flows that finished, or the means over the
-/// responses of a flow that does not end (telnet).
+/// responses of a flow that does not end (telnet); of flows that make many requests, each response counts.
 ///
 /// With `measure_after` each flow has a window of its own, so that links and flows have no common window. The
 /// numbers of links are missing then.
@@ -93,10 +93,12 @@ impl Summary {
                 plan.shares.iter().map(|(i, _)| *i).chain(plan.named.iter().copied()).collect();
             for stack in &stacks {
                 let label = &scenario.stacks[*stack].label;
+                let exchanges: Vec<_> =
+                    results.exchanges.iter().filter(|e| *e.run == *name && *e.stack == **label).collect();
                 let own: Vec<_> = rows.iter().copied().filter(|f| &*f.stack == label.as_str()).collect();
                 let mut s =
                     Self { run: name.clone(), stack: label.clone(), seed: job.seed, ..Self::default() };
-                s.count(&own, scenario);
+                s.count(&own, &exchanges, scenario);
                 s.link(&own, scenario, info, stacks.len() > 1);
                 out.push(s);
             }
@@ -104,9 +106,10 @@ impl Summary {
         out
     }
 
-    fn count(&mut self, rows: &[&FlowRow], scenario: &Resolved) {
+    fn count(&mut self, rows: &[&FlowRow], exchanges: &[&ExchangeRow], scenario: &Resolved) {
         let warm = Instant::ZERO + scenario.warmup();
-        let mut times = Vec::new();
+        let mut times: Vec<_> = exchanges.iter().map(|e| e.response_time).collect();
+        let with_exchanges: BTreeSet<u32> = exchanges.iter().map(|e| e.flow).collect();
         for f in rows.iter().filter(|f| f.protocol == "tcp") {
             self.timeouts += u64::from(f.timeouts);
             self.timeouts_by_round
@@ -125,6 +128,9 @@ impl Summary {
                 Outcome::Finished => self.flows_finished += 1,
                 Outcome::Failed => self.flows_failed += 1,
                 Outcome::Unfinished => self.flows_unfinished += 1,
+            }
+            if with_exchanges.contains(&f.flow) {
+                continue;
             }
             if f.outcome == Outcome::Finished || (f.size.is_none() && f.responses > 0) {
                 times.extend(f.response_time);
@@ -165,7 +171,7 @@ impl Summary {
         let unique = after.unique_bytes.zip(before.unique_bytes).map(|(a, b)| (a - b) as f64 / seconds);
         let bytes_per_second = if mixed { delivered() } else { unique.unwrap_or_else(delivered) };
         self.goodput = Some(Rate::from_bits_per_sec((bytes_per_second * 8.0) as u64));
-        let random = scenario.workloads.iter().any(|w| matches!(w.body, Body::Web(_)));
+        let random = scenario.workloads.iter().any(|w| matches!(w.body, Body::Web(_) | Body::Log(_)));
         let Some(rate) = after.rate.filter(|_| random && seconds > 0.0) else { return };
         let mut users = Users::of(scenario, after.link);
         let through: Vec<_> = sizes.into_iter().filter(|(f, _)| users.contains(f)).collect();

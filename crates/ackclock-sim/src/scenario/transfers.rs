@@ -29,20 +29,24 @@ impl Resolved {
     /// from the same random streams.
     ///
     /// # Errors
-    /// When the scenario has anything but one workload of kind `web`, or a path of more than one link each
+    /// When the scenario has anything but one workload of kind `web` or `log`, or a path of more than one link each
     /// way.
     pub fn transfers(&self, job: Job) -> Result<Vec<Transfer>> {
         let [workload] = self.workloads.as_slice() else {
             return Err(ScenarioError::new(format!(
-                "the scenario has {} workloads; only one, of kind `web`, is supported here",
+                "the scenario has {} workloads; only one, of kind `web` or `log`, is supported here",
                 self.workloads.len()
             )));
         };
-        let Body::Web(web) = &workload.body else {
-            return Err(ScenarioError::new(format!(
-                "`workload.kind` is `{}`; only `web` is supported here",
-                workload.kind
-            )));
+        let params = match &workload.body {
+            Body::Web(web) => &web.params,
+            Body::Log(log) => &log.params,
+            _ => {
+                return Err(ScenarioError::new(format!(
+                    "`workload.kind` is `{}`; only `web` and `log` are supported here",
+                    workload.kind
+                )));
+            }
         };
         if self.path.edges.len() != 1 {
             return Err(ScenarioError::new(format!(
@@ -59,7 +63,7 @@ impl Resolved {
             );
             return Err(ScenarioError::new(message));
         }
-        let request = web.params.bytes("request");
+        let request = params.bytes("request");
         let mut sources = build::sources(self, job, &build::network(self, true)?)?;
         // Unused: arrivals and sizes have streams of their own.
         let (mut rng, mut transfers) = (Rng::stream(job.seed, "transfers", 0), Vec::new());

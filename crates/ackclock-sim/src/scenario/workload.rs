@@ -1,10 +1,11 @@
 //! Workloads of a scenario.
 
-use ackclock_policy::{Application, Chosen, Params, RateControl, Registry};
+use ackclock_policy::{Application, Chosen, Params, RateControl, Registry, Value};
 use ackclock_units::Duration;
 
-use super::error::{Result, ScenarioError};
+use super::error::{Place, Result, ScenarioError};
 use super::files::Files;
+use super::log::{self, LogClass, LogPlan};
 use super::path::PathPlan;
 use super::reader::{Reader, check_name, hint};
 use super::rtt::RttPlan;
@@ -19,6 +20,8 @@ use crate::workload::declare;
 pub enum Body {
     /// Random arrivals of transfers.
     Web(WebPlan),
+    /// Transfers from a log.
+    Log(LogPlan),
     /// Flows that run an application each.
     Flows {
         /// `flows`, `start`, `stagger` and `spread`.
@@ -81,7 +84,8 @@ impl WorkloadContext<'_> {
                 return Err(ScenarioError::at(reader.place(), message));
             }
             let read = self.read(&reader)?;
-            let expanded = if per_hop { self.one_per_hop(&read) } else { vec![read] };
+            let expanded =
+                if per_hop { read.iter().flat_map(|plan| self.one_per_hop(plan)).collect() } else { read };
             for plan in expanded {
                 if plans.iter().any(|p| p.name == plan.name) {
                     let message =
@@ -110,8 +114,8 @@ impl WorkloadContext<'_> {
         self.path.edges.iter().map(hop).collect()
     }
 
-    fn read(&self, reader: &Reader<'_>) -> Result<WorkloadPlan> {
-        let mut known = vec!["web", "udp", "udp-on-off", "udp-rate"];
+    fn read(&self, reader: &Reader<'_>) -> Result<Vec<WorkloadPlan>> {
+        let mut known = vec!["web", "log", "udp", "udp-on-off", "udp-rate"];
         known.extend(self.registry.declarations().iter().filter(|d| d.kind == "application").map(|d| d.name));
         let (kind, item) = reader.text("kind")?.ok_or_else(|| {
             ScenarioError::at(
@@ -119,8 +123,13 @@ impl WorkloadContext<'_> {
                 format!("`workload.kind` is missing: give one of {}", known.join(", ")),
             )
         })?;
+        let mut classes = Vec::new();
         let body = match kind {
             "web" => Body::Web(WebPlan::read(reader, self.files)?),
+            "log" => {
+                classes = log::read(reader, self.files)?;
+                Body::Log(classes.first().map(|c| c.plan.clone()).unwrap_or_default())
+            }
             "udp" => Body::Udp { params: reader.params(declare::UDP.params)?, on_off: None, control: None },
             "udp-rate" => Body::Udp {
                 params: reader.params(declare::UDP_RATE.params)?,
@@ -146,7 +155,8 @@ impl WorkloadContext<'_> {
         };
         // The data sender is by default at the sender's side of the path.
         let (client, server) = match body {
-            Body::Web(_) => (&self.path.receiver, &self.path.sender),
+            Body::Web(_) | Body::Log(_) => (&self.path.receiver, &self.path.sender),
+            Body::Flows { ref app, .. } if makes_requests(app) => (&self.path.receiver, &self.path.sender),
             _ => (&self.path.sender, &self.path.receiver),
         };
         let clients = self.nodes(reader, "client", client)?;
@@ -157,7 +167,41 @@ impl WorkloadContext<'_> {
         // Datagrams have no stack.
         let stack = if matches!(body, Body::Udp { .. }) { None } else { self.stack(reader)? };
         reader.finish()?;
-        Ok(WorkloadPlan { name, kind: kind.to_owned(), clients, servers, rtt, stack, body })
+        let plan = WorkloadPlan { name, kind: kind.to_owned(), clients, servers, rtt, stack, body };
+        if classes.is_empty() { Ok(vec![plan]) } else { self.one_per_class(&plan, classes) }
+    }
+
+    /// Copies of a workload of kind `log`, one for each class and stack of its transfers. A class without a
+    /// name has that of the workload; where it has several stacks, the name of the stack is added.
+    fn one_per_class(&self, plan: &WorkloadPlan, classes: Vec<LogClass>) -> Result<Vec<WorkloadPlan>> {
+        let base = |class: &LogClass| class.class.clone().unwrap_or_else(|| plan.name.clone());
+        let names: Vec<String> = classes.iter().map(base).collect();
+        let several = |name: &String| names.iter().filter(|n| *n == name).count() > 1;
+        let one = |(class, name): (LogClass, &String)| {
+            let stack = match &class.stack {
+                None => plan.stack,
+                Some(stack) => {
+                    let (line, column) = class.place;
+                    let found = self.stacks.iter().position(|s| s.label == *stack);
+                    // The error does not quote the file, which an untrusted scenario may have named.
+                    Some(found.ok_or_else(|| {
+                        let known: Vec<_> = self.stacks.iter().map(|s| s.label.as_str()).collect();
+                        let message = format!(
+                            "column {column}: `stack` is not one of `[stacks]`: {}",
+                            known.join(", ")
+                        );
+                        ScenarioError::at(&Place::Line(line as usize), message)
+                            .in_file(class.file.as_deref().unwrap_or_default())
+                    })?)
+                }
+            };
+            let name = match &class.stack {
+                Some(stack) if several(name) => format!("{name}-{stack}"),
+                _ => name.clone(),
+            };
+            Ok(WorkloadPlan { name, stack, body: Body::Log(class.plan), ..plan.clone() })
+        };
+        classes.into_iter().zip(&names).map(one).collect()
     }
 
     fn stack(&self, reader: &Reader<'_>) -> Result<Option<usize>> {
@@ -196,7 +240,11 @@ impl WorkloadContext<'_> {
 
     fn flows(&self, reader: &Reader<'_>, mut app: Chosen<dyn Application>) -> Result<Body> {
         let params = reader.params(declare::FLOWS)?;
-        let default = if app.name() == "request" { "respond" } else { "sink" };
+        let default = match &app {
+            app if app.name() == "request" => "respond",
+            app if makes_requests(app) => "serve",
+            _ => "sink",
+        };
         let word = reader.text("peer")?;
         let peer_name = word.map_or(default, |(name, _)| name);
         let place = word.map_or(reader.place(), |(_, item)| &item.place);
@@ -206,6 +254,7 @@ impl WorkloadContext<'_> {
             .map_err(|e| ScenarioError::at(place, format!("`workload.peer`: {e}")))?;
         set_params(reader, &mut app)?;
         set_params(reader, &mut peer)?;
+        check_stop(reader, &params, &app)?;
         Ok(Body::Flows { params, app, peer })
     }
 
@@ -236,6 +285,31 @@ impl WorkloadContext<'_> {
     }
 }
 
+/// Refuses flows that would begin after the application's `stop`.
+fn check_stop(reader: &Reader<'_>, params: &Params, app: &Chosen<dyn Application>) -> Result<()> {
+    let stop = app.params().iter().find_map(|(name, value)| match value {
+        Value::Duration(stop) if name == "stop" => Some(stop),
+        _ => None,
+    });
+    let (Some(stop), Some((_, item))) = (stop, reader.entries().iter().find(|(key, _)| key == "stop")) else {
+        return Ok(());
+    };
+    let others = params.count("flows").saturating_sub(1);
+    let last = params.duration("start") + params.duration("stagger") * others + params.duration("spread");
+    if stop > last {
+        return Ok(());
+    }
+    let message = format!(
+        "`workload.stop` is `{stop}`, which is not after the start of the last flow, which may be at `{last}`"
+    );
+    Err(ScenarioError::at(&item.place, message))
+}
+
+/// True for an application whose requests say what the server is to send: then the server sends the data.
+pub(super) fn makes_requests(app: &Chosen<dyn Application>) -> bool {
+    app.build().requests().is_some()
+}
+
 fn set_params(reader: &Reader<'_>, app: &mut Chosen<dyn Application>) -> Result<()> {
     for param in app.entry().params {
         if let Some(value) = reader.param(param)? {
@@ -254,6 +328,7 @@ impl WorkloadPlan {
                 web.params.ratio("arrival_rate")
                     * until.saturating_sub(web.params.duration("start")).as_secs_f64()
             }
+            Body::Log(log) => log.rows.partition_point(|row| row.at < duration) as f64,
             Body::Flows { params, .. } if params.count("per_server") > 0 => {
                 params.count("per_server") as f64 * self.servers.len() as f64
             }

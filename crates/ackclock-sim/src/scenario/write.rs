@@ -127,6 +127,11 @@ pub(super) fn workload(out: &mut String, w: &WorkloadPlan, stacks: &[StackPlan])
             let _ = writeln!(out, "peer = {}", quoted(peer.name()));
         }
         Body::Web(web) => web_body(out, web),
+        Body::Log(log) => {
+            params(&log.params);
+            let rows: Vec<_> = log.rows.iter().map(|r| format!("[{}, {}]", time(r.at), r.bytes)).collect();
+            let _ = writeln!(out, "transfers = [{}]", rows.join(", "));
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ackclock_engine::{Connection, State, Transmit, User};
+use ackclock_policy::Wake;
 use ackclock_trace::{Event, Mask, SendKind};
 use ackclock_units::{Ecn, Instant, Rng, SeqNumber, mostly, seldom};
 use ackclock_wire::{Flags, Segment};
@@ -12,7 +13,7 @@ use super::path::Net;
 use super::state::{FlowSourceState, Simulation};
 use crate::endpoint::{Counting, End, Flow, FlowInfo, FlowKind, IoState, Port};
 use crate::error::SimError;
-use crate::event::{FLOW, INDEX, WAKE};
+use crate::event::{AT_BARRIER, FLOW, INDEX, WAKE};
 use crate::flow::{FlowSpec, StackFactory, application_stream};
 
 impl Simulation {
@@ -227,7 +228,7 @@ impl Simulation {
     /// Ends a flow when no event of it can follow: both ends are done, or one is done, nothing is in flight
     /// and the other has no timer. Frees the slot of an ended flow once its last packet has left the network.
     #[inline(never)]
-    fn finish_flow(&mut self, slot: u32) {
+    pub(super) fn finish_flow(&mut self, slot: u32) {
         let Some(flow) = self.flows[slot as usize].as_mut() else { return };
         if !flow.ended {
             let done = flow.ends.each_ref().map(|end| end.over().is_some());
@@ -260,7 +261,8 @@ impl Simulation {
         self.note_end_in_series(slot);
         let Some(flow) = self.flows[slot as usize].as_mut() else { return };
         flow.ended = true;
-        let orderly = flow.is_orderly();
+        let (orderly, number) = (flow.is_orderly(), flow.number);
+        self.taken.take(flow, self.options.measured, self.net.now);
         for end in &mut flow.ends {
             (end.connection, end.user.application) = (None, None);
         }
@@ -270,6 +272,7 @@ impl Simulation {
         if place.idle {
             self.schedule_flow(source);
         }
+        self.leave_barrier(source, number);
     }
 }
 
@@ -327,7 +330,7 @@ impl Flow {
 
     /// As [`Flow::pump_here`], not inlined, for rare callers.
     #[inline(never)]
-    fn pump(&mut self, e: u32, net: &mut Net, trace: &mut Vec<Event>) {
+    pub(super) fn pump(&mut self, e: u32, net: &mut Net, trace: &mut Vec<Event>) {
         self.pump_here(e, net, trace);
     }
 
@@ -339,6 +342,7 @@ impl Flow {
         let [client, server] = &mut self.ends;
         let end = if e & 1 == 0 { client } else { server };
         let mut called = end.run_application(now, self.start, true);
+        let was_called = called;
         loop {
             let Some(connection) = &mut end.connection else { return };
             while let Some(t) = connection.poll_transmit(now) {
@@ -366,6 +370,9 @@ impl Flow {
             if !called {
                 break;
             }
+        }
+        if seldom(was_called) && end.user.waits_for() == Some(Wake::Barrier) && e & 1 == 0 {
+            net.schedule(now, FLOW | AT_BARRIER | e / 2);
         }
         self.over |= end.over().is_some();
         let at = end.deadline();

@@ -6,6 +6,7 @@
 use ackclock_engine::{Connection, RareCounts};
 use ackclock_trace::{Event, FlowRow};
 
+use super::exchanges::Exchange;
 use super::memory::{EVENT_IN_LISTS, EVENTS_PER_SLICE, SEGMENT_IN_LISTS};
 use super::path::LinkState;
 use super::state::Simulation;
@@ -42,16 +43,19 @@ impl Simulation {
             self.flows.capacity() * size_of::<Option<Flow>>(),
             self.net.ports.capacity() * size_of::<Port>(),
         );
-        let (rows, trace) =
-            (self.rows.capacity() * size_of::<FlowRow>(), self.trace.capacity() * size_of::<Event>());
+        let rows = self.rows.capacity() * size_of::<FlowRow>();
+        let trace = self.trace.capacity() * size_of::<Event>();
         let links: u64 =
             self.net.links.iter().map(|l| l.link.held_bytes() + size_of::<LinkState>() as u64).sum();
+        let barriers: u64 = self.flow_sources.iter().map(|s| s.barrier.held_bytes()).sum();
         let flow_heap = self.active_flows() * FLOW_HEAP;
         let series = self.series.as_ref().map_or(0, |s| s.held_bytes());
         (flows + ports + rows + trace) as u64
             + series
             + links
             + flow_heap
+            + barriers
+            + self.taken.held_bytes()
             + self.net.pool.held_bytes()
             + self.net.queue.held_bytes()
     }
@@ -88,8 +92,8 @@ impl Simulation {
             held = fixed + self.memory.lists;
         }
         if held > self.memory.limit {
-            let rows =
-                (self.rows.len() + self.trace.len() + self.series.as_ref().map_or(0, |s| s.len())) as u64;
+            let series = self.series.as_ref().map_or(0, |s| s.len());
+            let rows = (self.rows.len() + self.taken.len() + self.trace.len() + series) as u64;
             let packets = self.net.pool.alive().count() as u64;
             return Err(SimError::Memory {
                 limit: self.memory.limit,
@@ -125,6 +129,7 @@ impl Flow {
 
 impl Rare {
     fn held_bytes(&self) -> u64 {
-        size_of::<Self>() as u64 + self.copied.held_bytes()
+        let exchanges = self.exchanges.capacity() * size_of::<Exchange>();
+        (size_of::<Self>() + exchanges) as u64 + self.copied.held_bytes()
     }
 }

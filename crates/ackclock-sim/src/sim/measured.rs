@@ -1,6 +1,7 @@
 //! Counting from a given moment on, so that tables can leave out the start of flows (M-U1).
 
 use ackclock_engine::{Connection, Stats};
+use ackclock_policy::Playback;
 use ackclock_trace::LinkRow;
 use ackclock_units::{Bytes, Count, Duration, Instant, since};
 
@@ -15,7 +16,7 @@ impl Flow {
         for connection in self.ends.iter_mut().filter_map(|end| end.connection.as_mut()) {
             connection.reset_rtt_extremes();
         }
-        let before = Baseline { at: now, counts: self.counts() };
+        let before = Baseline { at: now, counts: self.counts(now) };
         self.counting = Some(Box::new(Counting::From(Box::new(before))));
     }
 
@@ -31,6 +32,17 @@ impl Flow {
         all.fold((0, Duration::ZERO), |(count, sum), r| (count + r.count, sum + r.sum))
     }
 
+    /// What its client has played so far; `None` unless it plays a video.
+    fn player(&self, now: Instant) -> Option<Playback> {
+        self.ends[0].user.application.as_ref()?.playback(now)
+    }
+
+    /// What its client has played in the counted part of the run; `None` unless it plays a video.
+    pub(super) fn playback(&self, measured: MeasuredSpan, now: Instant) -> Option<Playback> {
+        self.player(now)?;
+        Some(self.counted(measured, now).1.playback)
+    }
+
     /// The connection counters of both ends so far.
     pub(super) fn stats(&self) -> [Stats; 2] {
         self.ends
@@ -39,7 +51,7 @@ impl Flow {
     }
 
     /// All its counters so far.
-    fn counts(&self) -> Counts {
+    fn counts(&self, now: Instant) -> Counts {
         Counts {
             stats: self.stats(),
             sent: self.ends[0].sent.packets,
@@ -47,6 +59,7 @@ impl Flow {
             spurious_retransmissions: self.ends.each_ref().map(|end| end.sent.spurious_retransmissions),
             spurious_timeouts: self.ends.each_ref().map(|end| end.sent.spurious_timeouts),
             responses: self.responses(),
+            playback: self.player(now).unwrap_or_default(),
         }
     }
 
@@ -54,7 +67,7 @@ impl Flow {
     /// when it has not.
     pub(super) fn counted(&self, measured: MeasuredSpan, now: Instant) -> (Option<Instant>, Counts) {
         if let Some(Counting::From(before)) = self.counting.as_deref() {
-            return (Some(before.at), self.counts().since(&before.counts));
+            return (Some(before.at), self.counts(now).since(&before.counts));
         }
         let begun = match measured {
             MeasuredSpan::Whole => true,
@@ -62,7 +75,7 @@ impl Flow {
             // Datagrams have no episodes.
             MeasuredSpan::AfterEpisodes(_) => self.info.kind.stacks.is_none(),
         };
-        if begun { (Some(self.start), self.counts()) } else { (None, Counts::default()) }
+        if begun { (Some(self.start), self.counts(now)) } else { (None, Counts::default()) }
     }
 }
 

@@ -1,7 +1,9 @@
 //! A simulation run: set-up, the event loop, the end.
 
+mod barrier;
 mod conservation;
 mod datagrams;
+mod exchanges;
 mod flows;
 pub(crate) mod held;
 mod measured;
@@ -18,6 +20,9 @@ use std::ops::ControlFlow;
 use ackclock_trace::LinkRow;
 use ackclock_units::{Duration, Instant, Rng, mostly, seldom};
 
+use self::barrier::Barrier;
+pub(crate) use self::exchanges::Exchange;
+use self::exchanges::Taken;
 pub(crate) use self::memory::EVENTS_PER_SLICE;
 use self::memory::Memory;
 pub use self::options::{MeasuredSpan, Progress, RunOptions, RunOutcome};
@@ -26,8 +31,8 @@ use self::series::Series;
 use self::state::FlowSourceState;
 pub use self::state::{FIRST_DATAGRAM, Simulation};
 use crate::error::SimError;
-use crate::event::{FLOW, INBOUND, INDEX, LINK, OUTBOUND, PACKET, POLL, WAKE, endpoint_of};
-use crate::flow::{FlowSeeds, Sources};
+use crate::event::{AT_BARRIER, FLOW, INBOUND, INDEX, LINK, OUTBOUND, PACKET, POLL, WAKE, endpoint_of};
+use crate::flow::{FlowSeeds, FlowSource, Sources};
 use crate::lane::Lane;
 use crate::link::Link;
 use crate::network::Network;
@@ -50,7 +55,8 @@ impl Simulation {
             repeated: 0,
             unique_bytes: 0,
         };
-        let flow_place = |(i, source)| FlowSourceState {
+        let flow_place = |(i, source): (usize, Box<dyn FlowSource>)| FlowSourceState {
+            barrier: Barrier::of(source.members()),
             source,
             rng: Rng::stream(seed, "flows", i as u64),
             next: None,
@@ -74,6 +80,7 @@ impl Simulation {
             memory: Memory::new(options.memory),
             options,
             rows: Vec::new(),
+            taken: Taken::default(),
             trace: Vec::new(),
             started: 0,
             ended: 0,
@@ -252,6 +259,7 @@ impl Simulation {
             INBOUND | OUTBOUND | LINK => return self.lane(what),
             PACKET => self.arrive(i),
             WAKE => self.wake(i),
+            FLOW if seldom(i & AT_BARRIER != 0) => self.at_barrier(i & !AT_BARRIER),
             FLOW => self.start_next(i),
             POLL => self.net.poll_link(i),
             _ => self.send_datagram(i),

@@ -1,6 +1,8 @@
 //! Options, progress and results of a run.
 
-use ackclock_trace::{Event, FlowRow, FlowSeriesRow, Label, LinkRow, LinkSeriesRow, Mask};
+use ackclock_trace::{
+    Event, ExchangeRow, FlowRow, FlowSeriesRow, Label, LinkRow, LinkSeriesRow, Mask, PlaybackRow, RoundRow,
+};
 use ackclock_units::{Duration, Instant};
 
 /// Which part of a run the tables count (M-U1: without the initial slow start).
@@ -73,6 +75,12 @@ pub struct RunOutcome {
     pub flow_series: Vec<FlowSeriesRow>,
     /// Links over time, in order of time, then of link.
     pub link_series: Vec<LinkSeriesRow>,
+    /// One row for each exchange of the applications that record them, by flow and number.
+    pub exchanges: Vec<ExchangeRow>,
+    /// One row for each round of a fan-in, by workload and number.
+    pub rounds: Vec<RoundRow>,
+    /// One row for each flow that plays a video.
+    pub playbacks: Vec<PlaybackRow>,
     /// Events selected by the trace mask. Connection `2 n` is the client of flow `n`, or the source of
     /// datagrams, and `2 n + 1` its server.
     pub events: Vec<Event>,

@@ -16,6 +16,7 @@ impl Simulation {
     /// Checks conservation and returns the tables of the run.
     pub(super) fn tables(mut self) -> Result<RunOutcome, SimError> {
         self.check_packets_in_flight()?;
+        self.take_open_exchanges();
         let mut rows = std::mem::take(&mut self.rows);
         let open = (0..)
             .zip(&self.flows)
@@ -26,6 +27,10 @@ impl Simulation {
             rows.push(self.flow_row(slot, flow));
         }
         rows.sort_by_key(|row| row.flow);
+        let sources = &self.flow_sources;
+        let (exchanges, rounds, playbacks) =
+            std::mem::take(&mut self.taken)
+                .tables(&rows, &self.options, |source| sources[source as usize].barrier.rounds());
         let flows = rows.len() as u32;
         for event in self.trace.iter_mut().filter(|e| e.connection & TRACED_DATAGRAMS != 0) {
             event.connection = (event.connection & !TRACED_DATAGRAMS) + 2 * flows;
@@ -44,6 +49,9 @@ impl Simulation {
             links,
             flow_series,
             link_series,
+            exchanges,
+            rounds,
+            playbacks,
             events: std::mem::take(&mut self.trace),
             processed: self.processed,
         })

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use ackclock_trace::{Event, FlowRow, LinkRow};
 use ackclock_units::Rng;
 
+use super::barrier::Barrier;
+use super::exchanges::Taken;
 use super::memory::Memory;
 use super::options::RunOptions;
 use super::path::Net;
@@ -23,6 +25,8 @@ pub struct Simulation {
     pub(super) seeds: FlowSeeds,
     pub(super) options: RunOptions,
     pub(super) rows: Vec<FlowRow>,
+    /// The exchanges and videos of flows that have ended.
+    pub(super) taken: Taken,
     pub(super) trace: Vec<Event>,
     pub(super) started: u32,
     pub(super) ended: u64,
@@ -43,6 +47,8 @@ pub(super) struct FlowSourceState {
     pub(super) kind: Option<Arc<FlowKind>>,
     /// Its last call returned no flow.
     pub(super) idle: bool,
+    /// Where the clients of its flows wait for each other.
+    pub(super) barrier: Barrier,
 }
 
 /// A source of datagrams with its state.

@@ -2,9 +2,12 @@
 //! signatures and reference pages.
 
 use ackclock_policy::{Declaration, Param};
-use ackclock_units::{Duration, Rate};
+use ackclock_units::{Bytes, Duration, Rate};
 
-const LONGEST: Duration = Duration::from_secs(100_000_000);
+/// The longest time of a run, and more.
+pub(crate) const LONGEST: Duration = Duration::from_secs(100_000_000);
+/// The largest transfer.
+pub(crate) const LARGEST_TRANSFER: Bytes = 1 << 50;
 /// With shorter periods, a run would spend most of its time drawing periods.
 const SHORTEST: Duration = Duration::from_micros(100);
 const SECOND: Duration = Duration::from_secs(1);
@@ -53,6 +56,27 @@ pub(crate) const WEB: Declaration = Declaration {
             LONGEST,
             Duration::ZERO..=LONGEST,
             "when arrivals end; the end of the run by default",
+        ),
+    ],
+};
+
+/// Keys of transfers from a log.
+pub(crate) const LOG: Declaration = Declaration {
+    kind: "workload",
+    name: "log",
+    about: "Transfers as a log has them, one connection for each: the client sends a request, the server \
+            responds with a file and closes. The log is a file of comma-separated values. Its first line names \
+            its columns: `time` in seconds, `bytes` of the file, and, if wanted, `class`, which becomes the \
+            name of a workload of its own, and `stack`, one of `[stacks]`.",
+    source: "any measured log",
+    params: &[
+        Param::bytes("request", 300, 1..=1 << 30, "size of the request"),
+        Param::duration("start", Duration::ZERO, Duration::ZERO..=LONGEST, "added to all times"),
+        Param::choice(
+            "origin",
+            "first",
+            &["first", "zero"],
+            "which time of the file is `start`: that of its first transfer, or 0",
         ),
     ],
 };
@@ -226,7 +250,7 @@ pub(crate) const ARRIVALS: &[Declaration] = &[
 /// Declarations of all workloads, sizes and arrivals, for listings beside those of the policies. An
 /// application's name is a workload too.
 pub fn declarations() -> Vec<Declaration> {
-    [WEB, UDP, UDP_ON_OFF, UDP_RATE]
+    [WEB, LOG, UDP, UDP_ON_OFF, UDP_RATE]
         .into_iter()
         .chain(SIZES.iter().copied())
         .chain(ARRIVALS.iter().copied())

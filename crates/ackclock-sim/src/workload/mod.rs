@@ -7,6 +7,7 @@
 mod arrivals;
 mod cdf;
 pub(crate) mod declare;
+pub(crate) mod log;
 mod pareto;
 mod sizes;
 pub(crate) mod source;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ackclock_policy::{Application, Chosen, RateControl, Value};
+use ackclock_policy::{Application, Chosen, RateControl, Value, introduce};
 use ackclock_trace::Mask;
 use ackclock_units::{Bytes, Duration, Instant, Rate, Rng};
 
@@ -63,7 +63,7 @@ impl Places {
         }
     }
 
-    fn next(
+    pub(super) fn next(
         &mut self,
         start: Instant,
         client_app: Box<dyn Application>,
@@ -182,6 +182,8 @@ pub struct Group {
     pub places: Places,
     /// Starts that are still to come, the next one last.
     starts: Vec<Instant>,
+    /// Number of flows in all.
+    flows: u64,
     /// Nodes of the flows in the same order, when they were drawn ahead.
     pairs: Vec<(NodeId, NodeId)>,
     client: Chosen<dyn Application>,
@@ -211,18 +213,23 @@ impl Group {
             Value::Bytes(n) if name == "size" => Some(n),
             _ => None,
         });
-        Self { places, starts, pairs, client, server, size }
+        Self { places, starts, flows, pairs, client, server, size }
     }
 }
 
 impl FlowSource for Group {
     fn next(&mut self, _: Instant, _: &mut Rng) -> Option<FlowSpec> {
         let start = self.starts.pop()?;
-        let (client, server) = (self.client.build(), self.server.build());
+        let (client, mut server) = (self.client.build(), self.server.build());
+        introduce(&*client, &mut *server);
         match self.pairs.pop() {
             Some(pair) => self.places.between(pair, start, (client, server), self.size),
             None => self.places.next(start, client, server, self.size),
         }
+    }
+
+    fn members(&self) -> u64 {
+        self.flows
     }
 }
 

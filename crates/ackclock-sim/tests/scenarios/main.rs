@@ -11,6 +11,7 @@ mod series;
 mod strategies;
 mod transfers;
 mod windows;
+mod workloads;
 mod wrong_input;
 
 use std::ops::ControlFlow;

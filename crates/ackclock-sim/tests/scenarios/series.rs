@@ -138,14 +138,19 @@ stacks = { tcp = "sack" }
     let whole = results(&resolved(text, &[]), 1);
     let late = results(&resolved(text, &[("warmup", "15s")]), 1);
     assert!(whole.links[0].sojourn_max > Some(Duration::from_millis(200)));
-    assert_eq!((late.links[0].sojourn_max, late.links[0].sojourn_mean), (None, None), "nothing was sent then");
+    assert_eq!(
+        (late.links[0].sojourn_max, late.links[0].sojourn_mean),
+        (None, None),
+        "nothing was sent then"
+    );
     assert_eq!(whole.link_series, late.link_series, "series cover the whole run");
 }
 
 #[test]
 fn a_remainder_has_a_row_of_its_own() {
     let found = results(&resolved(TEN_LINES, &[("series", "2s")]), 1);
-    let times: Vec<_> = found.link_series.iter().map(|r| (r.time.as_nanos(), r.interval.as_nanos())).collect();
+    let times: Vec<_> =
+        found.link_series.iter().map(|r| (r.time.as_nanos(), r.interval.as_nanos())).collect();
     assert!(times.contains(&(4_000_000_000, 2_000_000_000)));
     assert!(times.contains(&(5_000_000_000, 1_000_000_000)));
 }

@@ -259,8 +259,13 @@ impl Counters {
     /// that the peer does not use ECN (RFC 9768 §3.2.2.4; on the ACK of a SYN-ACK §3.2.2.1 note 1).
     pub(super) fn check_first_ace(&mut self, ace: u8) {
         if ace == 0 {
-            (self.capable, self.trusts_ace) = (false, false);
+            self.distrust_marks();
         }
+    }
+
+    /// What is sent from now on is not ECN-capable, and reported marks are ignored.
+    pub(super) fn distrust_marks(&mut self) {
+        (self.capable, self.trusts_ace) = (false, false);
     }
 
     /// The peer reports with which codepoint our SYN or SYN-ACK arrived. It was sent as Not-ECT, so any other

@@ -74,6 +74,9 @@ pub struct Config {
     pub ecn: bool,
     /// How the receiver reports marks.
     pub ecn_feedback: EcnFeedback,
+    /// With counters of marks: after so many round trips at the beginning in which every packet was reported
+    /// as marked, send packets that are not ECN-capable, and ignore marks (RFC 9768 §3.2.2.3). Zero: never.
+    pub ecn_check_rounds: u8,
     /// Nagle's algorithm (RFC 9293 §3.7.4).
     pub nagle: bool,
     /// With Nagle's algorithm, only an unacknowledged small segment holds the next one back (Minshall).
@@ -191,6 +194,13 @@ pub const OPTIONS: &[Param] = &[
         &["rfc3168", "dctcp", "accurate"],
         "how a receiver reports marks: ECE until the sender responds with CWR (RFC 3168), whether the last \
          packet was marked (DCTCP, RFC 8257), or counters (RFC 9768)",
+    ),
+    Param::count(
+        "ecn_check_rounds",
+        4,
+        0..=100,
+        "with counters of marks, and every packet of so many round trips at the beginning reported as marked: \
+         send without ECN from then on, and ignore marks (RFC 9768 3.2.2.3: three or four); 0 to trust them",
     ),
     Param::flag("nagle", true, "hold small segments while data is unacknowledged (RFC 9293 3.7.4)"),
     Param::flag(
@@ -367,6 +377,7 @@ impl Config {
                 "accurate" => EcnFeedback::Accurate,
                 _ => EcnFeedback::Rfc3168,
             },
+            ecn_check_rounds: p.count("ecn_check_rounds") as u8,
             nagle: p.flag("nagle"),
             minshall: p.flag("minshall"),
             syn_retries: p.count("syn_retries") as u32,

@@ -19,7 +19,7 @@ FORMATS: dict[str, Callable[[float], str]] = {
 }
 """How numbers are written, by their unit."""
 
-HALF_AGAIN = 2 / 3
+HALF_AGAIN = 3 / 4
 """The usual margin: half again as much as the standards do to others, which is more than chance."""
 
 

@@ -2,6 +2,7 @@
 //! sender derives from it (RFC 3168, RFC 8257 §3.2, RFC 9768).
 
 mod accurate;
+mod continuous;
 mod handshake;
 
 use ackclock_policy::{Ecn, Phase, ReceiverEvent};
@@ -9,6 +10,7 @@ use ackclock_units::{Bytes, Instant, SeqNumber};
 use ackclock_wire::{AccEcn, Flags, MAX_OPTIONS_LEN, Options, SackBlocks, Segment, Timestamps};
 
 use self::accurate::{Counters, Covered, Marks, ace_flags, ace_of};
+use self::continuous::Continuous;
 use super::Connection;
 
 /// The mode that the two ends have negotiated.
@@ -61,6 +63,8 @@ struct FeedbackState {
     handshake_marked: bool,
     /// The pending ack acknowledges nothing but acks, so it has no SACK blocks (RFC 9768 §3.2.2.5.1).
     acks_only_acks: bool,
+    /// Whether all packets so far were reported as marked (RFC 9768 §3.2.2.3).
+    continuous: Continuous,
     /// The next ack, and the next text, carry the option to test whether the path passes it (RFC 9768
     /// §3.2.3.2.1).
     test_ack: bool,
@@ -162,6 +166,7 @@ impl FeedbackState {
         syn_ack_counted: false,
         handshake_marked: false,
         acks_only_acks: false,
+        continuous: Continuous::Begins,
         test_ack: false,
         test_text: false,
         tested: None,
@@ -327,6 +332,11 @@ impl Connection {
     pub(super) fn read_feedback(&mut self, segment: &Segment, new: bool, delivered: u32, flight: u32) {
         let certain = self.sack_on || (self.phase == Phase::Open && self.sender.dup_acks.count == 0);
         let smss = self.smss;
+        // What is retransmitted is not ECN-capable, and not marked.
+        let rounds = self.config.ecn_check_rounds;
+        let checks =
+            rounds > 0 && delivered > 0 && matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Cwr);
+        let snd_nxt = self.snd_nxt;
         let Some(feedback) = self.rare.part_mut(|r| r.ecn.accurate()) else { return };
         let tsval = segment.options.timestamps.map(|ts| ts.tsval);
         let later = match (feedback.tsval, tsval) {
@@ -341,7 +351,21 @@ impl Connection {
             feedback.tsval = tsval;
         }
         let covered = Covered { packets: delivered.div_ceil(smss), certain, smss };
-        let marks = feedback.counters.read(ace_of(segment.flags), segment.options.accecn, covered);
+        let mut marks = feedback.counters.read(ace_of(segment.flags), segment.options.accecn, covered);
+        if checks
+            && feedback.continuous != Continuous::No
+            && feedback.continuous.on_ack(
+                marks,
+                (covered.packets, delivered.into()),
+                segment.ack,
+                snd_nxt,
+                rounds,
+            )
+        {
+            // RFC 9768 §3.2.2.3: send what is not ECN-capable from now on, and respond to no mark.
+            feedback.counters.distrust_marks();
+            marks = Marks::default();
+        }
         feedback.marks = Marks { bytes: marks.bytes.min(flight), ..marks };
     }
 

@@ -146,6 +146,14 @@ pub const PRESETS: &[Preset] = &[
         ],
     },
     Preset {
+        name: "linux-bbr",
+        about: "`linux` with the congestion control `bbr`: its BBR, which paces, and decides by itself how much \
+                leaves during a repair.",
+        source: "Linux 6.18, net/ipv4/tcp_bbr.c",
+        base: LINUX,
+        sets: &[("window", "bbr1")],
+    },
+    Preset {
         name: "freebsd",
         about: "What FreeBSD documents of its default stack: CUBIC from ten segments, SACK, timestamps, \
                 200 ms added to timeouts of at least 30 ms, SYN timeouts that double after the fifth.",
@@ -175,10 +183,18 @@ pub const PRESETS: &[Preset] = &[
         ],
     },
     Preset {
+        name: "macos",
+        about: "What is documented of Apple's systems: CUBIC, an ack for eight segments of a stream; all else \
+                as standards have it.",
+        source: "RFC 9438 1 (CUBIC is the default in Apple stacks); macOS, tcp(4) (TCP_SENDMOREACKS)",
+        base: &[],
+        sets: &[("window", "cubic"), ("ack.ack_every_segs", "8")],
+    },
+    Preset {
         name: "quic",
         about: "QUIC's loss detection and congestion control over TCP's segments: RFC 9002's NewReno, \
-                estimator and probe timeout, whose expiry is persistent congestion; RACK-TLP finds losses \
-                (at 5/4 of a round trip, QUIC at 9/8) and sends the probes.",
+                thresholds of time (9/8) and packets (3), estimator and probe timeout, whose expiry is \
+                persistent congestion; a tail loss probe is sent before.",
         source: "RFC 9002 5 to 7; max_ack_delay: RFC 9000 18.2",
         base: &[],
         sets: &[
@@ -192,6 +208,8 @@ pub const PRESETS: &[Preset] = &[
             ("recovery", "rack"),
             // 6.1.1: kPacketThreshold.
             ("recovery.dup_thresh", "3"),
+            // 6.1.2: kTimeThreshold.
+            ("recovery.thresholds", "rfc9002"),
             ("recovery.max_ack_delay", "25ms"),
             ("estimator", "quic"),
             ("timer", "quic-pto"),

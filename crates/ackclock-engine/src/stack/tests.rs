@@ -95,7 +95,8 @@ fn errors_name_the_valid_values() {
     assert_eq!(
         error("newrno"),
         "`newrno` is not a known stack (did you mean `newreno`?); known are rfc793, tahoe, reno, newreno, \
-         sack, fack, fack-rh, rack, cubic, linux, linux-reno, freebsd, windows, quic"
+         sack, fack, fack-rh, rack, cubic, linux, linux-reno, linux-bbr, freebsd, \
+         windows, macos, quic"
     );
     assert!(error("").starts_with("`` is not a known stack; known are rfc793"));
     assert!(

@@ -255,6 +255,11 @@ impl Counters {
         }
     }
 
+    /// What is sent from now on is not ECN-capable, and reported marks are ignored.
+    pub(super) fn distrust_marks(&mut self) {
+        (self.capable, self.trusts_ace) = (false, false);
+    }
+
     /// The peer reports with which codepoint our SYN or SYN-ACK arrived. It was sent as Not-ECT, so any other
     /// codepoint is an invalid transition (RFC 9768 §3.2.2.3). Returns true when it was marked.
     pub(super) fn check_handshake(&mut self, code: u8) -> bool {

@@ -1,9 +1,11 @@
 use ackclock_units::{Duration, Instant, SeqNumber, SeqRange};
 
 use super::min_rtt::MinRtt;
+use super::quic;
 use super::retransmitted::Retransmitted;
 use crate::{
-    AckInfo, Deliveries, Param, Params, Phase, PrivateState, ScoreboardView, SenderView, Transmission,
+    AckInfo, Deliveries, Param, Params, Phase, PrivateState, ScoreboardView, SenderView, SentSegment,
+    Transmission,
 };
 
 /// RACK (RFC 8985 §6): a segment is lost when one sent later was delivered and a round trip plus the
@@ -15,6 +17,8 @@ pub(super) struct Detection {
     persist: u32,
     /// RACK.rtt is that of the highest segment acknowledged.
     rtt_of_highest: bool,
+    /// The thresholds are QUIC's.
+    quic: bool,
     min_rtt: MinRtt,
     /// False until the first event initialized the sequence numbers.
     initialized: bool,
@@ -39,12 +43,14 @@ pub(super) struct Detection {
 }
 
 impl Detection {
-    /// Reads [`PERSIST`], [`RTT_OF_HIGHEST`], [`MIN_RTT_SPAN`] and the duplicate-ack threshold.
+    /// Reads [`PERSIST`], [`RTT_OF_HIGHEST`], [`MIN_RTT_SPAN`], [`THRESHOLDS`](quic::THRESHOLDS) and the
+    /// duplicate-ack threshold.
     pub fn new(p: &Params) -> Self {
         Self {
             dup_thresh: p.count("dup_thresh") as u32,
             persist: p.count("reo_wnd_persist") as u32,
             rtt_of_highest: p.flag("rtt_of_highest"),
+            quic: p.choice("thresholds") == "rfc9002",
             min_rtt: MinRtt::over(p.duration("min_rtt_span")),
             initialized: false,
             latest: None,
@@ -156,25 +162,34 @@ impl Detection {
         lost: &mut Vec<SeqRange>,
     ) -> Option<Instant> {
         let latest = self.latest?;
-        let wait = self.rtt + self.reo_wnd(b, v, repairing);
-        let (before, mut last) = (lost.len(), self.detect_first_sent(latest, wait, b, v, lost));
+        let wait = self.wait(b, v, repairing);
+        let (before, mut next) = (lost.len(), self.detect_first_sent(latest, wait, b, v, lost));
         let resent_from = lost.len();
+        let (quic, rule) = (self.quic, self.rule(latest, wait));
         self.retransmitted.retain_waiting(latest, b, v, |s| {
-            let until = s.xmit_ts + wait;
-            let is_lost = until <= v.now;
-            if is_lost {
+            let until = rule.until(s, b, v);
+            if until.is_none() {
                 add(s.range, lost);
             } else {
-                last = last.max(Some(until));
+                next = sooner_or_later(quic, next, until);
             }
-            !is_lost
+            until.is_some()
         });
         if resent_from < lost.len() {
             in_order(lost, before);
         }
         #[cfg(debug_assertions)]
-        assert_is_step_5(latest, wait, b, v, &lost[before..], last);
-        last
+        assert_is_step_5(&rule, quic, b, v, &lost[before..], next);
+        next
+    }
+
+    /// How long after its transmission a segment counts as lost, once one sent later was delivered.
+    fn wait(&self, b: &dyn ScoreboardView, v: &SenderView, repairing: bool) -> Duration {
+        if self.quic { quic::loss_delay(v) } else { self.rtt + self.reo_wnd(b, v, repairing) }
+    }
+
+    fn rule(&self, latest: Transmission, wait: Duration) -> Rule {
+        Rule { latest, wait, packets: self.quic.then_some(self.dup_thresh), fack: self.fack }
     }
 
     /// Lets losses that were found but not marked be found again.
@@ -191,7 +206,8 @@ impl Detection {
         v: &SenderView,
         lost: &mut Vec<SeqRange>,
     ) -> Option<Instant> {
-        let (mut at, mut last) = (self.examined_to.max(v.snd_una), None);
+        let (mut at, mut waits) = (self.examined_to.max(v.snd_una), None);
+        let rule = self.rule(latest, wait);
         while let Some(s) = next(b, v, at) {
             if s.transmissions > 1 && !s.lost {
                 self.retransmitted.insert(s);
@@ -199,19 +215,17 @@ impl Detection {
                 if !latest.is_after(s.transmission()) {
                     break;
                 }
-                let until = s.xmit_ts + wait;
-                if until <= v.now {
-                    add(s.range, lost);
-                } else {
-                    last = last.max(Some(until));
+                match rule.until(s, b, v) {
+                    None => add(s.range, lost),
+                    until => waits = sooner_or_later(self.quic, waits, until),
                 }
             }
             at = s.range.end;
-            if last.is_none() {
+            if waits.is_none() {
                 self.examined_to = at;
             }
         }
-        last
+        waits
     }
 
     /// RFC 8985 §6.3, RACK_mark_losses_on_RTO(): the first segment is lost, and all that were sent longer ago
@@ -223,7 +237,7 @@ impl Detection {
         }
         // SACK marks may have been dropped (RFC 2018 §8).
         self.reset_examined(v);
-        let wait = self.rtt + self.reo_wnd(b, v, matches!(v.phase, Phase::Recovery | Phase::Loss));
+        let wait = self.wait(b, v, matches!(v.phase, Phase::Recovery | Phase::Loss));
         let mut at = v.snd_una;
         while let Some(s) = next(b, v, at) {
             at = s.range.end;
@@ -248,8 +262,34 @@ impl Detection {
     }
 }
 
+/// When a segment that was sent before `latest` is lost.
+#[derive(Clone, Copy)]
+struct Rule {
+    latest: Transmission,
+    wait: Duration,
+    /// QUIC's packet threshold.
+    packets: Option<u32>,
+    fack: SeqNumber,
+}
+
+impl Rule {
+    /// Until when the segment may still arrive; `None` if it is lost.
+    #[inline]
+    fn until(&self, s: SentSegment, b: &dyn ScoreboardView, v: &SenderView) -> Option<Instant> {
+        let until = s.xmit_ts + self.wait;
+        let overtaken = |n| quic::is_overtaken(n, s, self.latest, self.fack, b, v);
+        (until > v.now && !self.packets.is_some_and(overtaken)).then_some(until)
+    }
+}
+
+/// The reordering timer waits for the last segment that may still arrive (RFC 8985 §6.2 step 5), QUIC's for
+/// the first (RFC 9002 Appendix A.10, loss_time).
+fn sooner_or_later(quic: bool, next: Option<Instant>, until: Option<Instant>) -> Option<Instant> {
+    if quic { next.into_iter().chain(until).min() } else { next.max(until) }
+}
+
 /// The first outstanding segment from `at` on that is not SACKed.
-fn next(b: &dyn ScoreboardView, v: &SenderView, at: SeqNumber) -> Option<crate::SentSegment> {
+fn next(b: &dyn ScoreboardView, v: &SenderView, at: SeqNumber) -> Option<SentSegment> {
     let range = b.next_unsacked(at).filter(|range| range.end <= v.snd_nxt)?;
     b.segment(range.start)
 }
@@ -273,8 +313,8 @@ fn in_order(ranges: &mut Vec<SeqRange>, from: usize) {
 /// outstanding.
 #[cfg(debug_assertions)]
 fn assert_is_step_5(
-    latest: Transmission,
-    wait: Duration,
+    rule: &Rule,
+    quic: bool,
     b: &dyn ScoreboardView,
     v: &SenderView,
     lost: &[SeqRange],
@@ -283,14 +323,15 @@ fn assert_is_step_5(
     let (mut at, mut bytes, mut last) = (v.snd_una, 0, None);
     while let Some(s) = next(b, v, at) {
         at = s.range.end;
-        if s.lost || !latest.is_after(s.transmission()) {
+        if s.lost || !rule.latest.is_after(s.transmission()) {
             continue;
         }
-        if s.xmit_ts + wait <= v.now {
-            assert!(lost.iter().any(|range| range.covers(s.range)), "{s:?} is lost");
-            bytes += s.range.len();
-        } else {
-            last = last.max(Some(s.xmit_ts + wait));
+        match rule.until(s, b, v) {
+            None => {
+                assert!(lost.iter().any(|range| range.covers(s.range)), "{s:?} is lost");
+                bytes += s.range.len();
+            }
+            until => last = sooner_or_later(quic, last, until),
         }
     }
     assert_eq!(

@@ -1,11 +1,13 @@
 mod detect;
 mod min_rtt;
+mod quic;
 mod retransmitted;
 mod tail;
 
 use ackclock_units::{Bytes, Instant, SeqRange};
 
 use self::detect::{Detection, MIN_RTT_SPAN, PERSIST, RTT_OF_HIGHEST};
+use self::quic::THRESHOLDS;
 use self::tail::{MAX_ACK_DELAY, PTO_MARGIN, SAMPLE_BEFORE_PROBE, TLP, Tail};
 use super::bounded::{BOUNDED, Bounded};
 use super::counting::Counting;
@@ -224,11 +226,12 @@ pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
     about: "RACK-TLP (RFC 8985): a segment is lost when one sent later was delivered and the reordering \
             window has passed; tail loss probes are sent before the retransmission timer expires; acts as \
             `newreno` without SACK.",
-    source: "I-A9; RFC 8985",
+    source: "I-A9; RFC 8985; RFC 9002 6.1",
     params: &[
         DUP_THRESH,
         LIMITED_TRANSMIT,
         EARLY_RETRANSMIT,
+        THRESHOLDS,
         PERSIST,
         RTT_OF_HIGHEST,
         MIN_RTT_SPAN,

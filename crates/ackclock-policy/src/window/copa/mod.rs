@@ -107,7 +107,8 @@ impl Copa {
                 return Window { cwnd, ssthresh: at_least_two(cwnd, v) };
             }
             return if a.may_grow && a.validated {
-                slow_start.on_ack(a, counted(a.newly_acked, v.smss, 2), v).applied_to(v)
+                let grown = slow_start.on_ack(a, counted(a.newly_acked, v.smss, 2), v).applied_to(v);
+                Window { cwnd: grown.cwnd.min(usable(v)), ..grown }
             } else {
                 v.window
             };
@@ -124,7 +125,7 @@ impl Copa {
             let step = self.remainder.take(step);
             at_least_two(v.window.cwnd.saturating_sub(step), v).min(v.window.cwnd)
         } else if a.validated && v.phase != Phase::Loss {
-            v.window.cwnd.saturating_add(self.remainder.take(step))
+            v.window.cwnd.saturating_add(self.remainder.take(step)).min(usable(v))
         } else {
             v.window.cwnd
         };
@@ -195,6 +196,12 @@ impl Copa {
         let standing = self.delays.standing()?;
         Some(Pacing { rate: Rate::from_transfer(w.cwnd.saturating_mul(2), standing), quantum: v.smss })
     }
+}
+
+/// The largest window that is of use: beyond the receiver's, which keeps the queue short by itself, the target
+/// would be out of reach for ever, and the window and its pace grow without end.
+fn usable(v: &SenderView) -> Bytes {
+    v.window.cwnd.max(v.rwnd)
 }
 
 impl Policy for Copa {

@@ -132,6 +132,23 @@ fn slow_start_ends_when_the_rate_is_above_the_target() {
 }
 
 #[test]
+fn it_does_not_grow_beyond_the_receivers_window() {
+    for ssthresh in [20_000, u64::MAX] {
+        let mut run = Run::new(20);
+        (run.v.window.ssthresh, run.v.rwnd) = (ssthresh, 30_000);
+        run.v.now += ms(1000);
+        for _ in 0..20 {
+            run.round(100);
+        }
+        assert_eq!(run.v.window.cwnd, 30_000);
+        // Nor does it shrink where the receiver takes its window back.
+        run.v.rwnd = 0;
+        run.round(100);
+        assert_eq!(run.v.window.cwnd, 30_000);
+    }
+}
+
+#[test]
 fn it_paces_at_twice_the_rate_of_the_window() {
     let mut run = Run::new(20);
     let pacing = run.w.on(Feedback::Congestion(Congestion::Loss), &run.v).pacing;

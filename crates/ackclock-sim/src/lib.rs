@@ -29,6 +29,9 @@ pub use fault::{Fault, FaultVerdict, PacketInfo, PacketKind};
 pub use flow::{
     Access, Datagram, DatagramSource, DatagramSpec, FlowList, FlowSource, FlowSpec, Sources, StackFactory,
 };
-pub use link::{Carrier, Delivery, Link, LinkCounters, LinkSpec, Offer};
+pub use link::{
+    Carrier, ConstantRate, Delivery, Elements, Link, LinkCounters, LinkSpec, Offer, Opportunities, Policer,
+    Schedule, SchedulePoint, Shaper, TokenBucket, Track, Transmitter, VaryingRate, element_declarations,
+};
 pub use network::{LinkId, Network, NetworkBuilder, NodeId};
 pub use sim::{FIRST_DATAGRAM, MeasuredSpan, Progress, RunOptions, RunOutcome, Simulation};

@@ -13,6 +13,10 @@ pub struct LinkCounters {
     pub queue_drops: u64,
     /// Those of them that the queue refused although there was room (early drops).
     pub early_drops: u64,
+    /// Those of the early drops that a policer refused.
+    pub policed: u64,
+    /// Those of the early drops that were larger than the link carries.
+    pub oversized: u64,
     /// The bytes of all of them.
     pub queue_drop_bytes: Bytes,
     /// Packets lost on the wire.

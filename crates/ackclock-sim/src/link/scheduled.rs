@@ -30,7 +30,7 @@ impl Link {
         };
         self.counters.marked += u64::from(marked);
         if self.in_service.is_none() {
-            self.serve(now);
+            self.serve(now, true);
         } else {
             let backlog = queue.backlog();
             self.counters.max_backlog = self.counters.max_backlog.max(backlog.bytes);
@@ -40,7 +40,8 @@ impl Link {
     }
 
     /// Takes the next packet from the scheduler and puts it into service.
-    fn serve(&mut self, now: Instant) {
+    /// `idle` is true when nothing was in service until now.
+    fn serve(&mut self, now: Instant, idle: bool) {
         self.integrate(now);
         let Some(queue) = &mut self.queue else { return };
         let (before, dropped_before) = (queue.backlog(), self.dropped.len());
@@ -52,7 +53,7 @@ impl Link {
             self.counters.queue_drop_bytes += before.bytes.saturating_sub(queue.backlog().bytes + served);
         }
         self.marked = next.is_some_and(|d| d.marked);
-        self.in_service = next.map(|d| (d.packet, now + self.time_to_send(d.packet.bytes)));
+        self.in_service = next.map(|d| (d.packet, self.finish(d.packet.bytes, now, idle)));
         if let Some((_, departs)) = self.in_service {
             self.counters.busy += departs.since(now);
         }
@@ -76,7 +77,7 @@ impl Link {
         let (packet, departs) = self.in_service.filter(|(_, departs)| *departs <= now)?;
         let marked = self.marked;
         self.free_at = departs;
-        self.serve(departs);
+        self.serve(departs, false);
         Some(self.leave(packet, &about(packet.id), departs, marked))
     }
 

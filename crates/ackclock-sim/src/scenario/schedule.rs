@@ -84,7 +84,7 @@ type Placed = (SchedulePoint, Place);
 fn check(points: &[Placed], repeat: Duration, reader: &Reader<'_>) -> Result<()> {
     let key = reader.key("points");
     let Some((last, place)) = points.last() else {
-        return Err(ScenarioError::at(reader.place(), format!("`{key}` is empty: give at least one point")));
+        return Err(ScenarioError::new(format!("`{key}` is empty: give at least one point")));
     };
     if points.len() > MOST_POINTS {
         let n = points.len();

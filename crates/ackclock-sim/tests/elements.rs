@@ -5,10 +5,11 @@ mod support;
 
 use std::sync::Arc;
 
-use ackclock_policy::{PacketId, Queued};
+use ackclock_policy::{PacketId, Params, Queued, Value};
+use ackclock_sim::workload::Cdf;
 use ackclock_sim::{
-    ConstantRate, Elements, Link, LinkSpec, Offer, Opportunities, PacketInfo, Policer, Shaper, TokenBucket,
-    Track, Transmitter, VaryingRate,
+    ConstantRate, Elements, Jitter, Link, LinkSpec, Offer, Opportunities, PacketInfo, Policer, Shaper,
+    TokenBucket, Track, Transmitter, VaryingRate, element_declarations,
 };
 use ackclock_units::{Duration, Ecn, Instant, Rate, Rng};
 use support::{drop_tail, mbit, ms};
@@ -310,5 +311,66 @@ fn a_loss_over_time_strikes_at_its_rate() {
     for tenth in 0..10 {
         let share = lost(3 * SECOND + tenth * SECOND / 10, &mut link);
         assert!((share - tenth as f64 / 10.0).abs() < 0.02, "{share} at {tenth}/10");
+    }
+}
+
+/// The extra delays of packets a second apart, milliseconds.
+fn delays(settings: &[(&str, Value)], points: Option<Cdf>) -> Vec<f64> {
+    let jitter = element_declarations().into_iter().find(|d| d.name == "jitter").expect("declared");
+    let mut params = Params::defaults(jitter.params);
+    assert!(settings.iter().all(|(name, value)| params.set(name, *value)));
+    let jitter = Some(Jitter::new(&params, points.map(Arc::new)));
+    let spec = LinkSpec { elements: Elements { jitter, ..Elements::default() }, ..LinkSpec::delay(ms(100)) };
+    let mut link = Link::new(spec, 1, 0);
+    let extra = |n: u64| (arrival(&mut link, 100, at(n * SECOND)).unwrap() - n * SECOND) as f64 / 1e6 - 100.0;
+    (0..100_000).map(extra).collect()
+}
+
+#[test]
+fn jitter_has_the_mean_and_the_shape_that_it_says() {
+    let time = |ms: u64| Value::Duration(Duration::from_millis(ms));
+    let points = Cdf::new(vec![(0.0, 0.5), (10.0, 0.9), (50.0, 1.0)]).unwrap();
+    for (settings, points, mean, deviation, tail) in [
+        // Uniform: nothing beyond sqrt(3) deviations. Normal: 2.28 % beyond two. Pareto with shape 3: the
+        // standard deviation is mean / sqrt(3), and (2/3 / 2)^3 = 1/27 lie beyond twice the mean.
+        (
+            vec![("distribution", Value::Choice("uniform")), ("mean", time(20)), ("deviation", time(5))],
+            None,
+            20.0,
+            5.0,
+            (28.67, 0.0),
+        ),
+        (vec![("mean", time(20)), ("deviation", time(5))], None, 20.0, 5.0, (30.0, 0.0228)),
+        (
+            vec![("distribution", Value::Choice("pareto")), ("mean", time(20))],
+            None,
+            20.0,
+            11.547,
+            (40.0, 1.0 / 27.0),
+        ),
+        // Half at 0; then 0.4 with a mean of 5 and 0.1 with a mean of 30.
+        (vec![], Some(points), 5.0, 9.574, (30.0, 0.05)),
+    ] {
+        let drawn = delays(&settings, points);
+        let n = drawn.len() as f64;
+        let met = drawn.iter().sum::<f64>() / n;
+        let spread = (drawn.iter().map(|d| (d - met).powi(2)).sum::<f64>() / n).sqrt();
+        let beyond = drawn.iter().filter(|d| **d > tail.0).count() as f64 / n;
+        assert!((met - mean).abs() < 0.15, "{settings:?}: mean {met}");
+        assert!((spread / deviation - 1.0).abs() < 0.05, "{settings:?}: deviation {spread}");
+        assert!((beyond - tail.1).abs() < 0.003, "{settings:?}: {beyond} beyond {}", tail.0);
+    }
+}
+
+#[test]
+fn jitter_reorders_only_where_it_may() {
+    let jitter = element_declarations().into_iter().find(|d| d.name == "jitter").expect("declared");
+    for reorders in [false, true] {
+        let mut params = Params::defaults(jitter.params);
+        params.set("reorder", Value::Flag(reorders));
+        let elements = Elements { jitter: Some(Jitter::new(&params, None)), ..Elements::default() };
+        let mut link = Link::new(LinkSpec { elements, ..LinkSpec::delay(ms(10)) }, 1, 0);
+        let arrivals: Vec<_> = (0..1000).map(|n| arrival(&mut link, 100, at(n * MS / 10)).unwrap()).collect();
+        assert_eq!(arrivals.is_sorted(), !reorders);
     }
 }

@@ -4,6 +4,7 @@ use ackclock_policy::{Declaration, Queued};
 use ackclock_units::{Duration, Ecn, Instant, Rng};
 
 use super::delivery::{Delivery, Offer};
+use super::jitter::{JITTER, Jitter};
 use super::opportunities::MAHIMAHI;
 use super::schedule::SCHEDULE;
 use super::state::Link;
@@ -28,6 +29,8 @@ pub struct Elements {
     pub delay: Option<Track>,
     /// Probability of loss over time, in units of 1e-9.
     pub loss: Option<Track>,
+    /// A random extra delay.
+    pub jitter: Option<Jitter>,
     /// Packets may overtake others where the delay falls. Otherwise a packet arrives no earlier than those
     /// before it, as on a serial link.
     pub reorders: bool,
@@ -36,20 +39,27 @@ pub struct Elements {
 impl Elements {
     /// True when there are none.
     pub fn is_none(&self) -> bool {
-        let Self { mtu, policer, transmitter, delay, loss, reorders: _ } = self;
-        mtu.is_none() && policer.is_none() && transmitter.is_none() && delay.is_none() && loss.is_none()
+        let Self { mtu, policer, transmitter, delay, loss, jitter, reorders: _ } = self;
+        mtu.is_none()
+            && policer.is_none()
+            && transmitter.is_none()
+            && delay.is_none()
+            && loss.is_none()
+            && jitter.is_none()
     }
 }
 
 /// The declarations of elements, for listings beside those of the policies.
 pub fn declarations() -> Vec<Declaration> {
-    vec![SHAPER, POLICER, SCHEDULE, MAHIMAHI]
+    vec![SHAPER, POLICER, SCHEDULE, MAHIMAHI, JITTER]
 }
 
 /// The elements of a link with their state.
 pub(super) struct ElementStates {
     pub(super) elements: Elements,
     pub(super) rng: Rng,
+    /// Packets may overtake others.
+    reorders: bool,
     /// The largest packet that passes, bytes.
     pub(super) largest: u32,
 }
@@ -58,7 +68,8 @@ impl ElementStates {
     pub(super) fn new(elements: Elements, rng: Rng) -> Option<Box<Self>> {
         let transmitted = elements.transmitter.as_ref().map_or(u32::MAX, |t| t.largest());
         let largest = elements.mtu.unwrap_or(u32::MAX).min(transmitted);
-        (!elements.is_none()).then(|| Box::new(Self { elements, rng, largest }))
+        let reorders = elements.reorders || elements.jitter.as_ref().is_some_and(|j| j.reorders);
+        (!elements.is_none()).then(|| Box::new(Self { elements, rng, reorders, largest }))
     }
 }
 
@@ -111,10 +122,13 @@ impl Link {
         let departs = out.departs.as_nanos();
         if let Some(delay) = &state.elements.delay {
             out.at = out.departs + Duration::from_nanos(delay.value(departs));
-            if !state.elements.reorders {
-                out.at = out.at.max(self.last_in_order);
-                self.last_in_order = out.at;
-            }
+        }
+        if let Some(jitter) = &state.elements.jitter {
+            out.at += jitter.draw(&mut state.rng);
+        }
+        if !state.reorders {
+            out.at = out.at.max(self.last_in_order);
+            self.last_in_order = out.at;
         }
         if let Some(loss) = &state.elements.loss {
             out.lost = state.rng.chance(loss.value(departs) as f64 / LOSS_UNIT as f64);

@@ -30,7 +30,7 @@ impl Link {
         };
         self.counters.marked += u64::from(marked);
         if self.in_service.is_none() {
-            self.serve(now, true);
+            self.serve(now);
         } else {
             let backlog = queue.backlog();
             self.counters.max_backlog = self.counters.max_backlog.max(backlog.bytes);
@@ -40,8 +40,7 @@ impl Link {
     }
 
     /// Takes the next packet from the scheduler and puts it into service.
-    /// `idle` is true when nothing was in service until now.
-    fn serve(&mut self, now: Instant, idle: bool) {
+    fn serve(&mut self, now: Instant) {
         self.integrate(now);
         let Some(queue) = &mut self.queue else { return };
         let (before, dropped_before) = (queue.backlog(), self.dropped.len());
@@ -53,7 +52,7 @@ impl Link {
             self.counters.queue_drop_bytes += before.bytes.saturating_sub(queue.backlog().bytes + served);
         }
         self.marked = next.is_some_and(|d| d.marked);
-        self.in_service = next.map(|d| (d.packet, self.finish(d.packet.bytes, now, idle)));
+        self.in_service = next.map(|d| (d.packet, self.finish(d.packet.bytes, now, self.free_at < now)));
         if let Some((_, departs)) = self.in_service {
             self.counters.busy += departs.since(now);
         }
@@ -77,7 +76,7 @@ impl Link {
         let (packet, departs) = self.in_service.filter(|(_, departs)| *departs <= now)?;
         let marked = self.marked;
         self.free_at = departs;
-        self.serve(departs, false);
+        self.serve(departs);
         Some(self.leave(packet, &about(packet.id), departs, marked))
     }
 

@@ -11,10 +11,12 @@ use super::files::Files;
 use super::reader::Reader;
 use super::schedule;
 use super::tree::{Item, Node};
+use super::web;
 use crate::link::{
-    ConstantRate, Elements, MAHIMAHI, Opportunities, POLICER, Policer, SCHEDULE, SHAPER, Schedule, Shaper,
-    TokenBucket,
+    ConstantRate, Elements, JITTER, Jitter, MAHIMAHI, Opportunities, POLICER, Policer, SCHEDULE, SHAPER,
+    Schedule, Shaper, TokenBucket,
 };
+use crate::workload::Cdf;
 
 /// Largest number of points of all schedules of a scenario together.
 const MOST_POINTS: usize = 500_000;
@@ -39,10 +41,12 @@ impl Default for ElementBudget {
 impl ElementBudget {
     /// Subtracts the values that the elements hold.
     pub(super) fn count(&self, elements: &ElementPlans, place: &Place) -> Result<()> {
-        let points = elements.schedule.as_ref().map_or(0, |s| s.points.len());
+        let scheduled = elements.schedule.as_ref().map_or(0, |s| s.points.len());
+        let delays = elements.jitter.as_ref().and_then(|j| j.points.as_ref()).map_or(0, |p| p.points().len());
+        let points = scheduled + delays;
         let opportunities = elements.mahimahi.as_ref().map_or(0, |m| m.times.len());
         for (left, wanted, most, what) in [
-            (&self.points, points, MOST_POINTS, "points in their schedules"),
+            (&self.points, points, MOST_POINTS, "points in their schedules and jitter"),
             (&self.opportunities, opportunities, MOST_OPPORTUNITIES, "opportunities in their traces"),
         ] {
             let Some(rest) = left.get().checked_sub(wanted) else {
@@ -70,6 +74,8 @@ pub struct ElementPlans {
     pub schedule: Option<Schedule>,
     /// Its packet-delivery trace.
     pub mahimahi: Option<Trace>,
+    /// Its random extra delay.
+    pub jitter: Option<JitterPlan>,
 }
 
 /// A packet-delivery trace.
@@ -79,6 +85,15 @@ pub struct Trace {
     pub params: Params,
     /// Its opportunities, milliseconds.
     pub times: Arc<[u32]>,
+}
+
+/// Random extra delays.
+#[derive(Clone, PartialEq, Debug)]
+pub struct JitterPlan {
+    /// Its declared keys.
+    pub params: Params,
+    /// The distribution in milliseconds, if it is given by points.
+    pub points: Option<Arc<Cdf>>,
 }
 
 impl Trace {
@@ -104,6 +119,7 @@ impl ElementPlans {
             policer: self.policer.as_ref().map(policer),
             ..Elements::default()
         };
+        elements.jitter = self.jitter.as_ref().map(|j| Jitter::new(&j.params, j.points.clone()));
         if let Some(schedule) = &self.schedule {
             schedule.add_to(&mut elements, rate, delay);
         }
@@ -141,6 +157,7 @@ impl ElementPlans {
             shaper: bucket(reader, &SHAPER)?,
             schedule: schedule::read(reader, files)?,
             mahimahi: trace(reader, files)?,
+            jitter: jitter(reader, files)?,
         };
         if plans.mahimahi.is_some() && plans.schedule.as_ref().is_some_and(Schedule::has_rates) {
             return Err(ScenarioError::at(
@@ -175,6 +192,29 @@ fn bucket(reader: &Reader<'_>, declared: &ackclock_policy::Declaration) -> Resul
         ));
     }
     Ok(Some(params))
+}
+
+/// Reads jitter.
+fn jitter(reader: &Reader<'_>, files: &Files) -> Result<Option<JitterPlan>> {
+    let Some(item) = reader.get(JITTER.name) else { return Ok(None) };
+    let inner = Reader::new(item, &reader.key(JITTER.name))?;
+    let params = inner.params(JITTER.params)?;
+    let given = |name: &str| inner.get(name).is_some();
+    let points = if given("file") || given("points") {
+        if let Some(word) =
+            ["distribution", "mean", "deviation", "shape"].into_iter().find(|name| given(name))
+        {
+            return Err(ScenarioError::at(
+                &item.place,
+                format!("`{}` is given with a distribution of its own: leave it out", inner.key(word)),
+            ));
+        }
+        Some(Arc::new(web::cdf(&inner, files, "milliseconds")?))
+    } else {
+        None
+    };
+    inner.finish()?;
+    Ok(Some(JitterPlan { params, points }))
 }
 
 /// Reads a packet-delivery trace.

@@ -49,7 +49,7 @@ mod write;
 
 pub use conversations::Conversation;
 pub use edges::Edge;
-pub use elements::{ElementPlans, Trace};
+pub use elements::{ElementPlans, JitterPlan, Trace};
 pub use error::ScenarioError;
 pub use files::Files;
 pub use limits::{Limits, TracePart, TraceSink};

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use ackclock_policy::{Chosen, Params, Value};
 use ackclock_units::Duration;
 
-use super::elements::ElementPlans;
+use super::elements::{ElementPlans, JitterPlan};
 use super::link::LinkPlan;
 use super::path::PathPlan;
 use super::rtt::RttPlan;
@@ -15,7 +15,7 @@ use super::web::WebPlan;
 use super::workload::{Body, WorkloadPlan};
 use crate::fault::Fault;
 use crate::link::SchedulePoint;
-use crate::workload::Base;
+use crate::workload::{Base, Cdf};
 
 fn time(d: Duration) -> String {
     quoted(&d.to_string())
@@ -43,11 +43,25 @@ fn elements(out: &mut String, e: &ElementPlans) {
         let (points, params) = (points.join(", "), inline(None, &schedule.params));
         let _ = writeln!(out, "schedule = {}, points = [{points}] }}", params.trim_end_matches(" }"));
     }
+    match &e.jitter {
+        Some(JitterPlan { params, points: Some(points) }) => {
+            let (reorder, points) = (params.flag("reorder"), cdf_points(points));
+            let _ = writeln!(out, "jitter = {{ reorder = {reorder}, points = [{points}] }}");
+        }
+        Some(JitterPlan { params, points: None }) => {
+            let _ = writeln!(out, "jitter = {}", inline(None, params));
+        }
+        None => {}
+    }
     if let Some(trace) = &e.mahimahi {
         let times: Vec<_> = trace.times.iter().map(u32::to_string).collect();
         let (times, params) = (quoted(&times.join(" ")), inline(None, &trace.params));
         let _ = writeln!(out, "mahimahi = {}, times = {times} }}", params.trim_end_matches(" }"));
     }
+}
+
+fn cdf_points(cdf: &Cdf) -> String {
+    cdf.points().iter().map(|(x, p)| format!("[{x}, {p}]")).collect::<Vec<_>>().join(", ")
 }
 
 fn point(p: &SchedulePoint) -> String {
@@ -186,8 +200,7 @@ fn web_body(out: &mut String, web: &WebPlan) {
     }
     match &web.sizes.base {
         Base::Empirical(cdf) => {
-            let points: Vec<_> = cdf.points().iter().map(|(x, p)| format!("[{x}, {p}]")).collect();
-            let _ = writeln!(out, "sizes = {{ kind = \"cdf\", points = [{}] }}", points.join(", "));
+            let _ = writeln!(out, "sizes = {{ kind = \"cdf\", points = [{}] }}", cdf_points(cdf));
         }
         _ => {
             let _ = writeln!(out, "sizes = {}", inline(Some(web.sizes_kind), &web.sizes_params));

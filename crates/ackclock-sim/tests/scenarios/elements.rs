@@ -71,6 +71,15 @@ const WRONG: &[&str] = &[
     "mahimahi = { times = [1], size = \"40B\", overhead = \"40B\" }",
     "mahimahi = { file = \"leo.toml\" }",
     "mahimahi = { times = [1] }\nschedule = { points = [{ at = \"1s\", rate = \"1Mbit/s\" }] }",
+    "jitter = { distribution = \"gamma\" }",
+    "jitter = { shape = 1 }",
+    "jitter = { points = [[1, 0.5], [0, 1]] }",
+    "jitter = { points = [3] }",
+    "jitter = { mean = \"1ms\", points = [[1, 1]] }",
+    "jitter = { file = \"leo.toml\" }",
+    "faults = [\"gilbert\"]",
+    "faults = [{ kind = \"gilbert-elliott\", p = 1.5 }]",
+    "faults = [{ kind = \"batch\", every = \"0s\" }]",
 ];
 
 #[test]
@@ -211,4 +220,33 @@ fn a_policer_costs_a_sender_more_than_a_shaper_of_its_rate() {
     };
     let (policed, shaped) = (goodput("policer"), goodput("shaper"));
     assert!(policed < 0.97 * shaped && shaped > 4.7 && policed > 3.0, "{policed} and {shaped}");
+}
+
+#[test]
+fn an_override_adds_a_fault_or_changes_the_one_that_is_there() {
+    let faults = |link: &str, sets: &[(&str, &str)]| {
+        let scenario = Scenario::parse_with(&with(link), sets);
+        let resolved = scenario.and_then(|s| s.resolve_with(&Registry::builtin(), &Files::none()));
+        resolved.map_err(|e| e.to_string()).map(|r| {
+            let (_, _, _, link) = r.path.links().next().expect("a link");
+            let named = link.faults.iter().map(|f| format!("{} {}", f.name(), f.params().ratio("p")));
+            named.collect::<Vec<_>>().join(", ")
+        })
+    };
+    let by_kind = [("path.link.faults.loss.p", "0.02")];
+    assert_eq!(faults("", &by_kind).unwrap(), "loss 0.02");
+    assert_eq!(faults("faults = \"duplicate\"", &by_kind).unwrap(), "duplicate 0.01, loss 0.02");
+    assert_eq!(faults("faults = { kind = \"loss\", p = 0.5 }", &by_kind).unwrap(), "loss 0.02");
+    assert_eq!(faults("faults = [\"corrupt\", \"loss\"]", &by_kind).unwrap(), "corrupt 0.01, loss 0.02");
+    let by_index = [("path.link.faults.0.kind", "corrupt"), ("path.link.faults.0.p", "0.25")];
+    assert_eq!(faults("", &by_index).unwrap(), "corrupt 0.25");
+    assert_eq!(faults("faults = [\"loss\"]", &by_index[1..]).unwrap(), "loss 0.25");
+    let errors = [
+        ("path.link.faults.0.p", "0.25"),
+        ("path.link.faults.1.p", "0.25"),
+        ("path.link.faults.los.p", "0.25"),
+        ("path.link.faults.loss", "0.25"),
+    ]
+    .map(|set| format!("{}={}\n    {}\n", set.0, set.1, faults("", &[set]).unwrap_err()));
+    insta::assert_snapshot!(errors.concat());
 }

@@ -172,11 +172,23 @@ const LINK: Keys = &[
             "{ times = [0] }",
         ],
     ),
+    (
+        "jitter",
+        &[
+            "{ mean = \"1ms\" }",
+            "{ distribution = \"pareto\", shape = 1.01, reorder = true }",
+            "{ distribution = \"uniform\", deviation = \"600s\" }",
+            "{ points = [[0, 0.5], [1e300, 1]] }",
+        ],
+    ),
 ];
 
 const QUEUES: &[&str] = &["drop-tail", "fifo", "red", "fq", "codel", "x"];
 const FAULTS: &[&str] = &[
     "loss",
+    "gilbert-elliott",
+    "markov-loss",
+    "batch",
     "periodic-loss",
     "nth-loss",
     "segment-loss",

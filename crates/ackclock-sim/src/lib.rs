@@ -30,8 +30,8 @@ pub use flow::{
     Access, Datagram, DatagramSource, DatagramSpec, FlowList, FlowSource, FlowSpec, Sources, StackFactory,
 };
 pub use link::{
-    Carrier, ConstantRate, Delivery, Elements, Jitter, Link, LinkCounters, LinkSpec, Offer, Opportunities,
-    Policer, Schedule, SchedulePoint, Shaper, TokenBucket, Track, Transmitter, VaryingRate,
+    Carrier, ConstantRate, Delivery, Elements, Jitter, Link, LinkCounters, LinkSpec, MediumEnd, Offer,
+    Opportunities, Policer, Schedule, SchedulePoint, Shaper, TokenBucket, Track, Transmitter, VaryingRate,
     element_declarations,
 };
 pub use network::{LinkId, Network, NetworkBuilder, NodeId};

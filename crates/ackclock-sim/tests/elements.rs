@@ -8,8 +8,8 @@ use std::sync::Arc;
 use ackclock_policy::{PacketId, Params, Queued, Value};
 use ackclock_sim::workload::Cdf;
 use ackclock_sim::{
-    ConstantRate, Elements, Jitter, Link, LinkSpec, Offer, Opportunities, PacketInfo, Policer, Shaper,
-    TokenBucket, Track, Transmitter, VaryingRate, element_declarations,
+    ConstantRate, Elements, Jitter, Link, LinkSpec, MediumEnd, Offer, Opportunities, PacketInfo, Policer,
+    Shaper, TokenBucket, Track, Transmitter, VaryingRate, element_declarations,
 };
 use ackclock_units::{Duration, Ecn, Instant, Rate, Rng};
 use support::{drop_tail, mbit, ms};
@@ -373,4 +373,49 @@ fn jitter_reorders_only_where_it_may() {
         let arrivals: Vec<_> = (0..1000).map(|n| arrival(&mut link, 100, at(n * MS / 10)).unwrap()).collect();
         assert_eq!(arrivals.is_sorted(), !reorders);
     }
+}
+
+/// Offers packets of 1000 bytes to both ends of a medium at the beginning, and polls both links in order of
+/// time. Returns which end each packet came from and when it left, microseconds.
+fn over_a_medium(rates: [u64; 2], packets: [u32; 2], gap_us: u64) -> Vec<(usize, u64)> {
+    let mut media = MediumEnd::pair(Duration::from_micros(gap_us)).map(Some);
+    let mut links: Vec<Link> = (0..2)
+        .map(|end| {
+            let elements = Elements { medium: media[end].take(), ..Elements::default() };
+            Link::new(
+                LinkSpec { elements, ..LinkSpec::new(mbit(rates[end]), ms(0), drop_tail("100packets")) },
+                1,
+                0,
+            )
+        })
+        .collect();
+    for (link, n) in links.iter_mut().zip(packets) {
+        assert!(!link.is_fifo());
+        for id in 0..n {
+            let packet = Queued { id: PacketId(id), flow: 0, bytes: 1000, ecn: Ecn::NotEct, at: at(0) };
+            assert_eq!(link.offer(packet, &PacketInfo::opaque(1000)), Offer::Waits { marked: false });
+        }
+    }
+    let mut left = Vec::new();
+    while let Some(next) = links.iter().filter_map(Link::next_departure).min() {
+        for (end, link) in links.iter_mut().enumerate() {
+            while let Some(d) = link.poll(next, |_| PacketInfo::opaque(1000)) {
+                left.push((end, d.departs.as_nanos() / 1000));
+            }
+        }
+    }
+    left
+}
+
+#[test]
+fn the_two_ends_of_a_medium_take_turns_and_never_overlap() {
+    // 1000 bytes take 1 ms at 8 Mbit/s and 2 ms at 4 Mbit/s.
+    assert_eq!(over_a_medium([8, 4], [3, 2], 0), [(0, 1000), (1, 3000), (0, 4000), (1, 6000), (0, 7000)]);
+    // One alone has all of it, at its own rate.
+    assert_eq!(over_a_medium([8, 4], [0, 3], 0), [(1, 2000), (1, 4000), (1, 6000)]);
+    // The gap precedes each transmission.
+    assert_eq!(over_a_medium([8, 8], [1, 2], 100), [(0, 1100), (1, 2200), (1, 3300)]);
+    // Nobody starves: as many turns each.
+    let turns = over_a_medium([100, 100], [50, 50], 0);
+    assert!(turns.iter().enumerate().all(|(n, (end, _))| *end == n % 2), "{turns:?}");
 }

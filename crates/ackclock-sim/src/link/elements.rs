@@ -5,6 +5,7 @@ use ackclock_units::{Duration, Ecn, Instant, Rng};
 
 use super::delivery::{Delivery, Offer};
 use super::jitter::{JITTER, Jitter};
+use super::medium::{HALF_DUPLEX, MediumEnd};
 use super::opportunities::MAHIMAHI;
 use super::schedule::SCHEDULE;
 use super::state::Link;
@@ -29,6 +30,8 @@ pub struct Elements {
     pub delay: Option<Track>,
     /// Probability of loss over time, in units of 1e-9.
     pub loss: Option<Track>,
+    /// A medium that it shares with the link back. Its queue then keeps its packets.
+    pub medium: Option<MediumEnd>,
     /// A random extra delay.
     pub jitter: Option<Jitter>,
     /// Packets may overtake others where the delay falls. Otherwise a packet arrives no earlier than those
@@ -39,19 +42,20 @@ pub struct Elements {
 impl Elements {
     /// True when there are none.
     pub fn is_none(&self) -> bool {
-        let Self { mtu, policer, transmitter, delay, loss, jitter, reorders: _ } = self;
+        let Self { mtu, policer, transmitter, delay, loss, medium, jitter, reorders: _ } = self;
         mtu.is_none()
             && policer.is_none()
             && transmitter.is_none()
             && delay.is_none()
             && loss.is_none()
             && jitter.is_none()
+            && medium.is_none()
     }
 }
 
 /// The declarations of elements, for listings beside those of the policies.
 pub fn declarations() -> Vec<Declaration> {
-    vec![SHAPER, POLICER, SCHEDULE, MAHIMAHI, JITTER]
+    vec![SHAPER, POLICER, SCHEDULE, MAHIMAHI, JITTER, HALF_DUPLEX]
 }
 
 /// The elements of a link with their state.

@@ -7,6 +7,7 @@ use super::ahead::Ahead;
 use super::counters::LinkCounters;
 use super::delivery::{Delivery, Offer};
 use super::elements::ElementStates;
+use super::medium::Stored;
 use super::spec::LinkSpec;
 use crate::fault::{Fault, FaultVerdict, PacketInfo};
 
@@ -26,6 +27,8 @@ pub struct Link {
     pub(super) ahead: Ahead,
     /// Any other queue: the packet in service.
     pub(super) in_service: Option<(Queued, Instant)>,
+    /// Nothing is in service, and packets wait for a shared medium: when to try again.
+    pub(super) release_at: Option<Instant>,
     /// The queue marked the packet in service as it left.
     pub(super) marked: bool,
     /// Any other queue: admitted packets that it has dropped, for [`Link::next_dropped`].
@@ -46,6 +49,9 @@ impl Link {
     pub fn new(spec: LinkSpec, seed: u64, index: u64) -> Self {
         let fault_rng = |i: usize| Rng::stream(seed, "fault", (index << 16) | i as u64);
         let mut queue = spec.queue;
+        if spec.elements.medium.is_some() && queue.as_mut().is_none_or(|q| q.scheduler().is_none()) {
+            queue = Some(Box::new(Stored::new(queue)));
+        }
         let elements = ElementStates::new(spec.elements, Rng::stream(seed, "link", index));
         let fifo = queue.as_mut().is_none_or(|queue| queue.scheduler().is_none());
         Self {
@@ -62,6 +68,7 @@ impl Link {
             free_at: Instant::ZERO,
             ahead: Ahead::default(),
             in_service: None,
+            release_at: None,
             marked: false,
             dropped: Vec::new(),
             changed_at: Instant::ZERO,

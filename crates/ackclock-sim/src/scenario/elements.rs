@@ -13,8 +13,8 @@ use super::schedule;
 use super::tree::{Item, Node};
 use super::web;
 use crate::link::{
-    ConstantRate, Elements, JITTER, Jitter, MAHIMAHI, Opportunities, POLICER, Policer, SCHEDULE, SHAPER,
-    Schedule, Shaper, TokenBucket,
+    ConstantRate, Elements, HALF_DUPLEX, JITTER, Jitter, MAHIMAHI, Opportunities, POLICER, Policer, SCHEDULE,
+    SHAPER, Schedule, Shaper, TokenBucket,
 };
 use crate::workload::Cdf;
 
@@ -74,6 +74,8 @@ pub struct ElementPlans {
     pub schedule: Option<Schedule>,
     /// Its packet-delivery trace.
     pub mahimahi: Option<Trace>,
+    /// The declared keys of the medium that it shares with the link back.
+    pub half_duplex: Option<Params>,
     /// Its random extra delay.
     pub jitter: Option<JitterPlan>,
 }
@@ -142,7 +144,7 @@ impl ElementPlans {
 
     /// Those of the way back where it is not given.
     pub(super) fn of_way_back(&self) -> Self {
-        Self { policer: None, ..self.clone() }
+        Self { policer: None, half_duplex: None, ..self.clone() }
     }
 
     /// Reads the elements of a link.
@@ -158,6 +160,7 @@ impl ElementPlans {
             schedule: schedule::read(reader, files)?,
             mahimahi: trace(reader, files)?,
             jitter: jitter(reader, files)?,
+            half_duplex: half_duplex(reader)?,
         };
         if plans.mahimahi.is_some() && plans.schedule.as_ref().is_some_and(Schedule::has_rates) {
             return Err(ScenarioError::at(
@@ -192,6 +195,20 @@ fn bucket(reader: &Reader<'_>, declared: &ackclock_policy::Declaration) -> Resul
         ));
     }
     Ok(Some(params))
+}
+
+/// Reads a shared medium: `true`, or a table.
+fn half_duplex(reader: &Reader<'_>) -> Result<Option<Params>> {
+    match reader.get(HALF_DUPLEX.name) {
+        None | Some(Item { node: Node::Flag(false), .. }) => Ok(None),
+        Some(Item { node: Node::Flag(true), .. }) => Ok(Some(Params::defaults(HALF_DUPLEX.params))),
+        Some(item) => {
+            let inner = Reader::new(item, &reader.key(HALF_DUPLEX.name))?;
+            let params = inner.params(HALF_DUPLEX.params)?;
+            inner.finish()?;
+            Ok(Some(params))
+        }
+    }
 }
 
 /// Reads jitter.

@@ -11,7 +11,7 @@ use super::files::Files;
 use super::reader::{Reader, hint};
 use super::tree::{Item, Node};
 use crate::fault::{self, Fault};
-use crate::link::LinkSpec;
+use crate::link::{LinkSpec, MediumEnd};
 
 /// Largest number of faults of all links of a scenario together.
 pub(super) const MOST_FAULTS: usize = 100_000;
@@ -53,6 +53,16 @@ impl LinkPlan {
             faults: self.faults.iter().map(Chosen::build).collect(),
             elements: self.elements.build(self.rate, self.delay),
         }
+    }
+
+    /// The parts of this link and of the link back. They share a medium if this one says so.
+    pub fn specs(&self, back: &Self) -> (LinkSpec, LinkSpec) {
+        let (mut there, mut again) = (self.spec(), back.spec());
+        if let Some(params) = &self.elements.half_duplex {
+            let [a, b] = MediumEnd::pair(params.duration("gap"));
+            (there.elements.medium, again.elements.medium) = (Some(a), Some(b));
+        }
+        (there, again)
     }
 
     /// The link back where it is not given: the same without faults and without a policer.
@@ -130,8 +140,8 @@ impl LinkContext<'_> {
             Some(Value::Duration(delay)) => delay,
             _ => like.map_or(Duration::ZERO, |l| l.delay),
         };
-        if rate.is_none() && elements.shaper.is_some() {
-            reader.require("rate", "the rate at which packets leave the shaper, such as `1Gbit/s`")?;
+        if rate.is_none() && (elements.shaper.is_some() || elements.half_duplex.is_some()) {
+            reader.require("rate", "the rate of the link behind its elements, such as `1Gbit/s`")?;
         }
         let shaped = elements.shaper.as_ref().map(|p| p.rate("rate"));
         let capacity = rate.map(|rate| shaped.map_or(rate, |shaped| rate.min(shaped)));

@@ -33,7 +33,7 @@ fn elements(out: &mut String, e: &ElementPlans) {
     if let Some(mtu) = e.mtu {
         let _ = writeln!(out, "mtu = {}", value(Value::Bytes(mtu)));
     }
-    for (name, params) in [("policer", &e.policer), ("shaper", &e.shaper)] {
+    for (name, params) in [("policer", &e.policer), ("shaper", &e.shaper), ("half_duplex", &e.half_duplex)] {
         if let Some(params) = params {
             let _ = writeln!(out, "{name} = {}", inline(None, params));
         }

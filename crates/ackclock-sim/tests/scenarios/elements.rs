@@ -77,9 +77,9 @@ const WRONG: &[&str] = &[
     "jitter = { points = [3] }",
     "jitter = { mean = \"1ms\", points = [[1, 1]] }",
     "jitter = { file = \"leo.toml\" }",
-    "faults = [\"gilbert\"]",
-    "faults = [{ kind = \"gilbert-elliott\", p = 1.5 }]",
-    "faults = [{ kind = \"batch\", every = \"0s\" }]",
+    "rate = \"1Gbit/s\"\nfaults = [\"gilbert\"]",
+    "rate = \"1Gbit/s\"\nfaults = [{ kind = \"gilbert-elliott\", p = 1.5 }]",
+    "rate = \"1Gbit/s\"\nfaults = [{ kind = \"batch\", every = \"0s\" }]",
 ];
 
 #[test]
@@ -219,13 +219,13 @@ fn a_policer_costs_a_sender_more_than_a_shaper_of_its_rate() {
         found[0].goodput.map_or(0.0, |g| g.bits_per_sec() as f64 / 1e6)
     };
     let (policed, shaped) = (goodput("policer"), goodput("shaper"));
-    assert!(policed < 0.97 * shaped && shaped > 4.7 && policed > 3.0, "{policed} and {shaped}");
+    assert!(policed < 0.7 * shaped && shaped > 4.7 && policed > 1.0, "{policed} and {shaped}");
 }
 
 #[test]
 fn an_override_adds_a_fault_or_changes_the_one_that_is_there() {
     let faults = |link: &str, sets: &[(&str, &str)]| {
-        let scenario = Scenario::parse_with(&with(link), sets);
+        let scenario = Scenario::parse_with(&with(&format!("rate = \"1Gbit/s\"\n{link}")), sets);
         let resolved = scenario.and_then(|s| s.resolve_with(&Registry::builtin(), &Files::none()));
         resolved.map_err(|e| e.to_string()).map(|r| {
             let (_, _, _, link) = r.path.links().next().expect("a link");
@@ -249,4 +249,52 @@ fn an_override_adds_a_fault_or_changes_the_one_that_is_there() {
     ]
     .map(|set| format!("{}={}\n    {}\n", set.0, set.1, faults("", &[set]).unwrap_err()));
     insta::assert_snapshot!(errors.concat());
+}
+
+/// Goodput of a download, and of an upload beside it, Mbit/s.
+fn goodputs(link: &str, uploads: usize) -> Vec<f64> {
+    let mut text = format!(
+        "duration = \"20s\"\nwarmup = \"5s\"\n[path]\nkind = \"dumbbell\"\nrtt = \"20ms\"\n[path.bottleneck]\nrate = \
+         \"20Mbit/s\"\nqueue = {{ kind = \"drop-tail\", limit = \"60packets\" }}\n{link}\n[stacks]\ndown = \"cubic\"\nup = \
+         \"cubic\"\n[[workload]]\nkind = \"bulk\"\nname = \"down\"\nstack = \"down\"\n"
+    );
+    for _ in 0..uploads {
+        text += "[[workload]]\nkind = \"bulk\"\nname = \"up\"\nstack = \"up\"\nclient = \"right\"\nserver = \"left\"\n";
+    }
+    if uploads == 0 {
+        text = text.replace("up = \"cubic\"\n", "");
+    }
+    let scenario = resolved(&text, &[]);
+    let again = resolve(&scenario.to_toml(), &Files::none()).unwrap();
+    assert_eq!(again, scenario);
+    let found = results(&scenario, 1);
+    found.flows.iter().map(|f| f.bytes_acked as f64 * 8.0 / 15.0 / 1e6).collect()
+}
+
+#[test]
+fn a_half_duplex_link_shares_its_rate_among_both_directions() {
+    // Full duplex: each direction has nearly the whole rate.
+    let full = goodputs("", 1);
+    assert!(full.iter().all(|g| *g > 15.0), "{full:?}");
+    let half = goodputs("half_duplex = true", 1);
+    let sum: f64 = half.iter().sum();
+    // Acks take turns with data, so together they get less than the rate, and each about the same.
+    assert!((12.0..19.5).contains(&sum) && half.iter().all(|g| *g > 0.3 * sum), "{half:?}");
+    // Alone, the acks of a download take their part: one of 40 bytes for two of 1500.
+    let alone = goodputs("half_duplex = true", 0);
+    assert!(alone[0] > 18.0, "{alone:?}");
+    // Contention of 0.5 ms for each packet: 0.6 + 0.5 ms for data, half of 0.516 ms for acks.
+    let contended = goodputs("half_duplex = { gap = \"500us\" }", 0);
+    assert!((7.0..11.0).contains(&contended[0]), "{contended:?}");
+}
+
+#[test]
+fn a_medium_is_given_for_the_link_that_has_a_way_back() {
+    let text = "[workload]\nkind = \"bulk\"\n[stacks]\ntcp = \"reno\"\n[path]\nkind = \"single\"\nlink = { rate = \
+                \"1Mbit/s\", delay = \"1ms\" }\nback = { half_duplex = true }\n";
+    assert_eq!(
+        resolve(text, &Files::none()).unwrap_err(),
+        "the way back of link `link` is `half_duplex`: give that for the link itself, which shares its medium with the \
+         way back"
+    );
 }

@@ -137,11 +137,58 @@ const LINK: Keys = &[
     ("rate", &["\"1Mbit/s\"", "\"64kbit/s\"", "\"10Mbit/s\"", "\"0bit/s\"", "\"1bit/s\"", "\"1Gbit/s\""]),
     ("delay", &["\"10ms\"", "\"0s\"", "\"2s\""]),
     ("mtu", &["\"1500B\"", "\"100B\"", "\"9000B\"", "1"]),
+    (
+        "policer",
+        &[
+            "{ rate = \"1Mbit/s\" }",
+            "{ rate = \"1bit/s\", burst = \"40B\", action = \"mark\" }",
+            "{ rate = 0 }",
+        ],
+    ),
+    (
+        "shaper",
+        &[
+            "{ rate = \"1Mbit/s\" }",
+            "{ rate = \"1bit/s\", burst = \"99B\", overhead = \"9B\" }",
+            "{ burst = 1 }",
+        ],
+    ),
+    (
+        "schedule",
+        &[
+            "{ points = [{ at = \"0s\", rate = \"1Mbit/s\" }, { at = \"1ms\", rate = \"0bit/s\" }] }",
+            "{ repeat = \"1ns\", points = [{ at = \"0s\", delay = \"1s\", loss = 0.5 }] }",
+            "{ shape = \"linear\", repeat = \"1s\", points = [{ at = \"1s\", rate = \"1Gbit/s\" }] }",
+            "{ reorder = true, points = [{ at = \"1ms\", delay = \"0s\" }, { at = \"1ms\", rate = \"1bit/s\" }] }",
+            "{ points = [{ at = \"1s\" }, { at = \"0s\" }] }",
+        ],
+    ),
+    (
+        "mahimahi",
+        &[
+            "{ times = [0, 1] }",
+            "{ times = \"1 1 1 4294967295\", repeat = false }",
+            "{ times = [1], size = \"1B\", overhead = \"0B\" }",
+            "{ times = [0] }",
+        ],
+    ),
+    (
+        "jitter",
+        &[
+            "{ mean = \"1ms\" }",
+            "{ distribution = \"pareto\", shape = 1.01, reorder = true }",
+            "{ distribution = \"uniform\", deviation = \"600s\" }",
+            "{ points = [[0, 0.5], [1e300, 1]] }",
+        ],
+    ),
 ];
 
 const QUEUES: &[&str] = &["drop-tail", "fifo", "red", "fq", "codel", "x"];
 const FAULTS: &[&str] = &[
     "loss",
+    "gilbert-elliott",
+    "markov-loss",
+    "batch",
     "periodic-loss",
     "nth-loss",
     "segment-loss",

@@ -12,6 +12,7 @@ use crate::registry::registry;
 pub fn declared() -> Vec<Declaration> {
     let mut declared = registry().declarations();
     declared.extend(ackclock_sim::fault::declarations());
+    declared.extend(ackclock_sim::element_declarations());
     declared.extend(ackclock_sim::workload::declarations());
     declared
 }

@@ -14,7 +14,7 @@ use ackclock_drive::{
 };
 use ackclock_engine::Stack;
 use ackclock_policy::replay::Distribution;
-use ackclock_sim::scenario::{Files, LinkPlan, Resolved, Scenario};
+use ackclock_sim::scenario::{Files, Resolved, Scenario};
 use ackclock_sim::{LinkCounters, LinkSpec};
 use ackclock_units::{Duration, Instant, Rate};
 #[cfg(target_os = "linux")]
@@ -194,7 +194,7 @@ pub(crate) fn specs(resolved: &Resolved) -> PyResult<(LinkSpec, LinkSpec)> {
     let wrong = |e: &str| ScenarioError::new_err(e.to_owned());
     let edge = resolved.path.edges.first().ok_or_else(|| wrong("`path` has no link"))?;
     let back = edge.back.as_ref().ok_or_else(|| wrong("`path` has no way back"))?;
-    Ok((LinkPlan::spec(&edge.link), LinkPlan::spec(back)))
+    Ok(edge.link.specs(back))
 }
 
 #[cfg(target_os = "linux")]

@@ -29,6 +29,10 @@ pub use fault::{Fault, FaultVerdict, PacketInfo, PacketKind};
 pub use flow::{
     Access, Datagram, DatagramSource, DatagramSpec, FlowList, FlowSource, FlowSpec, Sources, StackFactory,
 };
-pub use link::{Carrier, DelayHistogram, Delivery, Link, LinkCounters, LinkSpec, Offer, RecentSojourns};
+pub use link::{
+    Carrier, ConstantRate, DelayHistogram, Delivery, Elements, Jitter, Link, LinkCounters, LinkSpec,
+    MediumEnd, Offer, Opportunities, Policer, RecentSojourns, Schedule, SchedulePoint, Shaper, TokenBucket,
+    Track, Transmitter, VaryingRate, element_declarations,
+};
 pub use network::{LinkId, Network, NetworkBuilder, NodeId};
 pub use sim::{FIRST_DATAGRAM, MeasuredSpan, Progress, RunOptions, RunOutcome, Simulation};

@@ -20,6 +20,7 @@ from ackclock.policy.declared import (
     options,
     presets,
 )
+from ackclock.policy.element import make_element
 
 KINDS: dict[str, SimpleNamespace] = {}
 """The classes of each kind, by class name."""
@@ -28,7 +29,7 @@ for _d in declarations():
     if _d.kind in ("workload", "application"):
         # What runs over a path has classes of its own, in ackclock.scenario.workload.
         continue
-    _class = make_class(_d)
+    _class = make_element(_d) if _d.kind == "element" else make_class(_d)
     setattr(KINDS.setdefault(_d.kind, SimpleNamespace()), _class.__name__, _class)
 
 

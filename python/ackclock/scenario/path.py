@@ -28,9 +28,21 @@ class Link:
     """Drop-tail by default."""
     faults: Sequence[Policy | Tree | str] | Policy | Tree | str | None = None
     """Faults on the link, such as `ac.fault.Loss(p="1%")`."""
+    mtu: str | None = None
+    """The largest packet that it carries, such as `1500B`; larger ones are dropped."""
+    policer: Policy | Tree | None = None
+    """Such as `ac.Policer(rate="5Mbit/s", burst="30kB")`."""
+    shaper: Policy | Tree | None = None
+    """Such as `ac.Shaper(rate="5Mbit/s", burst="30kB")`."""
+    schedule: Policy | Tree | None = None
+    """Rate, delay and loss over time, such as `ac.Schedule(points=[{"at": "5s", "rate": "1Mbit/s"}])`."""
+    mahimahi: Policy | Tree | None = None
+    """A packet-delivery trace in place of a rate, such as `ac.Mahimahi(file="lte.down")`."""
+    jitter: Policy | Tree | None = None
+    """A random extra delay of each packet, such as `ac.Jitter(mean="5ms")`."""
 
     def __post_init__(self) -> None:
-        for key, value in (("rate", self.rate), ("delay", self.delay)):
+        for key, value in (("rate", self.rate), ("delay", self.delay), ("mtu", self.mtu)):
             if value is not None:
                 word = _single(value, f"`{key}` of a link")
                 try:
@@ -40,10 +52,29 @@ class Link:
         _check_kind(self.queue, "queue")
         for fault in self.faults if isinstance(self.faults, list | tuple) else [self.faults]:
             _check_kind(fault, "fault")
+        for name, element in self._elements().items():
+            if element is not None and not isinstance(element, Mapping):
+                _check_element(name, element)
+
+    def _elements(self) -> dict[str, Policy | Tree | None]:
+        return {
+            "policer": self.policer,
+            "shaper": self.shaper,
+            "schedule": self.schedule,
+            "mahimahi": self.mahimahi,
+            "jitter": self.jitter,
+        }
 
     def to_scenario(self) -> Tree:
         """The link's table in a scenario file."""
-        return table(rate=self.rate, delay=self.delay, queue=self.queue, faults=self.faults)
+        return table(
+            rate=self.rate,
+            delay=self.delay,
+            mtu=self.mtu,
+            queue=self.queue,
+            faults=self.faults,
+            **self._elements(),
+        )
 
 
 @dataclass(frozen=True)
@@ -176,6 +207,13 @@ def _check_rtt(rtt: object) -> None:
         except InputError as e:
             would_do = "; `links`, a list of times, or `ac.Uniform` would do too" if one is rtt else ""
             raise ScenarioError(f"a round-trip time: {e}{would_do}") from None
+
+
+def _check_element(name: str, value: object) -> None:
+    """Refuses what is not the element of that name."""
+    if not isinstance(value, Policy) or (value.kind, value.name) != ("element", name):
+        met = f"`{value.name}`" if isinstance(value, Policy) else shown(value)
+        raise ScenarioError(f"the `{name}` of a link is {met}, where `ac.{name.capitalize()}(...)` belongs")
 
 
 def _check_kind(value: object, kind: str) -> None:

@@ -74,6 +74,7 @@ impl Emulator {
             waker: Waker::new()?,
             report: Mutex::default(),
         });
+        let half_duplex = options.forward.elements.medium.is_some();
         let mut worker = EmulatorThread {
             clock: options.clock,
             ports: [a, b],
@@ -90,6 +91,7 @@ impl Emulator {
             buffer: vec![0; MAX_PACKET],
             report: EmulatorReport::default(),
             lateness: 0,
+            half_duplex,
             shared: shared.clone(),
         };
         let thread = std::thread::Builder::new()
@@ -141,6 +143,8 @@ struct EmulatorThread {
     buffer: Vec<u8>,
     report: EmulatorReport,
     lateness: u128,
+    /// The two links share a medium.
+    half_duplex: bool,
     shared: Arc<EmulatorShared>,
 }
 
@@ -196,10 +200,22 @@ impl EmulatorThread {
         true
     }
 
+    /// Delivers what is due.
     fn deliver(&mut self, now: Instant) {
+        if self.half_duplex {
+            // Both links see the departures of both in the order of time, since they take turns.
+            let next = |directions: &[Direction; 2]| directions.iter().filter_map(Direction::next).min();
+            while let Some(at) = next(&self.directions).filter(|at| *at < now) {
+                self.deliver_until(at, now);
+            }
+        }
+        self.deliver_until(now, now);
+    }
+
+    fn deliver_until(&mut self, until: Instant, now: Instant) {
         for (side, direction) in self.directions.iter_mut().enumerate() {
             let far = &self.ports[1 - side];
-            direction.deliver(now, |due, packet| {
+            direction.deliver(until, |due, packet| {
                 let late = now.since(due);
                 self.lateness += u128::from(late.as_nanos());
                 self.report.late += u64::from(late > LATE);

@@ -1,9 +1,12 @@
 //! Faults on a link's wire: loss, duplication, delay, damage.
 
+mod batch;
 mod corrupt;
 mod detour;
 mod duplicate;
+mod gilbert_elliott;
 mod loss;
+mod markov_loss;
 mod nth_loss;
 mod outage;
 mod periodic_loss;
@@ -19,12 +22,15 @@ use ackclock_units::{Duration, Instant, Rng};
 /// The built-in faults, by name in scenarios.
 pub const ENTRIES: &[&Entry<dyn Fault>] = &[
     &loss::ENTRY,
+    &gilbert_elliott::ENTRY,
+    &markov_loss::ENTRY,
     &periodic_loss::ENTRY,
     &nth_loss::ENTRY,
     &segment_loss::ENTRY,
     &outage::ENTRY,
     &stall::ENTRY,
     &detour::ENTRY,
+    &batch::ENTRY,
     &reorder::ENTRY,
     &duplicate::ENTRY,
     &corrupt::ENTRY,

@@ -176,3 +176,79 @@ fn a_detour_does_not_end_by_itself() {
         FaultVerdict::Delay(Duration::from_secs(1))
     );
 }
+
+/// The share of packets lost, and the mean length of runs of losses, over `n` packets.
+fn bursts(fault: &mut dyn Fault, n: usize) -> (f64, f64) {
+    let lost: Vec<bool> =
+        verdicts(fault, PacketKind::Data, n).iter().map(|v| *v == FaultVerdict::Drop).collect();
+    let all = lost.iter().filter(|l| **l).count() as f64;
+    let runs = lost.windows(2).filter(|w| !w[0] && w[1]).count() as f64;
+    (all / n as f64, all / runs)
+}
+
+#[test]
+fn gilbert_elliott_loses_its_stationary_share_in_bursts() {
+    // Salsano et al. 2012, 4.3: of the time p / (p + r) is bad; a share 1 - h is lost then and 1 - k otherwise.
+    for (p, r, h, k) in
+        [(0.01, 0.25, 0.0, 1.0), (0.05, 0.5, 0.3, 0.99), (0.2, 0.2, 0.5, 0.9), (1.0, 1.0, 0.0, 1.0)]
+    {
+        let settings = [("p", p), ("r", r), ("h", h), ("k", k)].map(|(name, x)| (name, x.to_string()));
+        let settings: Vec<_> = settings.iter().map(|(name, x)| (*name, x.as_str())).collect();
+        let (share, run) = bursts(&mut *fault("gilbert-elliott", &settings), 1_000_000);
+        let expected = (1.0 - h) * p / (p + r) + (1.0 - k) * r / (p + r);
+        assert!((share / expected - 1.0).abs() < 0.02, "p {p} r {r} h {h} k {k}: {share}, {expected}");
+        // In Gilbert's simple model a run of losses is a stay in the bad state.
+        if h == 0.0 && k == 1.0 {
+            assert!((run * r - 1.0).abs() < 0.02, "runs of {run} at r {r}");
+        }
+    }
+    // It never changes: all is delivered.
+    assert_eq!(bursts(&mut *fault("gilbert-elliott", &[("p", "0"), ("r", "0")]), 1000).0, 0.0);
+}
+
+#[test]
+fn the_four_state_chain_loses_its_stationary_share() {
+    // The balance of the chain (Salsano et al. 2012, 4.1): state 3 has p13 / p31 of state 1, state 2 p32 / p23 of
+    // state 3, state 4 p14 of state 1.
+    for (p13, p31, p32, p23, p14) in [
+        (0.01, 0.3, 0.0, 1.0, 0.0),
+        (0.02, 0.2, 0.4, 0.5, 0.01),
+        (0.1, 0.5, 0.5, 0.1, 0.0),
+        (0.0, 1.0, 0.0, 1.0, 0.05),
+    ] {
+        let settings = [("p13", p13), ("p31", p31), ("p32", p32), ("p23", p23), ("p14", p14)];
+        let settings = settings.map(|(name, x): (_, f64)| (name, x.to_string()));
+        let settings: Vec<_> = settings.iter().map(|(name, x)| (*name, x.as_str())).collect();
+        let (share, _) = bursts(&mut *fault("markov-loss", &settings), 2_000_000);
+        let (three, four) = (p13 / p31, p14);
+        let expected = (three + four) / (1.0 + three + three * p32 / p23 + four);
+        assert!((share / expected - 1.0).abs() < 0.02, "{settings:?}: {share}, {expected}");
+    }
+}
+
+#[test]
+fn a_batch_is_released_at_once_and_in_order() {
+    let settings = [("every", "10ms"), ("packets", "2"), ("limit", "5"), ("of", "acks")];
+    let (mut f, mut rng) = (fault("batch", &settings), Rng::stream(1, "fault", 0));
+    let mut release = |kind, ms: u64| {
+        let now = Instant::ZERO + Duration::from_millis(ms);
+        match f.verdict(&packet(kind, 0), now, &mut rng) {
+            FaultVerdict::Pass => Some(ms),
+            FaultVerdict::Delay(extra) => Some((now + extra).as_nanos() / 1_000_000),
+            _ => None,
+        }
+    };
+    // Two with each release; a sixth is one too many; data is left alone.
+    let got: Vec<_> = (1..=6).map(|ms| release(PacketKind::Ack, ms)).collect();
+    assert_eq!(got, [Some(10), Some(10), Some(20), Some(20), Some(30), None]);
+    assert_eq!(release(PacketKind::Data, 7), Some(7));
+    // At 11 ms three are held.
+    assert_eq!([11, 12, 40].map(|ms| release(PacketKind::Ack, ms)), [Some(30), Some(40), Some(40)]);
+    let all = [("every", "10ms")];
+    let (mut f, mut rng) = (fault("batch", &all), Rng::stream(1, "fault", 0));
+    for us in [1, 5_000, 9_999] {
+        let now = Instant::ZERO + Duration::from_micros(us);
+        let extra = Duration::from_micros(10_000 - us);
+        assert_eq!(f.verdict(&packet(PacketKind::Ack, 0), now, &mut rng), FaultVerdict::Delay(extra));
+    }
+}

@@ -9,6 +9,8 @@ use ackclock_units::{Bytes, Instant};
 pub(super) struct Ahead {
     /// Those in the queue, in order.
     pub(super) packets: VecDeque<Booked>,
+    /// When each of them has left; empty on links where that follows from the rate.
+    pub(super) finished: VecDeque<Instant>,
     pub(super) bytes: Bytes,
     /// When the first of them goes into service, which is when the one before it has left.
     pub(super) next_start: Instant,
@@ -19,7 +21,8 @@ pub(super) struct Ahead {
 impl Ahead {
     /// Memory held by the list, bytes.
     pub(super) fn held_bytes(&self) -> u64 {
-        (self.packets.capacity() * size_of::<Booked>()) as u64
+        let times = self.finished.capacity() * size_of::<Instant>();
+        (self.packets.capacity() * size_of::<Booked>() + times) as u64
     }
 }
 

@@ -17,6 +17,10 @@ pub struct LinkCounters {
     pub pushed_out: u64,
     /// Those of them that were in the queue and that its scheduler dropped as it chose the next packet.
     pub shed: u64,
+    /// Those of the early drops that a policer refused.
+    pub policed: u64,
+    /// Those of the early drops that were larger than the link carries.
+    pub oversized: u64,
     /// The bytes of all of them.
     pub queue_drop_bytes: Bytes,
     /// Packets lost on the wire.

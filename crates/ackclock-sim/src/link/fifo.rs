@@ -12,7 +12,11 @@ impl Link {
     pub(super) fn offer_fifo(&mut self, packet: Queued, about: &PacketInfo) -> Offer {
         let Some(marked) = self.admit(packet) else { return self.refuse(packet.bytes) };
         let start = self.free_at.max(packet.at);
-        let departs = self.book(packet, about.kind.is_data());
+        let departs = if self.elements.is_some() {
+            self.book_with_elements(packet, about.kind.is_data())
+        } else {
+            self.book(packet, about.kind.is_data())
+        };
         if let Some(sojourns) = &mut self.sojourns {
             sojourns.add(packet.at, start);
         }
@@ -71,8 +75,27 @@ impl Link {
         let time = self.time_to_send(packet.bytes);
         self.counters.busy += time;
         let start = self.free_at.max(now);
+        self.book_until(packet, data, start, start + time)
+    }
+
+    /// As [`Link::book`], for a link with elements.
+    fn book_with_elements(&mut self, packet: Queued, data: bool) -> Instant {
+        let (now, idle) = (packet.at, self.free_at <= packet.at);
+        let start = self.free_at.max(now);
+        let finished = self.finish(packet.bytes, start, idle);
+        self.counters.busy += finished.since(start);
+        if !idle {
+            self.ahead.finished.push_back(finished);
+        }
+        self.book_until(packet, data, start, finished)
+    }
+
+    /// Books a transmission from `start` to `finished`.
+    #[inline(always)]
+    fn book_until(&mut self, packet: Queued, data: bool, start: Instant, finished: Instant) -> Instant {
+        let now = packet.at;
         let idle = self.free_at <= now;
-        self.free_at = start + time;
+        self.free_at = finished;
         let ahead = &mut self.ahead;
         if idle {
             // The queue is empty: it goes into service at once.
@@ -104,7 +127,10 @@ impl Link {
         while self.ahead.next_start <= now {
             let Some(first) = self.ahead.packets.pop_front() else { break };
             let start = self.ahead.next_start;
-            self.ahead.next_start = start + self.time_to_send(first.bytes());
+            self.ahead.next_start = match self.ahead.finished.pop_front() {
+                Some(finished) => finished,
+                None => start + self.time_to_send(first.bytes()),
+            };
             self.ahead.bytes -= u64::from(first.bytes());
             self.ahead.serving = first;
             if let Some(queue) = &mut self.queue {

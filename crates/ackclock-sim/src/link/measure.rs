@@ -45,11 +45,15 @@ impl Link {
             c.doomed += u64::from(p.is_lost());
         }
         let mut start = ahead.next_start;
+        let mut finished = ahead.finished.iter();
         for p in &ahead.packets {
             let to_come = u128::from(start.since(now).as_nanos());
             c.packet_ns -= to_come;
             c.byte_ns -= to_come * u128::from(p.bytes());
-            start += self.rate.map_or(Duration::ZERO, |r| r.time_to_send(u64::from(p.bytes())));
+            start = match finished.next() {
+                Some(finished) => *finished,
+                None => start + self.rate.map_or(Duration::ZERO, |r| r.time_to_send(u64::from(p.bytes()))),
+            };
         }
         let busy_until = self.in_service.map_or(self.free_at, |(_, departs)| departs);
         c.busy = c.busy - busy_until.since(now);

@@ -1,9 +1,10 @@
 //! A link whose queue has a scheduler: it is polled when the packet in service has left.
 
 use ackclock_policy::{Admit, PacketId, Queued};
-use ackclock_units::Instant;
+use ackclock_units::{Duration, Instant};
 
 use super::delivery::{Delivery, Offer};
+use super::medium::MediumEnd;
 use super::state::Link;
 use crate::fault::PacketInfo;
 
@@ -42,8 +43,24 @@ impl Link {
 
     /// Takes the next packet from the scheduler and puts it into service.
     fn serve(&mut self, now: Instant) {
+        (self.in_service, self.release_at) = (None, None);
         self.integrate(now);
+        let medium = self.elements.as_ref().and_then(|state| state.elements.medium.clone());
         let Some(queue) = &mut self.queue else { return };
+        if let Some(medium) = &medium {
+            let backlog = queue.backlog();
+            if backlog.packets == 0 {
+                return medium.is_idle();
+            }
+            let turn = medium.turn(now);
+            if turn > now {
+                self.release_at = Some(turn);
+                self.counters.max_backlog = self.counters.max_backlog.max(backlog.bytes);
+                self.counters.max_backlog_packets = self.counters.max_backlog_packets.max(backlog.packets);
+                return;
+            }
+        }
+        let gap = medium.as_ref().map_or(Duration::ZERO, MediumEnd::gap);
         let (before, dropped_before) = (queue.backlog(), self.dropped.len());
         let next = queue.scheduler().and_then(|s| s.dequeue(now, &mut self.dropped));
         let dropped = (self.dropped.len() - dropped_before) as u64;
@@ -57,20 +74,27 @@ impl Link {
         if let (Some(sojourns), Some(d)) = (&mut self.sojourns, next) {
             sojourns.add(d.packet.at, now);
         }
-        self.in_service = next.map(|d| (d.packet, now + self.time_to_send(d.packet.bytes)));
+        self.in_service =
+            next.map(|d| (d.packet, self.finish(d.packet.bytes, now + gap, self.free_at < now)));
         if let Some((_, departs)) = self.in_service {
             self.counters.busy += departs.since(now);
+            if let Some(medium) = medium {
+                medium.occupies(departs);
+            }
         }
     }
 
-    /// When the packet in service will have left. `None` when there is none, and for a link that is never
-    /// polled ([`Link::is_fifo`]).
+    /// When to poll it: when the packet in service will have left, or the shared medium may be free. `None` when
+    /// nothing waits, and for a link that is never polled ([`Link::is_fifo`]).
     pub fn next_departure(&self) -> Option<Instant> {
-        self.in_service.map(|(_, departs)| departs)
+        self.in_service.map(|(_, departs)| departs).or(self.release_at)
     }
 
     /// The packet that the next call of [`Link::poll`] with `now` returns.
-    pub fn served_by(&self, now: Instant) -> Option<PacketId> {
+    pub fn served_by(&mut self, now: Instant) -> Option<PacketId> {
+        while let Some(at) = self.release_at.filter(|at| *at <= now) {
+            self.serve(at);
+        }
         self.in_service.filter(|(_, departs)| *departs <= now).map(|(packet, _)| packet.id)
     }
 
@@ -78,6 +102,9 @@ impl Link {
     /// moment of that departure. `about` looks a packet up. Call until it returns `None`.
     /// [`Link::next_dropped`] returns the packets that the queue dropped meanwhile.
     pub fn poll(&mut self, now: Instant, about: impl FnOnce(PacketId) -> PacketInfo) -> Option<Delivery> {
+        if self.release_at.is_some() {
+            self.served_by(now)?;
+        }
         let (packet, departs) = self.in_service.filter(|(_, departs)| *departs <= now)?;
         let marked = self.marked;
         self.counters.marked_leaving += u64::from(marked);

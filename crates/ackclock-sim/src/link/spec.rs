@@ -3,6 +3,7 @@
 use ackclock_policy::QueueDiscipline;
 use ackclock_units::{Duration, Rate};
 
+use super::elements::Elements;
 use crate::fault::Fault;
 
 /// The parts of a link.
@@ -16,6 +17,8 @@ pub struct LinkSpec {
     pub queue: Option<Box<dyn QueueDiscipline>>,
     /// Faults on the wire, called in this order.
     pub faults: Vec<Box<dyn Fault>>,
+    /// What few links have.
+    pub elements: Elements,
 }
 
 impl LinkSpec {

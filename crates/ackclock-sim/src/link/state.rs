@@ -6,6 +6,8 @@ use ackclock_units::{Duration, Instant, Rate, Rng};
 use super::ahead::Ahead;
 use super::counters::LinkCounters;
 use super::delivery::{Delivery, Offer};
+use super::elements::ElementStates;
+use super::medium::Stored;
 use super::sojourn::Sojourns;
 use super::spec::LinkSpec;
 use crate::fault::{Fault, FaultVerdict, PacketInfo};
@@ -26,6 +28,8 @@ pub struct Link {
     pub(super) ahead: Ahead,
     /// Any other queue: the packet in service.
     pub(super) in_service: Option<(Queued, Instant)>,
+    /// Nothing is in service, and packets wait for a shared medium: when to try again.
+    pub(super) release_at: Option<Instant>,
     /// The queue marked the packet in service as it left.
     pub(super) marked: bool,
     /// Any other queue: admitted packets that it has dropped, for [`Link::next_dropped`].
@@ -36,6 +40,11 @@ pub struct Link {
     pub(super) counters: LinkCounters,
     /// `None` unless they are measured, which a link of pure delay cannot.
     pub(super) sojourns: Option<Box<Sojourns>>,
+    pub(super) elements: Option<Box<ElementStates>>,
+    /// Faults, or elements that act on the wire.
+    disturbed: bool,
+    /// When the latest of the packets that keep their order arrives.
+    pub(super) last_in_order: Instant,
 }
 
 impl Link {
@@ -43,18 +52,26 @@ impl Link {
     pub fn new(spec: LinkSpec, seed: u64, index: u64) -> Self {
         let fault_rng = |i: usize| Rng::stream(seed, "fault", (index << 16) | i as u64);
         let mut queue = spec.queue;
+        if spec.elements.medium.is_some() && queue.as_mut().is_none_or(|q| q.scheduler().is_none()) {
+            queue = Some(Box::new(Stored::new(queue)));
+        }
+        let elements = ElementStates::new(spec.elements, Rng::stream(seed, "link", index));
         let fifo = queue.as_mut().is_none_or(|queue| queue.scheduler().is_none());
         Self {
             rate: spec.rate,
             delay: spec.delay,
             fifo: spec.rate.is_none() || fifo,
-            plain: spec.rate.is_some() && fifo && spec.faults.is_empty(),
+            plain: spec.rate.is_some() && fifo && spec.faults.is_empty() && elements.is_none(),
+            disturbed: !spec.faults.is_empty() || elements.is_some(),
+            elements,
+            last_in_order: Instant::ZERO,
             queue,
             faults: spec.faults.into_iter().enumerate().map(|(i, f)| (f, fault_rng(i))).collect(),
             rng: Rng::stream(seed, "queue", index),
             free_at: Instant::ZERO,
             ahead: Ahead::default(),
             in_service: None,
+            release_at: None,
             marked: false,
             dropped: Vec::new(),
             changed_at: Instant::ZERO,
@@ -92,21 +109,23 @@ impl Link {
         let at = departs + self.delay;
         let mut out =
             Delivery { id: packet.id, departs, at, copy_at: None, lost: false, corrupt: false, marked };
-        if !self.faults.is_empty() {
+        if self.disturbed {
+            self.apply_elements(&mut out);
             self.apply_faults(&PacketInfo { number, ..*about }, &mut out);
         }
         out
     }
 
     fn apply_faults(&mut self, about: &PacketInfo, out: &mut Delivery) {
+        let base = out.at;
         for (fault, rng) in &mut self.faults {
+            if out.lost {
+                break;
+            }
             match fault.verdict(about, out.departs, rng) {
                 FaultVerdict::Pass => {}
-                FaultVerdict::Drop => {
-                    out.lost = true;
-                    break;
-                }
-                FaultVerdict::Duplicate => out.copy_at = Some(out.departs + self.delay),
+                FaultVerdict::Drop => out.lost = true,
+                FaultVerdict::Duplicate => out.copy_at = Some(base),
                 FaultVerdict::Delay(extra) => {
                     out.at += extra;
                     self.counters.delayed += 1;

@@ -7,6 +7,7 @@ use ackclock_policy::{Application, Chosen, Registry, Value};
 use ackclock_units::{Bytes, Duration, Instant, Rng};
 
 use super::error::{Result, ScenarioError};
+use super::link::LinkPlan;
 use super::log::LogRow;
 use super::pair_paths::PairPaths;
 use super::resolved::{Job, Resolved};
@@ -31,9 +32,25 @@ pub(super) fn network(r: &Resolved, bare: bool) -> Result<Network> {
     for name in &r.path.nodes {
         nodes.insert(name.as_str(), builder.node(name).map_err(wrong)?);
     }
-    for (name, from, to, plan) in r.path.links() {
-        let spec = if bare { LinkSpec::delay(plan.delay) } else { plan.spec() };
-        builder.link(&name, nodes[from], nodes[to], spec).map_err(wrong)?;
+    let mut link = |name: &str, ends: [&str; 2], spec: LinkSpec| {
+        builder.link(name, nodes[ends[0]], nodes[ends[1]], spec).map(|_| ()).map_err(wrong)
+    };
+    for edge in &r.path.edges {
+        let (from, to) = (edge.from.as_str(), edge.to.as_str());
+        let bare_spec = |plan: &LinkPlan| LinkSpec::delay(plan.delay);
+        let (there, back) = match &edge.back {
+            Some(back) if bare => (bare_spec(&edge.link), Some(bare_spec(back))),
+            None if bare => (bare_spec(&edge.link), None),
+            Some(back) => {
+                let (there, back) = edge.link.specs(back);
+                (there, Some(back))
+            }
+            None => (edge.link.spec(), None),
+        };
+        link(&edge.name, [from, to], there)?;
+        if let Some(back) = back {
+            link(&format!("{}.back", edge.name), [to, from], back)?;
+        }
     }
     Ok(builder.build())
 }

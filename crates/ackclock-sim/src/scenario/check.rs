@@ -19,6 +19,7 @@ const MOST_AT_ONCE: f64 = 2e6;
 /// Checks `r` as a whole, and fills in derived values: arrival rates and [`Expected`].
 pub(super) fn complete(r: &mut Resolved) -> Result<()> {
     queues(r)?;
+    media(r)?;
     let network = build::network(r, true)?;
     let nodes = build::node_ids(r);
     let (mut rates, mut first_paths, mut pairs) = (Vec::new(), Vec::new(), 0);
@@ -77,6 +78,27 @@ pub(super) fn complete(r: &mut Resolved) -> Result<()> {
     let mut expected = Expected::default();
     r.workloads.iter().zip(first_paths).for_each(|(w, path)| expected.add(Expected::of(w, r, path, mss)));
     r.expected = expected;
+    Ok(())
+}
+
+/// A medium is shared by a link and its way back, and given for the link.
+fn media(r: &Resolved) -> Result<()> {
+    for edge in &r.path.edges {
+        let (there, back) = (&edge.link.elements.half_duplex, edge.back.as_ref());
+        if there.is_some() && back.is_none() {
+            let name = &edge.name;
+            return Err(ScenarioError::new(format!(
+                "link `{name}` is `half_duplex`, but it has no way back"
+            )));
+        }
+        if there.is_none() && back.is_some_and(|b| b.elements.half_duplex.is_some()) {
+            return Err(ScenarioError::new(format!(
+                "the way back of link `{}` is `half_duplex`: give that for the link itself, which shares its medium \
+                 with the way back",
+                edge.name
+            )));
+        }
+    }
     Ok(())
 }
 

@@ -47,9 +47,7 @@ fn one(item: &Item, ctx: &LinkContext<'_>) -> Result<Edge> {
     let link = ctx.fields(&reader, None, false)?;
     let back = match reader.get("back") {
         Some(Item { node: Node::Flag(false), .. }) => None,
-        None | Some(Item { node: Node::Flag(true), .. }) => {
-            Some(LinkPlan { faults: Vec::new(), ..link.clone() })
-        }
+        None | Some(Item { node: Node::Flag(true), .. }) => Some(link.way_back()),
         Some(item) => Some(ctx.link(item, "path.edges.back", Some(&link), false)?),
     };
     reader.finish()?;
@@ -100,7 +98,9 @@ pub(super) fn from_text(text: &str, file: &str, like: &LinkPlan, ctx: &LinkConte
             .link(&item, "path.edges", Some(like), false)
             .map_err(|_| ScenarioError::at(&place, WRONG).in_file(file))?;
         ctx.count_faults(like.faults.len(), &Place::Line(n)).map_err(|e| e.in_file(file))?;
-        let link = LinkPlan { faults: like.faults.clone(), ..link };
+        let elements = like.elements.clone();
+        ctx.budget.count(&elements, &Place::Line(n)).map_err(|e| e.in_file(file))?;
+        let link = LinkPlan { faults: like.faults.clone(), elements, ..link };
         if edges.len() == MOST_LINKS {
             return Err(ScenarioError::at(
                 &place,

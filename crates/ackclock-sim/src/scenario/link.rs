@@ -5,11 +5,13 @@ use std::cell::Cell;
 use ackclock_policy::{Chosen, Param, ParamError, ParamKind, QueueDiscipline, QueueSize, Registry, Value};
 use ackclock_units::{Bytes, Duration, Rate, parse_duration, parse_ratio};
 
+use super::elements::{ElementBudget, ElementPlans, MTU};
 use super::error::{Place, Result, ScenarioError};
+use super::files::Files;
 use super::reader::{Reader, hint};
 use super::tree::{Item, Node};
 use crate::fault::{self, Fault};
-use crate::link::LinkSpec;
+use crate::link::{LinkSpec, MediumEnd};
 
 /// Largest number of faults of all links of a scenario together.
 pub(super) const MOST_FAULTS: usize = 100_000;
@@ -24,7 +26,7 @@ pub(super) const DELAY: Param =
     Param::duration("delay", Duration::ZERO, Duration::ZERO..=LONGEST, "propagation delay, one way");
 
 /// Keys of a link that hold one value.
-pub const LINK: &[Param] = &[RATE, DELAY];
+pub const LINK: &[Param] = &[RATE, DELAY, MTU];
 
 /// A one-way link with every choice made.
 #[derive(Clone, PartialEq, Debug)]
@@ -37,6 +39,8 @@ pub struct LinkPlan {
     pub queue: Option<Chosen<dyn QueueDiscipline>>,
     /// Its faults.
     pub faults: Vec<Chosen<dyn Fault>>,
+    /// What few links have.
+    pub elements: ElementPlans,
 }
 
 impl LinkPlan {
@@ -47,12 +51,34 @@ impl LinkPlan {
             delay: self.delay,
             queue: self.queue.as_ref().map(Chosen::<dyn QueueDiscipline>::build),
             faults: self.faults.iter().map(Chosen::build).collect(),
+            elements: self.elements.build(self.rate, self.delay),
         }
+    }
+
+    /// The parts of this link and of the link back. They share a medium if this one says so.
+    pub fn specs(&self, back: &Self) -> (LinkSpec, LinkSpec) {
+        let (mut there, mut again) = (self.spec(), back.spec());
+        if let Some(params) = &self.elements.half_duplex {
+            let [a, b] = MediumEnd::pair(params.duration("gap"));
+            (there.elements.medium, again.elements.medium) = (Some(a), Some(b));
+        }
+        (there, again)
+    }
+
+    /// The link back where it is not given: the same without faults and without a policer.
+    pub(super) fn way_back(&self) -> Self {
+        Self { faults: Vec::new(), elements: self.elements.of_way_back(), ..self.clone() }
+    }
+
+    /// The rate that it carries in the long run: its own, or that of its shaper if that is lower.
+    pub fn capacity(&self) -> Option<Rate> {
+        let shaped = self.elements.shaper.as_ref().map(|p| p.rate("rate"));
+        self.rate.map(|rate| shaped.map_or(rate, |shaped| rate.min(shaped)))
     }
 
     /// A pure delay.
     pub(super) fn pure_delay(delay: Duration) -> Self {
-        Self { rate: None, delay, queue: None, faults: Vec::new() }
+        Self { rate: None, delay, queue: None, faults: Vec::new(), elements: ElementPlans::default() }
     }
 
     /// The limit of its queue in bytes; `None` when the limit is in packets or there is no queue.
@@ -70,6 +96,10 @@ pub(super) struct LinkContext<'a> {
     /// Number of faults that may still be read, for all links together.
     pub(super) faults_left: &'a Cell<usize>,
     pub(super) registry: &'a Registry,
+    /// The files that the scenario may name.
+    pub(super) files: &'a Files,
+    /// What elements may still hold, for all links together.
+    pub(super) budget: &'a ElementBudget,
     /// The round-trip time used for `bdp`; `None` where flows have different paths.
     pub(super) rtt: Option<Duration>,
 }
@@ -97,9 +127,11 @@ impl LinkContext<'_> {
         like: Option<&LinkPlan>,
         needs_rate: bool,
     ) -> Result<LinkPlan> {
+        let elements = ElementPlans::read(reader, self.files)?;
+        self.budget.count(&elements, reader.place())?;
         let rate = match reader.param(&RATE)? {
             Some(Value::Rate(rate)) => Some(rate),
-            _ => like.and_then(|l| l.rate),
+            _ => elements.mean_rate().or(like.and_then(|l| l.rate)),
         };
         if rate.is_none() && needs_rate {
             reader.require("rate", "a rate such as `10Mbit/s`")?;
@@ -108,7 +140,12 @@ impl LinkContext<'_> {
             Some(Value::Duration(delay)) => delay,
             _ => like.map_or(Duration::ZERO, |l| l.delay),
         };
-        let queue = match (reader.get("queue"), rate) {
+        if rate.is_none() && (elements.shaper.is_some() || elements.half_duplex.is_some()) {
+            reader.require("rate", "the rate of the link behind its elements, such as `1Gbit/s`")?;
+        }
+        let shaped = elements.shaper.as_ref().map(|p| p.rate("rate"));
+        let capacity = rate.map(|rate| shaped.map_or(rate, |shaped| rate.min(shaped)));
+        let queue = match (reader.get("queue"), capacity) {
             (Some(item), None) => {
                 let message = format!(
                     "`{}` is given, but a link without a `rate` does not queue: give it a rate such as \
@@ -118,10 +155,10 @@ impl LinkContext<'_> {
                 return Err(ScenarioError::at(&item.place, message));
             }
             (_, None) => None,
-            (Some(item), Some(rate)) => Some(self.queue(item, &reader.key("queue"), rate)?),
-            (None, Some(rate)) => Some(match like.and_then(|l| l.queue.clone()) {
+            (Some(item), Some(capacity)) => Some(self.queue(item, &reader.key("queue"), capacity)?),
+            (None, Some(capacity)) => Some(match like.and_then(|l| l.queue.clone()) {
                 Some(mut queue) => {
-                    fill_rate(&mut queue, rate);
+                    fill_rate(&mut queue, capacity);
                     queue
                 }
                 None => self.default_queue(),
@@ -133,7 +170,7 @@ impl LinkContext<'_> {
             self.check_faults(faults.len(), &item.place)?;
         }
         self.count_faults(faults.len(), reader.place())?;
-        Ok(LinkPlan { rate, delay, queue, faults })
+        Ok(LinkPlan { rate, delay, queue, faults, elements })
     }
 
     /// Counts `n` more faults.

@@ -57,7 +57,7 @@ impl PairPaths {
                  allowed"
             )));
         }
-        let links: Vec<_> = resolved.path.links().map(|(_, _, _, l)| (l.delay, l.rate)).collect();
+        let links: Vec<_> = resolved.path.links().map(|(_, _, _, l)| (l.delay, l.capacity())).collect();
         let mut pairs_found = BTreeMap::new();
         if let Body::Flows { params, .. } = &w.body {
             let (wanted, short) = (params.count("per_server") as usize, |s: &&String| {

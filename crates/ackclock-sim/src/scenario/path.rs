@@ -5,7 +5,6 @@ use ackclock_units::{Duration, Rate};
 
 use super::edges::{self, Edge};
 use super::error::{Place, Result, ScenarioError};
-use super::files::Files;
 use super::link::{DELAY, LinkContext, LinkPlan, MOST_LINKS};
 use super::reader::{Reader, check_name, hint};
 use super::rtt::RttPlan;
@@ -34,7 +33,7 @@ pub struct PathPlan {
 
 impl PathPlan {
     /// Reads `[path]`.
-    pub(super) fn read(item: &Item, ctx: &LinkContext<'_>, files: &Files) -> Result<Self> {
+    pub(super) fn read(item: &Item, ctx: &LinkContext<'_>) -> Result<Self> {
         let reader = Reader::new(item, "path")?;
         let word = reader.text("kind")?;
         let (kind, place) = word.map_or(("dumbbell", reader.place()), |(kind, item)| (kind, &item.place));
@@ -43,7 +42,7 @@ impl PathPlan {
             "single" => Self::pair(&reader, ctx, rtt, "single", "link"),
             "dumbbell" => Self::pair(&reader, ctx, rtt, "dumbbell", "bottleneck"),
             "chain" => Self::chain(&reader, ctx, rtt),
-            "graph" => Self::graph(&reader, ctx, rtt, files),
+            "graph" => Self::graph(&reader, ctx, rtt),
             _ => Err(ScenarioError::at(
                 place,
                 format!("`path.kind` is `{kind}`, which is not a known kind of path{}", hint(kind, KINDS)),
@@ -88,7 +87,7 @@ impl PathPlan {
         let there = ctx.link(item, &reader.key(word), None, true)?;
         let back = match reader.get("back") {
             Some(item) => ctx.link(item, "path.back", Some(&there), true)?,
-            None => LinkPlan { faults: Vec::new(), ..there.clone() },
+            None => there.way_back(),
         };
         let edge = |name: &str, from: &str, to: &str, link: &LinkPlan, back: &LinkPlan| Edge {
             name: name.to_owned(),
@@ -144,7 +143,7 @@ impl PathPlan {
             let link = ctx.fields(&inner, None, true)?;
             let back = match inner.get("back") {
                 Some(item) => ctx.link(item, "path.link.back", Some(&link), true)?,
-                None => LinkPlan { faults: Vec::new(), ..link.clone() },
+                None => link.way_back(),
             };
             inner.finish()?;
             edges.push(Edge {
@@ -160,12 +159,7 @@ impl PathPlan {
     }
 
     /// Arbitrary nodes and edges.
-    fn graph(
-        reader: &Reader<'_>,
-        ctx: &LinkContext<'_>,
-        rtt: Option<RttPlan>,
-        files: &Files,
-    ) -> Result<Self> {
+    fn graph(reader: &Reader<'_>, ctx: &LinkContext<'_>, rtt: Option<RttPlan>) -> Result<Self> {
         let ctx = LinkContext { rtt: rtt.as_ref().and_then(RttPlan::mean), ..*ctx };
         let mut edges = match (reader.get("edges"), reader.text("edges_file")?) {
             (Some(Item { node: Node::List(items), .. }), None) => edges::from_list(items, &ctx)?,
@@ -174,7 +168,7 @@ impl PathPlan {
                     Some(item) => ctx.link(item, "path.link", None, false)?,
                     None => LinkPlan::pure_delay(Duration::ZERO),
                 };
-                let text = files.read(name).map_err(|e| {
+                let text = ctx.files.read(name).map_err(|e| {
                     ScenarioError::at(&item.place, format!("`path.edges_file` is `{name}`, which {e}"))
                 })?;
                 edges::from_text(&text, name, &like, &ctx)?
@@ -289,7 +283,7 @@ impl PathPlan {
     /// The rate of the slowest link: the reference of an offered load when the workload's own path has no
     /// rate.
     pub fn slowest(&self) -> Option<Rate> {
-        self.links().filter_map(|(_, _, _, l)| l.rate).min()
+        self.links().filter_map(|(_, _, _, l)| l.capacity()).min()
     }
 }
 

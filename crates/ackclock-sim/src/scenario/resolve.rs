@@ -5,6 +5,7 @@ use ackclock_trace::Mask;
 use ackclock_units::Duration;
 
 use super::check;
+use super::elements::ElementBudget;
 use super::error::{Result, ScenarioError};
 use super::files::Files;
 use super::link::{LinkContext, MOST_FAULTS};
@@ -138,8 +139,13 @@ impl Scenario {
             reader.require("path", "a table `[path]` with a `kind`: single, dumbbell, chain or graph")?;
         let path = PathPlan::read(
             item,
-            &LinkContext { registry, rtt: None, faults_left: &Cell::new(MOST_FAULTS) },
-            files,
+            &LinkContext {
+                registry,
+                rtt: None,
+                faults_left: &Cell::new(MOST_FAULTS),
+                files,
+                budget: &ElementBudget::default(),
+            },
         )?;
         let item = reader
             .require("stacks", "a table `[stacks]` with a name for each stack, such as `tcp = \"sack\"`")?;

@@ -118,6 +118,9 @@ pub(super) fn set(root: &mut Item, key: &str, text: &str) -> Result<()> {
             let kind = Item { node: Node::Text(std::mem::take(kind)), place: at.place.clone() };
             at.node = Node::Table(vec![(word.to_owned(), kind)]);
         }
+        if parts[0] == "path" && walked.ends_with(".faults") {
+            as_list_with(at, part, &place);
+        }
         let met = at.describe();
         at = match &mut at.node {
             Node::Table(entries) => {
@@ -139,7 +142,9 @@ pub(super) fn set(root: &mut Item, key: &str, text: &str) -> Result<()> {
                         ),
                     )
                 };
-                part.parse::<usize>().ok().and_then(|i| items.get_mut(i)).ok_or_else(wrong)?
+                let index =
+                    part.parse::<usize>().ok().or_else(|| items.iter().position(|i| is_of_kind(i, part)));
+                index.and_then(|i| items.get_mut(i)).ok_or_else(wrong)?
             }
             _ => return Err(ScenarioError::at(&place, format!("{of} is {met}, which has no `{part}`"))),
         };
@@ -147,6 +152,42 @@ pub(super) fn set(root: &mut Item, key: &str, text: &str) -> Result<()> {
     }
     *at = value;
     Ok(())
+}
+
+/// Makes the faults of a link a list that has the fault `part`, the name of a kind or the index after the last,
+/// so that an override such as `path.link.faults.loss.p=0.01` adds what is not there.
+fn as_list_with(faults: &mut Item, part: &str, place: &Place) {
+    match &mut faults.node {
+        Node::List(_) => {}
+        Node::Table(entries) if entries.is_empty() => faults.node = Node::List(Vec::new()),
+        _ => {
+            let single = Item {
+                node: std::mem::replace(&mut faults.node, Node::Flag(false)),
+                place: faults.place.clone(),
+            };
+            faults.node = Node::List(vec![single]);
+        }
+    }
+    let Node::List(items) = &mut faults.node else { return };
+    let kind = match part.parse::<usize>() {
+        Ok(n) if n == items.len() => None,
+        Err(_) if !items.iter().any(|item| is_of_kind(item, part)) => Some(part),
+        _ => return,
+    };
+    let kind = kind
+        .map(|kind| ("kind".to_owned(), Item { node: Node::Text(kind.to_owned()), place: place.clone() }));
+    items.push(Item { node: Node::Table(kind.into_iter().collect()), place: place.clone() });
+}
+
+/// True for a policy of that kind: the word, or a table with it.
+fn is_of_kind(item: &Item, kind: &str) -> bool {
+    match &item.node {
+        Node::Text(word) => word == kind,
+        Node::Table(entries) => {
+            entries.iter().any(|(key, value)| key == "kind" && value.node == Node::Text(kind.to_owned()))
+        }
+        _ => false,
+    }
 }
 
 /// The parts of a dotted key; a part may be in quotes.

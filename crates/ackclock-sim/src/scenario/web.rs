@@ -94,7 +94,7 @@ fn sizes(reader: &Reader<'_>, files: &Files) -> Result<(&'static str, Params, Ba
     let key = reader.key("sizes");
     let (inner, decl) = chosen(item, &key, declare::SIZES)?;
     let params = inner.params(decl.params)?;
-    let cdf = if decl.name == "cdf" { Some(cdf(&inner, files)?) } else { None };
+    let cdf = if decl.name == "cdf" { Some(cdf(&inner, files, "bytes")?) } else { None };
     inner.finish()?;
     let base = Base::from_params(decl.name, &params, cdf).ok_or_else(|| {
         let why = "is not a distribution: the bounds must differ, with the mean well between them";
@@ -103,7 +103,8 @@ fn sizes(reader: &Reader<'_>, files: &Files) -> Result<(&'static str, Params, Ba
     Ok((decl.name, params, base))
 }
 
-fn cdf(reader: &Reader<'_>, files: &Files) -> Result<Cdf> {
+/// Reads a distribution function of `unit` from `file` or `points`.
+pub(super) fn cdf(reader: &Reader<'_>, files: &Files, unit: &str) -> Result<Cdf> {
     if let Some((name, item)) = reader.text("file")? {
         let key = reader.key("file");
         let text = files
@@ -111,11 +112,12 @@ fn cdf(reader: &Reader<'_>, files: &Files) -> Result<Cdf> {
             .map_err(|e| ScenarioError::at(&item.place, format!("`{key}` is `{name}`, which {e}")))?;
         return Cdf::parse(&text).map_err(|e| ScenarioError::new(e.to_string()).in_file(name));
     }
-    let item = reader.require("points", "a list of `[bytes, probability]`, or a `file` of such lines")?;
+    let such = format!("a list of `[{unit}, probability]`, or a `file` of such lines");
+    let item = reader.require("points", &such)?;
     let wrong = |place: &_| {
         ScenarioError::at(
             place,
-            format!("`{}` is not a list of `[bytes, probability]`", reader.key("points")),
+            format!("`{}` is not a list of `[{unit}, probability]`", reader.key("points")),
         )
     };
     let number = |item: &Item| match item.node {

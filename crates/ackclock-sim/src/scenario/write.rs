@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use ackclock_policy::{Chosen, Params};
+use ackclock_policy::{Chosen, Params, Value};
 use ackclock_units::Duration;
 
+use super::elements::{ElementPlans, JitterPlan};
 use super::link::LinkPlan;
 use super::path::PathPlan;
 use super::rtt::RttPlan;
@@ -13,7 +14,8 @@ use super::text::{inline, quoted, value};
 use super::web::WebPlan;
 use super::workload::{Body, WorkloadPlan};
 use crate::fault::Fault;
-use crate::workload::Base;
+use crate::link::SchedulePoint;
+use crate::workload::{Base, Cdf};
 
 fn time(d: Duration) -> String {
     quoted(&d.to_string())
@@ -27,6 +29,52 @@ fn fault(f: &Chosen<dyn Fault>) -> String {
     inline(Some(f.name()), f.params())
 }
 
+fn elements(out: &mut String, e: &ElementPlans) {
+    if let Some(mtu) = e.mtu {
+        let _ = writeln!(out, "mtu = {}", value(Value::Bytes(mtu)));
+    }
+    for (name, params) in [("policer", &e.policer), ("shaper", &e.shaper), ("half_duplex", &e.half_duplex)] {
+        if let Some(params) = params {
+            let _ = writeln!(out, "{name} = {}", inline(None, params));
+        }
+    }
+    if let Some(schedule) = &e.schedule {
+        let points: Vec<_> = schedule.points.iter().map(point).collect();
+        let (points, params) = (points.join(", "), inline(None, &schedule.params));
+        let _ = writeln!(out, "schedule = {}, points = [{points}] }}", params.trim_end_matches(" }"));
+    }
+    match &e.jitter {
+        Some(JitterPlan { params, points: Some(points) }) => {
+            let (reorder, points) = (params.flag("reorder"), cdf_points(points));
+            let _ = writeln!(out, "jitter = {{ reorder = {reorder}, points = [{points}] }}");
+        }
+        Some(JitterPlan { params, points: None }) => {
+            let _ = writeln!(out, "jitter = {}", inline(None, params));
+        }
+        None => {}
+    }
+    if let Some(trace) = &e.mahimahi {
+        let times: Vec<_> = trace.times.iter().map(u32::to_string).collect();
+        let (times, params) = (quoted(&times.join(" ")), inline(None, &trace.params));
+        let _ = writeln!(out, "mahimahi = {}, times = {times} }}", params.trim_end_matches(" }"));
+    }
+}
+
+fn cdf_points(cdf: &Cdf) -> String {
+    cdf.points().iter().map(|(x, p)| format!("[{x}, {p}]")).collect::<Vec<_>>().join(", ")
+}
+
+fn point(p: &SchedulePoint) -> String {
+    let mut out = format!("{{ at = {}", time(p.at));
+    let changes = [("rate", p.rate.map(Value::Rate)), ("delay", p.delay.map(Value::Duration))];
+    for (name, change) in changes.into_iter().chain([("loss", p.loss.map(Value::Ratio))]) {
+        if let Some(change) = change {
+            let _ = write!(out, ", {name} = {}", value(change));
+        }
+    }
+    out + " }"
+}
+
 fn link(out: &mut String, l: &LinkPlan) {
     if let Some(rate) = l.rate {
         let _ = writeln!(out, "rate = {}", quoted(&rate.to_string()));
@@ -35,6 +83,7 @@ fn link(out: &mut String, l: &LinkPlan) {
     if let Some(queue) = &l.queue {
         let _ = writeln!(out, "queue = {}", inline(Some(queue.name()), queue.params()));
     }
+    elements(out, &l.elements);
     if !l.faults.is_empty() {
         let faults: Vec<_> = l.faults.iter().map(|f| format!("    {},\n", fault(f))).collect();
         let _ = writeln!(out, "faults = [\n{}]", faults.concat());
@@ -156,8 +205,7 @@ fn web_body(out: &mut String, web: &WebPlan) {
     }
     match &web.sizes.base {
         Base::Empirical(cdf) => {
-            let points: Vec<_> = cdf.points().iter().map(|(x, p)| format!("[{x}, {p}]")).collect();
-            let _ = writeln!(out, "sizes = {{ kind = \"cdf\", points = [{}] }}", points.join(", "));
+            let _ = writeln!(out, "sizes = {{ kind = \"cdf\", points = [{}] }}", cdf_points(cdf));
         }
         _ => {
             let _ = writeln!(out, "sizes = {}", inline(Some(web.sizes_kind), &web.sizes_params));

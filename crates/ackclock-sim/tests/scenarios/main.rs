@@ -1,6 +1,7 @@
 //! Scenarios from text to results.
 
 mod conversations;
+mod elements;
 mod examples;
 mod limits;
 mod measured;

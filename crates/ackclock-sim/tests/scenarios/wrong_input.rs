@@ -179,7 +179,8 @@ const TABLE: &[(&str, &str, &str)] = &[
         r#"rate = "10Mbit/s""#,
         r#"rate = "10Mbit/s", faults = ["losss"]"#,
         "line 6: `path.bottleneck.faults`: `losss` is not a known fault (did you mean `loss`?); known are \
-         loss, periodic-loss, nth-loss, segment-loss, outage, stall, detour, reorder, duplicate, corrupt",
+         loss, gilbert-elliott, markov-loss, periodic-loss, nth-loss, segment-loss, outage, stall, detour, batch, \
+         reorder, duplicate, corrupt",
     ),
     (
         r#"rate = "10Mbit/s""#,
@@ -189,8 +190,9 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         r#"rate = "10Mbit/s""#,
         r#"rate = "10Mbit/s", faults = [{ p = 0.1 }]"#,
-        "line 6: `path.bottleneck.faults` has no `kind`: give one of loss, periodic-loss, nth-loss, \
-         segment-loss, outage, stall, detour, reorder, duplicate, corrupt",
+        "line 6: `path.bottleneck.faults` has no `kind`: give one of loss, gilbert-elliott, \
+         markov-loss, periodic-loss, nth-loss, segment-loss, outage, stall, detour, batch, reorder, duplicate, \
+         corrupt",
     ),
     (
         "[workload]\nkind = \"web\"",

@@ -99,10 +99,20 @@ impl Path {
     pub fn build(self) -> (Network, NodeId, NodeId) {
         let mut net = NetworkBuilder::new();
         let (left, right) = (net.node("left").unwrap(), net.node("right").unwrap());
-        let there =
-            LinkSpec { rate: Some(self.rate), delay: self.delay, queue: self.queue, faults: self.faults };
-        let back =
-            LinkSpec { rate: Some(self.rate), delay: self.delay, queue: None, faults: self.back_faults };
+        let there = LinkSpec {
+            rate: Some(self.rate),
+            delay: self.delay,
+            queue: self.queue,
+            faults: self.faults,
+            ..LinkSpec::default()
+        };
+        let back = LinkSpec {
+            rate: Some(self.rate),
+            delay: self.delay,
+            queue: None,
+            faults: self.back_faults,
+            ..LinkSpec::default()
+        };
         net.duplex("bottleneck", left, right, there, back).unwrap();
         (net.build(), left, right)
     }

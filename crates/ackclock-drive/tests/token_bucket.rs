@@ -1,0 +1,238 @@
+//! The shaper beside the kernel's `tbf`, and the policer, under the kernel's own traffic.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd};
+use std::process::Command;
+use std::time::{Duration as Time, Instant as Now};
+
+use ackclock_drive::{Clock, Emulator, EmulatorOptions, Namespace, Tun, TunOptions};
+use ackclock_sim::{ConstantRate, Elements, LinkSpec, Policer, Shaper, TokenBucket};
+use ackclock_units::{Duration, Rate};
+use common::allowed;
+
+fn mbit(n: u64) -> Rate {
+    Rate::from_bits_per_sec(n * 1_000_000)
+}
+
+/// Two kernels, 10.0.0.1 and 10.0.0.2.
+struct Pair {
+    a: Namespace,
+    b: Namespace,
+    emulator: Option<Emulator>,
+}
+
+impl Pair {
+    /// With the emulator between them.
+    fn emulated(forward: LinkSpec) -> Self {
+        let (a, b) = (Namespace::new(false).unwrap(), Namespace::new(false).unwrap());
+        let tun = |ns: &Namespace, host| {
+            let options = TunOptions { ipv4: ([10, 0, 0, host].into(), 24), ..TunOptions::default() };
+            Tun::new(ns, &options).unwrap()
+        };
+        let ports = (tun(&a, 1).into(), tun(&b, 2).into());
+        let options = EmulatorOptions {
+            forward,
+            backward: LinkSpec::delay(Duration::ZERO),
+            access: Default::default(),
+            seed: 1,
+            clock: Clock::start(),
+        };
+        let emulator = Emulator::start(ports.0, ports.1, options).unwrap();
+        Self { a, b, emulator: Some(emulator) }
+    }
+
+    /// With a pair of the kernel's own devices, and its token bucket on the way from the first to the second.
+    fn of_the_kernel(rate: Rate, burst: u64, limit: u64) -> Self {
+        let (a, b) = (Namespace::new(false).unwrap(), Namespace::new(false).unwrap());
+        let far = format!("/proc/{}/fd/{}", std::process::id(), b.as_fd().as_raw_fd());
+        let (rate, burst, limit) =
+            (format!("{}bit", rate.bits_per_sec()), format!("{burst}b"), format!("{limit}b"));
+        on(&a, "ip", &["link", "add", "v0", "type", "veth", "peer", "name", "v1", "netns", &far]);
+        for (ns, device, address) in [(&a, "v0", "10.0.0.1/24"), (&b, "v1", "10.0.0.2/24")] {
+            on(ns, "ip", &["address", "add", address, "dev", device]);
+            on(ns, "ip", &["link", "set", device, "up"]);
+        }
+        let tbf =
+            ["qdisc", "add", "dev", "v0", "root", "tbf", "rate", &rate, "burst", &burst, "limit", &limit];
+        on(&a, "tc", &tbf);
+        Self { a, b, emulator: None }
+    }
+}
+
+fn on(ns: &Namespace, program: &str, arguments: &[&str]) {
+    let run = || Command::new(program).args(arguments).status();
+    let status = ns.run(run).unwrap().unwrap();
+    assert!(status.success(), "{program} {arguments:?}: {status}");
+}
+
+/// False where this machine has no `tc`, or its kernel no `tbf`.
+fn has_tbf() -> bool {
+    let pair = |ns: &Namespace| {
+        let tc =
+            ["qdisc", "add", "dev", "lo", "root", "tbf", "rate", "1mbit", "burst", "2kb", "limit", "9kb"];
+        ns.run(|| Command::new("tc").args(tc).status()).unwrap()
+    };
+    let has = Namespace::new(false).is_ok_and(|ns| pair(&ns).is_ok_and(|status| status.success()));
+    if !has {
+        eprintln!("skipped: needs `tc` of iproute2 and the kernel's `tbf`");
+    }
+    has
+}
+
+/// Our token bucket as the kernel's counts on Ethernet: each packet with a header of 14 bytes.
+fn shaped(rate: Rate, burst: u64) -> LinkSpec {
+    let bucket = TokenBucket::new(rate, burst, 14);
+    let shaper = Shaper::new(bucket, Box::new(ConstantRate(mbit(1000))));
+    LinkSpec {
+        rate: Some(mbit(1000)),
+        elements: Elements { transmitter: Some(Box::new(shaper)), ..Elements::default() },
+        ..LinkSpec::default()
+    }
+}
+
+/// Sends packets of 1500 bytes as fast as the kernel lets a program. Returns the rate at which they arrive
+/// after the first fifth of them, in bit/s, and how many arrive in the first 20 ms.
+fn blast(pair: &Pair, packets: usize) -> (f64, usize) {
+    let socket = |ns: &Namespace, address: &str, to: &str| {
+        let socket = ns.run(|| UdpSocket::bind(address).unwrap()).unwrap();
+        socket.connect(to).unwrap();
+        socket.set_read_timeout(Some(Time::from_secs(3))).unwrap();
+        socket
+    };
+    let here = socket(&pair.a, "10.0.0.1:1000", "10.0.0.2:1000");
+    let there = socket(&pair.b, "10.0.0.2:1000", "10.0.0.1:1000");
+    // The neighbours find each other first.
+    here.send(&[0]).unwrap();
+    there.recv(&mut [0; 10]).unwrap();
+    std::thread::sleep(Time::from_millis(50));
+    std::thread::scope(|scope| {
+        scope.spawn(|| (0..packets).for_each(|_| _ = here.send(&[7; 1472])));
+        let mut arrivals = Vec::with_capacity(packets);
+        while arrivals.len() < packets && there.recv(&mut [0; 1500]).is_ok() {
+            arrivals.push(Now::now());
+        }
+        let begin = arrivals.len() / 5;
+        let span = arrivals[arrivals.len() - 1] - arrivals[begin];
+        let early = arrivals.iter().filter(|t| **t - arrivals[0] < Time::from_millis(20)).count();
+        ((arrivals.len() - 1 - begin) as f64 * 12_000.0 / span.as_secs_f64(), early)
+    })
+}
+
+/// The time of a transfer over the kernels' TCP, seconds.
+fn transfer(pair: &Pair, bytes: usize) -> f64 {
+    let listener = pair.b.run(|| TcpListener::bind("10.0.0.2:2000").unwrap()).unwrap();
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut sum = 0;
+            let mut buffer = vec![0; 1 << 16];
+            loop {
+                match stream.read(&mut buffer).unwrap() {
+                    0 => return sum,
+                    n => sum += n,
+                }
+            }
+        });
+        let mut stream = pair.a.run(|| TcpStream::connect("10.0.0.2:2000").unwrap()).unwrap();
+        let began = Now::now();
+        stream.write_all(&vec![1; bytes]).unwrap();
+        drop(stream);
+        assert_eq!(reader.join().unwrap(), bytes);
+        began.elapsed().as_secs_f64()
+    })
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+#[test]
+fn a_shaper_has_the_rate_and_the_burst_of_the_kernels() {
+    if !allowed() || !has_tbf() {
+        return;
+    }
+    let mut ratios = Vec::new();
+    for (megabits, burst) in [(2, 10_000), (20, 30_000), (80, 100_000)] {
+        let rate = mbit(megabits);
+        // About a second.
+        let packets = (rate.bits_per_sec() / 12_000) as usize;
+        let (kernel, kernel_early) = blast(&Pair::of_the_kernel(rate, burst, 20_000_000), packets);
+        let ours = Pair::emulated(shaped(rate, burst));
+        let (emulated, early) = blast(&ours, packets);
+        let report = ours.emulator.map(Emulator::stop).unwrap();
+        println!(
+            "{rate}, burst {burst}: tbf {kernel:.0} bit/s, {kernel_early} packets in 20 ms; ours {emulated:.0} \
+             bit/s, {early}; mean lateness {}",
+            report.mean_lateness
+        );
+        ratios.push(emulated / kernel);
+        // The burst and what the rate adds in 20 ms, give or take a tenth and two packets.
+        let expected = (burst + rate.bytes_in(Duration::from_millis(20))) as f64 / 1514.0;
+        for n in [kernel_early, early] {
+            assert!(
+                (n as f64 - expected).abs() < 0.1 * expected + 2.0,
+                "{n} packets, {expected:.1} expected"
+            );
+        }
+    }
+    assert!((0.98..1.02).contains(&median(ratios.clone())), "{ratios:?}");
+}
+
+#[test]
+fn a_transfer_takes_as_long_through_the_shaper_as_through_the_kernels() {
+    if !allowed() || !has_tbf() {
+        return;
+    }
+    let (rate, burst, bytes) = (mbit(20), 20_000, 3_000_000);
+    let ratios: Vec<f64> = (0..3)
+        .map(|_| {
+            let kernel = transfer(&Pair::of_the_kernel(rate, burst, 200_000), bytes);
+            let ours = transfer(&Pair::emulated(shaped(rate, burst)), bytes);
+            println!("{bytes} bytes over {rate}: tbf {kernel:.3} s, ours {ours:.3} s");
+            ours / kernel
+        })
+        .collect();
+    assert!((0.98..1.02).contains(&median(ratios.clone())), "{ratios:?}");
+}
+
+#[test]
+fn a_policer_passes_its_rate_of_what_a_program_sends() {
+    if !allowed() {
+        return;
+    }
+    let (rate, burst) = (mbit(10), 30_000);
+    let policer = Policer::new(TokenBucket::new(rate, burst, 0), false);
+    let elements = Elements { policer: Some(policer), ..Elements::default() };
+    let pair = Pair::emulated(LinkSpec { elements, ..LinkSpec::default() });
+    let socket = |ns: &Namespace, address: &str, to: &str| {
+        let socket = ns.run(|| UdpSocket::bind(address).unwrap()).unwrap();
+        socket.connect(to).unwrap();
+        socket
+    };
+    let here = socket(&pair.a, "10.0.0.1:1000", "10.0.0.2:1000");
+    let began = Now::now();
+    let mut sent = 0_u64;
+    // Five packets each millisecond are 60 Mbit/s.
+    while began.elapsed() < Time::from_millis(1000) {
+        for _ in 0..5 {
+            sent += u64::from(here.send(&[7; 1472]).is_ok());
+        }
+        std::thread::sleep(Time::from_millis(1));
+    }
+    let span = began.elapsed().as_secs_f64();
+    std::thread::sleep(Time::from_millis(100));
+    let report = pair.emulator.map(Emulator::stop).unwrap().forward;
+    let passed = (report.offered - report.policed) as f64 * 1500.0;
+    let expected = burst as f64 + span * rate.bits_per_sec() as f64 / 8.0;
+    println!(
+        "{sent} sent, {} offered, {} policed: {passed} of {expected:.0} bytes",
+        report.offered, report.policed
+    );
+    assert_eq!((report.offered, report.queue_drops), (sent, report.policed));
+    assert!((passed / expected - 1.0).abs() < 0.02, "{passed} of {expected}");
+}

@@ -61,6 +61,7 @@ pub trait Carrier {
             leave(self, &delivery);
             drop_queued(self);
         }
+        drop_queued(self);
     }
 }
 

@@ -68,9 +68,12 @@ impl Link {
 
     /// Memory held by its queue, bytes, without the packets themselves.
     pub fn held_bytes(&self) -> u64 {
+        let own = self.queue.as_ref().map_or(0, |queue| queue.held_bytes());
         let waiting = match &self.queue {
-            Some(queue) if !self.fifo => 2 * u64::from(queue.backlog().packets) * size_of::<Queued>() as u64,
-            _ => self.ahead.held_bytes(),
+            Some(queue) if !self.fifo => {
+                own.max(2 * u64::from(queue.backlog().packets) * size_of::<Queued>() as u64)
+            }
+            _ => own + self.ahead.held_bytes(),
         };
         waiting + (self.dropped.capacity() * size_of::<PacketId>()) as u64
     }

@@ -25,6 +25,8 @@ pub struct Link {
     pub(super) ahead: Ahead,
     /// Any other queue: the packet in service.
     pub(super) in_service: Option<(Queued, Instant)>,
+    /// Nothing is in service, and a scheduler that paces has packets: when the first of them may go.
+    pub(super) release_at: Option<Instant>,
     /// The queue marked the packet in service as it left.
     pub(super) marked: bool,
     /// Any other queue: admitted packets that it has dropped, for [`Link::next_dropped`].
@@ -52,6 +54,7 @@ impl Link {
             free_at: Instant::ZERO,
             ahead: Ahead::default(),
             in_service: None,
+            release_at: None,
             marked: false,
             dropped: Vec::new(),
             changed_at: Instant::ZERO,

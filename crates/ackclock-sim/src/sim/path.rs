@@ -210,8 +210,12 @@ impl Net {
     /// Handles a poll event: the link has served a packet.
     #[inline(never)]
     pub(super) fn poll_link(&mut self, number: u32) {
-        self.links[number as usize].poll = Instant::FAR_FUTURE;
-        let now = self.now;
+        let (now, place) = (self.now, &mut self.links[number as usize]);
+        if now < place.poll {
+            // An earlier poll, since a packet arrived, has replaced this one.
+            return;
+        }
+        place.poll = Instant::FAR_FUTURE;
         OnLink { net: self, number }.serve(now);
         self.poll_later(number);
     }

@@ -32,7 +32,9 @@ impl Link {
     /// The counters at `now`.
     pub fn counters(&mut self, now: Instant) -> LinkCounters {
         self.advance(now);
-        self.integrate(now);
+        if !self.fifo {
+            self.integrate(now);
+        }
         let (mut c, ahead) = (self.counters, &self.ahead);
         // Packets in the queue and in service were counted as served when they were offered.
         let serving = (self.fifo && self.free_at > now).then_some(&ahead.serving);
@@ -85,8 +87,7 @@ impl Link {
 
     /// Integrates the backlog of a queue that is not first-in first-out up to `now`.
     pub(super) fn integrate(&mut self, now: Instant) {
-        let Some(queue) = self.queue.as_ref().filter(|_| !self.fifo) else { return };
-        let (span, backlog) = (u128::from(now.since(self.changed_at).as_nanos()), queue.backlog());
+        let (span, backlog) = (u128::from(now.since(self.changed_at).as_nanos()), self.waiting);
         self.counters.packet_ns += span * u128::from(backlog.packets);
         self.counters.byte_ns += span * u128::from(backlog.bytes);
         self.changed_at = self.changed_at.max(now);

@@ -8,11 +8,13 @@ use super::state::Link;
 use crate::fault::PacketInfo;
 
 impl Link {
+    /// Offers a packet to a link that is not first-in first-out.
     pub(super) fn offer_scheduled(&mut self, packet: Queued) -> Offer {
+        self.counters.offered += 1;
+        self.counters.offered_bytes += u64::from(packet.bytes);
         let now = packet.at;
         self.integrate(now);
         let Some(queue) = &mut self.queue else { return self.refuse(packet.bytes) };
-        let (before, dropped_before) = (queue.backlog().bytes, self.dropped.len());
         let marked = match queue.enqueue(packet, now, &mut self.rng) {
             Admit::Take => false,
             Admit::Mark => true,
@@ -21,50 +23,54 @@ impl Link {
                 return self.refuse(packet.bytes);
             }
             Admit::PushOut(id) => {
+                let dropped_before = self.dropped.len();
                 self.dropped.push(id);
                 if let Some(scheduler) = queue.scheduler() {
                     scheduler.pushed_out(&mut self.dropped);
                 }
-                let pushed = (before + u64::from(packet.bytes)).saturating_sub(queue.backlog().bytes);
                 self.counters.queue_drops += (self.dropped.len() - dropped_before) as u64;
-                self.counters.queue_drop_bytes += pushed;
+                let full = self.waiting.bytes + u64::from(packet.bytes);
+                self.counters.queue_drop_bytes += full.saturating_sub(queue.backlog().bytes);
                 false
             }
         };
+        self.waiting = queue.backlog();
         self.counters.marked += u64::from(marked);
         if self.in_service.is_none() {
             self.serve(now);
         } else {
-            let backlog = queue.backlog();
-            self.counters.max_backlog = self.counters.max_backlog.max(backlog.bytes);
-            self.counters.max_backlog_packets = self.counters.max_backlog_packets.max(backlog.packets);
+            self.counters.max_backlog = self.counters.max_backlog.max(self.waiting.bytes);
+            self.counters.max_backlog_packets = self.counters.max_backlog_packets.max(self.waiting.packets);
         }
         Offer::Waits { marked }
     }
 
-    /// Takes the next packet from the scheduler and puts it into service.
+    /// Takes the next packet from the scheduler and puts it into service. An empty scheduler is asked too: a
+    /// fair queue learns so that a flow has become idle.
     fn serve(&mut self, now: Instant) {
+        (self.in_service, self.release_at, self.marked) = (None, None, false);
         self.integrate(now);
         let Some(queue) = &mut self.queue else { return };
-        let (before, dropped_before) = (queue.backlog(), self.dropped.len());
-        let scheduler = queue.scheduler();
-        let (next, release) = scheduler.map_or((None, None), |s| {
-            let next = s.dequeue(now, &mut self.dropped);
-            (next, if next.is_none() && before.packets > 0 { s.next_release() } else { None })
-        });
-        // A release that has come already would be tried again and again.
-        self.release_at = release.filter(|at| *at > now);
+        let dropped_before = self.dropped.len();
+        let Some(scheduler) = queue.scheduler() else { return };
+        let next = scheduler.dequeue(now, &mut self.dropped);
+        if next.is_none() {
+            // A release that has come already would be tried again and again.
+            self.release_at = scheduler.next_release().filter(|at| *at > now);
+        }
+        let left = queue.backlog();
         let dropped = (self.dropped.len() - dropped_before) as u64;
         if dropped > 0 {
             let served = next.map_or(0, |d| u64::from(d.packet.bytes));
             self.counters.queue_drops += dropped;
             self.counters.early_drops += dropped;
-            self.counters.queue_drop_bytes += before.bytes.saturating_sub(queue.backlog().bytes + served);
+            self.counters.queue_drop_bytes += self.waiting.bytes.saturating_sub(left.bytes + served);
         }
-        self.marked = next.is_some_and(|d| d.marked);
-        self.in_service = next.map(|d| (d.packet, now + self.time_to_send(d.packet.bytes)));
-        if let Some((_, departs)) = self.in_service {
-            self.counters.busy += departs.since(now);
+        self.waiting = left;
+        if let Some(d) = next {
+            let time = self.time_to_send(d.packet.bytes);
+            (self.in_service, self.marked) = (Some((d.packet, now + time)), d.marked);
+            self.counters.busy += time;
         }
     }
 
@@ -76,6 +82,7 @@ impl Link {
     }
 
     /// The packet that the next call of [`Link::poll`] with `now` returns.
+    #[inline]
     pub fn served_by(&mut self, now: Instant) -> Option<PacketId> {
         while let Some(at) = self.release_at.filter(|at| *at <= now) {
             self.serve(at);
@@ -87,12 +94,40 @@ impl Link {
     /// moment of that departure. `about` looks a packet up. Call until it returns `None`.
     /// [`Link::next_dropped`] returns the packets that the queue dropped meanwhile.
     pub fn poll(&mut self, now: Instant, about: impl FnOnce(PacketId) -> PacketInfo) -> Option<Delivery> {
-        self.served_by(now)?;
-        let (packet, departs) = self.in_service?;
+        let (packet, departs, marked) = self.next_served(now)?;
+        Some(self.leave(packet, &about(packet.id), departs, marked))
+    }
+
+    /// As [`Link::poll`], for a link without faults. Returns the packet, when it arrives, and whether it was
+    /// marked as it left the queue. `is_data`: whether a packet carries payload.
+    #[inline(always)]
+    pub(crate) fn poll_plain(
+        &mut self,
+        now: Instant,
+        is_data: impl FnOnce(PacketId) -> bool,
+    ) -> Option<(PacketId, Instant, bool)> {
+        let (packet, departs, marked) = self.next_served(now)?;
+        self.count_served(packet.bytes, is_data(packet.id), marked);
+        Some((packet.id, departs + self.delay, marked))
+    }
+
+    /// The next packet that has left by `now`, when it left, and whether it was marked.
+    #[inline(always)]
+    fn next_served(&mut self, now: Instant) -> Option<(Queued, Instant, bool)> {
+        if self.release_at.is_some() {
+            self.served_by(now)?;
+        }
+        let (packet, departs) = self.in_service.filter(|(_, departs)| *departs <= now)?;
         let marked = self.marked;
         self.free_at = departs;
         self.serve(departs);
-        Some(self.leave(packet, &about(packet.id), departs, marked))
+        Some((packet, departs, marked))
+    }
+
+    /// True when its faults look at packets.
+    #[inline]
+    pub(crate) fn has_faults(&self) -> bool {
+        !self.faults.is_empty()
     }
 
     /// Returns a packet that was admitted and has been dropped since. Call until it returns `None`, after

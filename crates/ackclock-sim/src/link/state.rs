@@ -1,6 +1,6 @@
 //! The state of a link, and what all links do with a packet that leaves the queue.
 
-use ackclock_policy::{PacketId, QueueDiscipline, Queued};
+use ackclock_policy::{Backlog, PacketId, QueueDiscipline, Queued};
 use ackclock_units::{Duration, Instant, Rate, Rng};
 
 use super::ahead::Ahead;
@@ -32,6 +32,8 @@ pub struct Link {
     /// Any other queue: admitted packets that it has dropped, for [`Link::next_dropped`].
     pub(super) dropped: Vec<PacketId>,
     pub(super) changed_at: Instant,
+    /// Any other queue: its backlog since then.
+    pub(super) waiting: Backlog,
     /// Transmission times of the two sizes seen last, which saves a division per packet.
     pub(super) known: [(u32, Duration); 2],
     pub(super) counters: LinkCounters,
@@ -58,6 +60,7 @@ impl Link {
             marked: false,
             dropped: Vec::new(),
             changed_at: Instant::ZERO,
+            waiting: Backlog::default(),
             known: [(0, Duration::ZERO); 2],
             counters: LinkCounters::default(),
         }

@@ -197,14 +197,11 @@ impl Net {
 
     /// Offers a packet to a link that is not plain: with a queue that must be polled, with faults, or without
     /// a rate.
-    #[cold]
     #[inline(never)]
     fn carry(&mut self, id: u32, number: u32) {
         let packet = self.pool.queued(id, self.pool.get(id), self.now);
         OnLink { net: self, number }.carry(packet);
-        if !self.links[number as usize].link.is_fifo() {
-            self.poll_later(number);
-        }
+        self.poll_later(number);
     }
 
     /// Handles a poll event: the link has served a packet.
@@ -216,8 +213,25 @@ impl Net {
             return;
         }
         place.poll = Instant::FAR_FUTURE;
-        OnLink { net: self, number }.serve(now);
+        if place.link.has_faults() {
+            OnLink { net: self, number }.serve(now);
+        } else {
+            self.serve_without_faults(number);
+        }
         self.poll_later(number);
+    }
+
+    /// As [`Carrier::serve`], for a link without faults.
+    #[inline(always)]
+    fn serve_without_faults(&mut self, number: u32) {
+        loop {
+            let (link, pool) = (&mut self.links[number as usize].link, &self.pool);
+            let Some((id, at, marked)) = link.poll_plain(self.now, |id| pool.get(id.0).is_data()) else { break };
+            self.on_plain_wire(id.0, number, at, marked);
+        }
+        while let Some(id) = self.links[number as usize].link.next_dropped() {
+            self.lost.push(id.0);
+        }
     }
 
     fn poll_later(&mut self, number: u32) {
@@ -335,6 +349,7 @@ impl Carrier for OnLink<'_> {
     fn packet_info(&self, id: PacketId) -> PacketInfo {
         self.net.pool.packet_info(id.0)
     }
+
 
     fn waits(&mut self, id: PacketId) {
         self.net.pool.get_mut(id.0).set_waits(true);

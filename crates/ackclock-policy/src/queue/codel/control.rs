@@ -94,7 +94,7 @@ impl Codel {
         let mut marked = false;
         if self.dropping && !ok_to_drop {
             self.dropping = false;
-        } else if ok_to_drop {
+        } else if ok_to_drop && (!self.dropping || now >= self.drop_next) {
             (head, marked) = self.drop_due(p, (packets, list), now, (head, shed));
         }
         let packet = head?;

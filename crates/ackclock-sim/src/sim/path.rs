@@ -226,7 +226,9 @@ impl Net {
     fn serve_without_faults(&mut self, number: u32) {
         loop {
             let (link, pool) = (&mut self.links[number as usize].link, &self.pool);
-            let Some((id, at, marked)) = link.poll_plain(self.now, |id| pool.get(id.0).is_data()) else { break };
+            let Some((id, at, marked)) = link.poll_plain(self.now, |id| pool.get(id.0).is_data()) else {
+                break;
+            };
             self.on_plain_wire(id.0, number, at, marked);
         }
         while let Some(id) = self.links[number as usize].link.next_dropped() {
@@ -349,7 +351,6 @@ impl Carrier for OnLink<'_> {
     fn packet_info(&self, id: PacketId) -> PacketInfo {
         self.net.pool.packet_info(id.0)
     }
-
 
     fn waits(&mut self, id: PacketId) {
         self.net.pool.get_mut(id.0).set_waits(true);

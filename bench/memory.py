@@ -36,7 +36,7 @@ def memory_benchmark(program: list[str], only: list[Scenario]) -> list[dict]:
     """A run of each size, after one with a single flow of a few packets, whose memory is the fixed part of
     all runs.
     """
-    wanted = [s for s in only if s.flows in SECONDS and s.classes is None and s.control is None]
+    wanted = [s for s in only if s.flows in SECONDS and not (s.classes or s.control or s.discipline)]
     if not wanted:
         return []
     one_kb = measure(program + SCENARIOS[0].arguments(SECONDS[100], window=ONE_WINDOW)).get("anon_kb", 0)

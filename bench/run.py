@@ -292,7 +292,7 @@ def plan(scenario: Scenario, simulator: str, options: argparse.Namespace) -> tup
     """Simulated seconds and repetitions of one simulator in one scenario; 0 repetitions: not run."""
     seconds = scenario.ns3_seconds if simulator == "ns-3" else scenario.seconds
     reps = options.reps
-    if simulator != "ackclock" and (scenario.classes or scenario.control):
+    if simulator != "ackclock" and (scenario.classes or scenario.control or scenario.discipline):
         return 0, 0
     if simulator != "ackclock" and scenario.flows > 1000:
         # ns-2 takes almost a minute to set up 10,000 flows.

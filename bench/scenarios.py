@@ -29,6 +29,7 @@ class Scenario:
     classes: int | None = None  # different round-trip times, if not 20; the peers are not run then
     control: str | None = None  # congestion window, if not NewReno's; the peers are not run then
     beside: tuple[str, float] | None = None  # another row, and how many times its cost is allowed
+    discipline: str | None = None  # the bottleneck's queue, if not drop-tail; the peers are not run then
 
     @property
     def web(self) -> bool:
@@ -50,7 +51,7 @@ class Scenario:
         return max(262_144, round(6 * self.queue * WIRE_BYTES / self.flows))
 
     def arguments(self, seconds: float, flows: int | None = None, window: int | None = None) -> list[str]:
-        """The seven arguments common to all simulators, and two for ackclock."""
+        """The seven arguments common to all simulators, and three for ackclock."""
         first = str(WORK / "arrivals.txt") if self.web else str(self.flows if flows is None else flows)
         rest = [
             f"{self.rate:.0f}",
@@ -61,13 +62,32 @@ class Scenario:
             str(MAX_RTT_MS),
         ]
         own = [str(self.classes or 20)] if self.classes or self.control else []
-        return [first, *rest, *own] + ([self.control] if self.control else [])
+        words = [self.control] if self.control else []
+        return [first, *rest, *own, *words] + ([f"queue={self.discipline}"] if self.discipline else [])
 
 
 SCENARIOS = [
     Scenario("1 flow, 100 Mbit/s", 1, 100e6, 120, 8),
     Scenario("10 flows, 100 Mbit/s", 10, 100e6, 120, 8, target_ns=400, ns2_ratio=3.5, ns3_ratio=80),
     Scenario("100 flows, 100 Mbit/s", 100, 100e6, 120, 8, target_ns=400, ns2_ratio=3.5, ns3_ratio=80),
+    Scenario(
+        "100 flows, codel",
+        100,
+        100e6,
+        120,
+        0,
+        discipline="codel",
+        beside=("100 flows, 100 Mbit/s", 1.3),
+    ),
+    Scenario(
+        "100 flows, fq-codel",
+        100,
+        100e6,
+        120,
+        0,
+        discipline="fq-codel",
+        beside=("100 flows, 100 Mbit/s", 1.6),
+    ),
     Scenario("1000 flows, 1 Gbit/s", 1000, 1e9, 10, 1.2, target_ns=600),
     Scenario("1000, all delays different", 1000, 1e9, 10, 0, classes=1000),
     Scenario("10 flows, CUBIC", 10, 100e6, 120, 0, control="cubic"),

@@ -183,7 +183,8 @@ const LINK: Keys = &[
     ),
 ];
 
-const QUEUES: &[&str] = &["drop-tail", "fifo", "red", "fq", "codel", "x"];
+const QUEUES: &[&str] =
+    &["drop-tail", "fifo", "red", "fq", "codel", "x", "fq-codel", "pie", "dualpi2", "drr", "priority"];
 const FAULTS: &[&str] = &[
     "loss",
     "gilbert-elliott",

@@ -459,6 +459,12 @@ pub trait QueueDiscipline: Policy {
     fn scheduler(&mut self) -> Option<&mut dyn PacketScheduler> {
         None
     }
+
+    /// Memory of what it keeps for packets and flows, bytes. A run that would hold too much ends with an
+    /// error.
+    fn held_bytes(&self) -> u64 {
+        0
+    }
 }
 
 /// The part of a queue that keeps its packets and chooses which one leaves next.
@@ -466,4 +472,15 @@ pub trait PacketScheduler {
     /// The next packet to transmit, possibly marked for its sojourn time, and in `shed` the packets dropped
     /// before it (CoDel).
     fn dequeue(&mut self, now: Instant, shed: &mut Vec<PacketId>) -> Option<Dequeued>;
+
+    /// Called after an [`Admit::PushOut`]: the packets dropped together with the one that it names. By
+    /// default there are none.
+    fn pushed_out(&mut self, _shed: &mut Vec<PacketId>) {}
+
+    /// When to call [`PacketScheduler::dequeue`] again after it returned nothing although packets wait, as a
+    /// scheduler that paces does. An arrival makes the link try earlier. By default the next arrival is
+    /// awaited.
+    fn next_release(&self) -> Option<Instant> {
+        None
+    }
 }

@@ -40,6 +40,11 @@ fn a_packet_allocates_nothing() {
         ("red limit=200packets", "sack"),
         ("red limit=200packets", "fack adjustment=rate-halving"),
         ("red limit=200packets", "rack"),
+        ("codel", "sack"),
+        ("fq-codel", "sack"),
+        ("pie", "sack"),
+        ("dualpi2", "sack"),
+        ("drr limit=200packets", "sack"),
     ] {
         let (packets, allocations) = steady(choose(queue).build(), 20, recovery);
         assert!(packets > 200_000, "{packets} packets");

@@ -77,6 +77,7 @@ impl Direction {
         if before.is_zero() {
             // The link takes packets in order of time, so earlier arrivals go first.
             self.enter(now);
+            self.serve(now);
             return self.put(now, id);
         }
         self.entering.push(Reverse((now + before, self.order, id)));

@@ -15,6 +15,7 @@ mod declarations;
 #[cfg(test)]
 mod fixed;
 mod framings;
+mod queues;
 mod recoveries;
 mod reductions;
 mod slow_starts;
@@ -84,6 +85,11 @@ laws! {
         every_arrival_is_acknowledged_in_the_end
         those_that_follow_events_acknowledge_everything_within_half_a_second
         those_that_claim_rfc_5681_acknowledge_every_second_segment_within_half_a_second;
+    /// Queues and their schedulers.
+    queues from queues:
+        every_packet_leaves_once_in_the_order_of_its_flow
+        work_is_conserved
+        turns_share_bytes_equally;
     /// Rate controls of sources without a window.
     rates from timing: intervals_keep_their_bounds_and_congestion_never_shortens_them;
 }

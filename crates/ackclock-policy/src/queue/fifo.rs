@@ -1,5 +1,6 @@
 use ackclock_units::Bytes;
 
+use super::packets::fits;
 use crate::{Backlog, QueueSize};
 
 /// The backlog of a first-in first-out queue; the link keeps the packets.
@@ -9,10 +10,7 @@ pub(super) struct Fifo(Backlog);
 impl Fifo {
     /// True when a packet of `bytes` may join without going over `limit`.
     pub(super) fn fits(&self, bytes: u32, limit: QueueSize) -> bool {
-        match limit {
-            QueueSize::Packets(n) => u64::from(self.0.packets) < n,
-            QueueSize::Bytes(n) => self.0.bytes + Bytes::from(bytes) <= n,
-        }
+        fits(self.0, bytes, limit)
     }
 
     pub(super) fn push(&mut self, bytes: u32) {

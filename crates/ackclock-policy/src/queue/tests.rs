@@ -15,8 +15,11 @@ fn every_queue_keeps_its_backlog_and_its_order() {
             let mut chosen = crate::Chosen::new(entry);
             let limit = if seed % 2 == 0 { "30packets" } else { "30000B" };
             chosen.set("limit", limit).unwrap();
-            if entry.params.iter().any(|p| p.name == "ecn") {
+            let has = |name: &str| entry.params.iter().any(|p| p.name == name);
+            if has("ecn") {
                 chosen.set("ecn", if seed % 4 < 2 { "true" } else { "false" }).unwrap();
+            }
+            if has("w_q") {
                 chosen.set("w_q", "0.1").unwrap();
             }
             let (mut queue, mut rng, mut own) =
@@ -60,7 +63,18 @@ fn every_queue_keeps_its_backlog_and_its_order() {
                                 "{}: the link keeps the packets of a queue without a scheduler",
                                 entry.name
                             );
-                            inside.retain(|q: &Queued| q.id != id);
+                            shed.push(id);
+                            if let Some(scheduler) = queue.scheduler() {
+                                scheduler.pushed_out(&mut shed);
+                            }
+                            dropped += shed.len();
+                            assert!(
+                                shed.iter().all(|id| inside.iter().any(|q: &Queued| q.id == *id)),
+                                "{}: a packet is pushed out that was not queued",
+                                entry.name
+                            );
+                            inside.retain(|q| !shed.contains(&q.id));
+                            shed.clear();
                             inside.push_back(p);
                         }
                     }

@@ -9,7 +9,7 @@ use ackclock_units::{Bytes, Duration, Instant, Rate};
 
 use crate::measure::{cpu_ns, memory_kb};
 
-/// The seven arguments common to all simulators, and two for this one.
+/// The seven arguments common to all simulators, and three for this one.
 pub struct Arguments {
     /// Number of flows, or file of arrivals.
     pub first: String,
@@ -24,6 +24,8 @@ pub struct Arguments {
     pub classes: u64,
     /// The congestion window, and `+paced` if it is paced as Linux's TCP does it.
     pub control: String,
+    /// The bottleneck's queue.
+    pub discipline: String,
 }
 
 impl Arguments {
@@ -32,12 +34,18 @@ impl Arguments {
         let usage = || -> ! {
             eprintln!(
                 "usage: {name} {first} RATE_BIT_PER_S SECONDS QUEUE_PACKETS WINDOW_BYTES MIN_RTT_MS \
-                 MAX_RTT_MS [CLASSES] [WINDOW[+paced]]"
+                 MAX_RTT_MS [CLASSES] [WINDOW[+paced]] [queue=QUEUE]"
             );
             std::process::exit(2)
         };
         let [first, rest @ ..] = all.as_slice() else { usage() };
-        let control = rest.iter().find(|a| a.parse::<f64>().is_err()).map_or("reno", |a| a.as_str());
+        let (queues, words): (Vec<&str>, Vec<&str>) = rest
+            .iter()
+            .map(String::as_str)
+            .filter(|a| a.parse::<f64>().is_err())
+            .partition(|a| a.starts_with("queue="));
+        let control = words.first().copied().unwrap_or("reno");
+        let discipline = queues.first().map_or("drop-tail", |a| a.trim_start_matches("queue="));
         let numbers: Vec<f64> = rest.iter().filter_map(|a| a.parse().ok()).collect();
         let [rate, seconds, queue, window, min_rtt_ms, max_rtt_ms, ref classes @ ..] = numbers[..] else {
             usage()
@@ -54,6 +62,7 @@ impl Arguments {
             max_rtt_ms,
             classes,
             control: control.to_owned(),
+            discipline: discipline.to_owned(),
         }
     }
 
@@ -71,7 +80,7 @@ pub fn dumbbell(a: &Arguments) -> (Network, NodeId, NodeId) {
     let mut net = NetworkBuilder::new();
     let names = "the names differ";
     let (left, right) = (net.node("left").expect(names), net.node("right").expect(names));
-    let mut queue: Chosen<dyn QueueDiscipline> = choose("drop-tail");
+    let mut queue: Chosen<dyn QueueDiscipline> = choose(&a.discipline);
     queue.set("limit", &format!("{}packets", a.queue)).expect("a valid limit");
     let delay = Duration::from_millis(1);
     let back = LinkSpec { rate: Some(a.rate), delay, ..LinkSpec::default() };

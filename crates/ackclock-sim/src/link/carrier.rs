@@ -38,8 +38,13 @@ pub trait Carrier {
 
     /// Offers a packet to the link at `packet.at`, which must not be earlier than in any previous call.
     fn carry(&mut self, packet: Queued) {
-        let about = self.packet_info(packet.id);
-        match self.link().offer(packet, &about) {
+        let offer = if self.link().is_fifo() {
+            let about = self.packet_info(packet.id);
+            self.link().offer(packet, &about)
+        } else {
+            self.link().offer_scheduled(packet)
+        };
+        match offer {
             Offer::Sent(delivery) => leave(self, &delivery),
             Offer::Waits { marked } => {
                 self.waits(packet.id);
@@ -59,8 +64,8 @@ pub trait Carrier {
             let about = self.packet_info(id);
             let Some(delivery) = self.link().poll(until, |_| about) else { break };
             leave(self, &delivery);
-            drop_queued(self);
         }
+        drop_queued(self);
     }
 }
 

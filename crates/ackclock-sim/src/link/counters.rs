@@ -11,7 +11,7 @@ pub struct LinkCounters {
     pub offered_bytes: Bytes,
     /// Packets dropped by the queue: refused, pushed out, or dropped after admission.
     pub queue_drops: u64,
-    /// Those of them that the queue refused although there was room (early drops).
+    /// Those of them that the queue dropped although there was room: early drops, and drops as packets leave.
     pub early_drops: u64,
     /// Those of them that were in the queue and made room for another packet.
     pub pushed_out: u64,

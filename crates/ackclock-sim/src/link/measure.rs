@@ -33,7 +33,9 @@ impl Link {
     /// The counters at `now`.
     pub fn counters(&mut self, now: Instant) -> LinkCounters {
         self.advance(now);
-        self.integrate(now);
+        if !self.fifo {
+            self.integrate(now);
+        }
         let (mut c, ahead) = (self.counters, &self.ahead);
         // Packets in the queue and in service were counted as served when they were offered.
         let serving = (self.fifo && self.free_at > now).then_some(&ahead.serving);
@@ -91,9 +93,12 @@ impl Link {
 
     /// Memory held by its queue, bytes, without the packets themselves.
     pub fn held_bytes(&self) -> u64 {
+        let own = self.queue.as_ref().map_or(0, |queue| queue.held_bytes());
         let waiting = match &self.queue {
-            Some(queue) if !self.fifo => 2 * u64::from(queue.backlog().packets) * size_of::<Queued>() as u64,
-            _ => self.ahead.held_bytes(),
+            Some(queue) if !self.fifo => {
+                own.max(2 * u64::from(queue.backlog().packets) * size_of::<Queued>() as u64)
+            }
+            _ => own + self.ahead.held_bytes(),
         };
         let sojourns = self.sojourns.as_ref().map_or(0, |s| s.held_bytes());
         waiting + sojourns + (self.dropped.capacity() * size_of::<PacketId>()) as u64
@@ -106,8 +111,7 @@ impl Link {
 
     /// Integrates the backlog of a queue that is not first-in first-out up to `now`.
     pub(super) fn integrate(&mut self, now: Instant) {
-        let Some(queue) = self.queue.as_ref().filter(|_| !self.fifo) else { return };
-        let (span, backlog) = (u128::from(now.since(self.changed_at).as_nanos()), queue.backlog());
+        let (span, backlog) = (u128::from(now.since(self.changed_at).as_nanos()), self.waiting);
         self.counters.packet_ns += span * u128::from(backlog.packets);
         self.counters.byte_ns += span * u128::from(backlog.bytes);
         self.changed_at = self.changed_at.max(now);

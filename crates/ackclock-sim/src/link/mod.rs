@@ -54,6 +54,9 @@ impl Link {
     /// Offers a packet at `packet.at`, which must not be earlier than in any previous call.
     #[inline]
     pub fn offer(&mut self, packet: Queued, about: &PacketInfo) -> Offer {
+        if !self.fifo {
+            return self.offer_scheduled(packet);
+        }
         self.counters.offered += 1;
         self.counters.offered_bytes += u64::from(packet.bytes);
         if seldom(self.elements.is_some()) {
@@ -68,7 +71,7 @@ impl Link {
         if self.rate.is_none() {
             return Offer::Sent(self.leave(packet, about, packet.at, false));
         }
-        if self.fifo { self.offer_fifo(packet, about) } else { self.offer_scheduled(packet) }
+        self.offer_fifo(packet, about)
     }
 
     /// Its rate; `None` for a pure delay. For a link with a transmitter of its own this is the nominal rate.

@@ -9,11 +9,13 @@ use super::state::Link;
 use crate::fault::PacketInfo;
 
 impl Link {
+    /// Offers a packet to a link that is not first-in first-out.
     pub(super) fn offer_scheduled(&mut self, packet: Queued) -> Offer {
+        self.counters.offered += 1;
+        self.counters.offered_bytes += u64::from(packet.bytes);
         let now = packet.at;
         self.integrate(now);
         let Some(queue) = &mut self.queue else { return self.refuse(packet.bytes) };
-        let before = queue.backlog().bytes;
         let marked = match queue.enqueue(packet, now, &mut self.rng) {
             Admit::Take => false,
             Admit::Mark => true,
@@ -22,28 +24,34 @@ impl Link {
                 return self.refuse(packet.bytes);
             }
             Admit::PushOut(id) => {
-                let pushed = (before + u64::from(packet.bytes)).saturating_sub(queue.backlog().bytes);
-                self.counters.queue_drops += 1;
-                self.counters.pushed_out += 1;
-                self.counters.queue_drop_bytes += pushed;
+                let dropped_before = self.dropped.len();
                 self.dropped.push(id);
+                if let Some(scheduler) = queue.scheduler() {
+                    scheduler.pushed_out(&mut self.dropped);
+                }
+                let pushed = (self.dropped.len() - dropped_before) as u64;
+                self.counters.queue_drops += pushed;
+                self.counters.pushed_out += pushed;
+                let full = self.waiting.bytes + u64::from(packet.bytes);
+                self.counters.queue_drop_bytes += full.saturating_sub(queue.backlog().bytes);
                 false
             }
         };
+        self.waiting = queue.backlog();
         self.counters.marked += u64::from(marked);
         if self.in_service.is_none() {
             self.serve(now);
         } else {
-            let backlog = queue.backlog();
-            self.counters.max_backlog = self.counters.max_backlog.max(backlog.bytes);
-            self.counters.max_backlog_packets = self.counters.max_backlog_packets.max(backlog.packets);
+            self.counters.max_backlog = self.counters.max_backlog.max(self.waiting.bytes);
+            self.counters.max_backlog_packets = self.counters.max_backlog_packets.max(self.waiting.packets);
         }
         Offer::Waits { marked }
     }
 
-    /// Takes the next packet from the scheduler and puts it into service.
+    /// Takes the next packet from the scheduler and puts it into service. An empty scheduler is asked too: a
+    /// fair queue learns so that a flow has become idle.
     fn serve(&mut self, now: Instant) {
-        (self.in_service, self.release_at) = (None, None);
+        (self.in_service, self.release_at, self.marked) = (None, None, false);
         self.integrate(now);
         let medium = self.elements.as_ref().and_then(|state| state.elements.medium.clone());
         let Some(queue) = &mut self.queue else { return };
@@ -61,22 +69,28 @@ impl Link {
             }
         }
         let gap = medium.as_ref().map_or(Duration::ZERO, MediumEnd::gap);
-        let (before, dropped_before) = (queue.backlog(), self.dropped.len());
-        let next = queue.scheduler().and_then(|s| s.dequeue(now, &mut self.dropped));
+        let dropped_before = self.dropped.len();
+        let Some(scheduler) = queue.scheduler() else { return };
+        let next = scheduler.dequeue(now, &mut self.dropped);
+        if next.is_none() {
+            // A release that has come already would be tried again and again.
+            self.release_at = scheduler.next_release().filter(|at| *at > now);
+        }
+        let left = queue.backlog();
         let dropped = (self.dropped.len() - dropped_before) as u64;
         if dropped > 0 {
             let served = next.map_or(0, |d| u64::from(d.packet.bytes));
             self.counters.queue_drops += dropped;
             self.counters.shed += dropped;
-            self.counters.queue_drop_bytes += before.bytes.saturating_sub(queue.backlog().bytes + served);
+            self.counters.queue_drop_bytes += self.waiting.bytes.saturating_sub(left.bytes + served);
         }
-        self.marked = next.is_some_and(|d| d.marked);
-        if let (Some(sojourns), Some(d)) = (&mut self.sojourns, next) {
-            sojourns.add(d.packet.at, now);
-        }
-        self.in_service =
-            next.map(|d| (d.packet, self.finish(d.packet.bytes, now + gap, self.free_at < now)));
-        if let Some((_, departs)) = self.in_service {
+        self.waiting = left;
+        if let Some(d) = next {
+            if let Some(sojourns) = &mut self.sojourns {
+                sojourns.add(d.packet.at, now);
+            }
+            let departs = self.finish(d.packet.bytes, now + gap, self.free_at < now);
+            (self.in_service, self.marked) = (Some((d.packet, departs)), d.marked);
             self.counters.busy += departs.since(now);
             if let Some(medium) = medium {
                 medium.occupies(departs);
@@ -84,13 +98,15 @@ impl Link {
         }
     }
 
-    /// When to poll it: when the packet in service will have left, or the shared medium may be free. `None` when
-    /// nothing waits, and for a link that is never polled ([`Link::is_fifo`]).
+    /// When to poll it: when the packet in service will have left, when a scheduler that paces will let the
+    /// next one go into service, or when a shared medium may be free. `None` when nothing waits, and for a link
+    /// that is never polled ([`Link::is_fifo`]).
     pub fn next_departure(&self) -> Option<Instant> {
         self.in_service.map(|(_, departs)| departs).or(self.release_at)
     }
 
     /// The packet that the next call of [`Link::poll`] with `now` returns.
+    #[inline]
     pub fn served_by(&mut self, now: Instant) -> Option<PacketId> {
         while let Some(at) = self.release_at.filter(|at| *at <= now) {
             self.serve(at);
@@ -102,6 +118,26 @@ impl Link {
     /// moment of that departure. `about` looks a packet up. Call until it returns `None`.
     /// [`Link::next_dropped`] returns the packets that the queue dropped meanwhile.
     pub fn poll(&mut self, now: Instant, about: impl FnOnce(PacketId) -> PacketInfo) -> Option<Delivery> {
+        let (packet, departs, marked) = self.next_served(now)?;
+        Some(self.leave(packet, &about(packet.id), departs, marked))
+    }
+
+    /// As [`Link::poll`], for a link without faults. Returns the packet, when it arrives, and whether it was
+    /// marked as it left the queue. `is_data`: whether a packet carries payload.
+    #[inline(always)]
+    pub(crate) fn poll_plain(
+        &mut self,
+        now: Instant,
+        is_data: impl FnOnce(PacketId) -> bool,
+    ) -> Option<(PacketId, Instant, bool)> {
+        let (packet, departs, marked) = self.next_served(now)?;
+        self.count_served(packet.bytes, is_data(packet.id), marked);
+        Some((packet.id, departs + self.delay, marked))
+    }
+
+    /// The next packet that has left by `now`, when it left, and whether it was marked.
+    #[inline(always)]
+    fn next_served(&mut self, now: Instant) -> Option<(Queued, Instant, bool)> {
         if self.release_at.is_some() {
             self.served_by(now)?;
         }
@@ -110,11 +146,17 @@ impl Link {
         self.counters.marked_leaving += u64::from(marked);
         self.free_at = departs;
         self.serve(departs);
-        Some(self.leave(packet, &about(packet.id), departs, marked))
+        Some((packet, departs, marked))
+    }
+
+    /// True when faults or elements act on packets on the wire.
+    #[inline]
+    pub(crate) fn has_faults(&self) -> bool {
+        self.disturbed
     }
 
     /// Returns a packet that was admitted and has been dropped since. Call until it returns `None`, after
-    /// [`Link::offer`] and [`Link::poll`].
+    /// [`Link::offer`], [`Link::served_by`] and [`Link::poll`].
     pub fn next_dropped(&mut self) -> Option<PacketId> {
         self.dropped.pop()
     }

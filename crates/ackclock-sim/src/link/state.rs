@@ -1,6 +1,6 @@
 //! The state of a link, and what all links do with a packet that leaves the queue.
 
-use ackclock_policy::{PacketId, QueueDiscipline, Queued};
+use ackclock_policy::{Backlog, PacketId, QueueDiscipline, Queued};
 use ackclock_units::{Duration, Instant, Rate, Rng};
 
 use super::ahead::Ahead;
@@ -28,13 +28,16 @@ pub struct Link {
     pub(super) ahead: Ahead,
     /// Any other queue: the packet in service.
     pub(super) in_service: Option<(Queued, Instant)>,
-    /// Nothing is in service, and packets wait for a shared medium: when to try again.
+    /// Nothing is in service, and packets wait for a scheduler that paces, or for a shared medium: when to try
+    /// again.
     pub(super) release_at: Option<Instant>,
     /// The queue marked the packet in service as it left.
     pub(super) marked: bool,
     /// Any other queue: admitted packets that it has dropped, for [`Link::next_dropped`].
     pub(super) dropped: Vec<PacketId>,
     pub(super) changed_at: Instant,
+    /// Any other queue: its backlog since then.
+    pub(super) waiting: Backlog,
     /// Transmission times of the two sizes seen last, which saves a division per packet.
     pub(super) known: [(u32, Duration); 2],
     pub(super) counters: LinkCounters,
@@ -42,7 +45,7 @@ pub struct Link {
     pub(super) sojourns: Option<Box<Sojourns>>,
     pub(super) elements: Option<Box<ElementStates>>,
     /// Faults, or elements that act on the wire.
-    disturbed: bool,
+    pub(super) disturbed: bool,
     /// When the latest of the packets that keep their order arrives.
     pub(super) last_in_order: Instant,
 }
@@ -75,6 +78,7 @@ impl Link {
             marked: false,
             dropped: Vec::new(),
             changed_at: Instant::ZERO,
+            waiting: Backlog::default(),
             known: [(0, Duration::ZERO); 2],
             counters: LinkCounters::default(),
             sojourns: None,

@@ -197,23 +197,43 @@ impl Net {
 
     /// Offers a packet to a link that is not plain: with a queue that must be polled, with faults, or without
     /// a rate.
-    #[cold]
     #[inline(never)]
     fn carry(&mut self, id: u32, number: u32) {
         let packet = self.pool.queued(id, self.pool.get(id), self.now);
         OnLink { net: self, number }.carry(packet);
-        if !self.links[number as usize].link.is_fifo() {
-            self.poll_later(number);
-        }
+        self.poll_later(number);
     }
 
     /// Handles a poll event: the link has served a packet.
     #[inline(never)]
     pub(super) fn poll_link(&mut self, number: u32) {
-        self.links[number as usize].poll = Instant::FAR_FUTURE;
-        let now = self.now;
-        OnLink { net: self, number }.serve(now);
+        let (now, place) = (self.now, &mut self.links[number as usize]);
+        if now < place.poll {
+            // An earlier poll, since a packet arrived, has replaced this one.
+            return;
+        }
+        place.poll = Instant::FAR_FUTURE;
+        if place.link.has_faults() {
+            OnLink { net: self, number }.serve(now);
+        } else {
+            self.serve_without_faults(number);
+        }
         self.poll_later(number);
+    }
+
+    /// As [`Carrier::serve`], for a link without faults.
+    #[inline(always)]
+    fn serve_without_faults(&mut self, number: u32) {
+        loop {
+            let (link, pool) = (&mut self.links[number as usize].link, &self.pool);
+            let Some((id, at, marked)) = link.poll_plain(self.now, |id| pool.get(id.0).is_data()) else {
+                break;
+            };
+            self.on_plain_wire(id.0, number, at, marked);
+        }
+        while let Some(id) = self.links[number as usize].link.next_dropped() {
+            self.lost.push(id.0);
+        }
     }
 
     fn poll_later(&mut self, number: u32) {

@@ -6,6 +6,7 @@ mod examples;
 mod limits;
 mod measured;
 mod misbehaving;
+mod queues;
 mod results;
 mod round_trip;
 mod series;

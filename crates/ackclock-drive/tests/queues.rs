@@ -1,0 +1,235 @@
+//! Each queue in the emulator under the kernel's traffic, beside the same queue on a simulated link.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration as Time, Instant as Now};
+
+use ackclock_drive::{Clock, Emulator, EmulatorOptions, Namespace, Tun, TunOptions};
+use ackclock_policy::{PacketId, QueueDiscipline, Queued, Registry};
+use ackclock_sim::{Link, LinkSpec, Offer, PacketInfo};
+use ackclock_units::{Duration, Ecn, Instant, Rate};
+use common::allowed;
+
+const MBIT: u64 = 10;
+
+/// A link of 10 Mbit/s and 5 ms behind a queue, written `kind key=value ...`.
+fn link(queue: &str) -> LinkSpec {
+    let mut words = queue.split(' ');
+    let mut chosen = Registry::builtin().choose::<dyn QueueDiscipline>(words.next().unwrap()).unwrap();
+    for word in words {
+        let (key, value) = word.split_once('=').unwrap();
+        chosen.set(key, value).unwrap();
+    }
+    LinkSpec::new(Rate::from_bits_per_sec(MBIT * 1_000_000), Duration::from_millis(5), chosen.build())
+}
+
+/// Two kernels with the emulator between them: 10.0.0.1 and 10.0.0.2.
+fn two_kernels(forward: LinkSpec, backward: LinkSpec) -> (Namespace, Namespace, Emulator) {
+    let (a, b) = (Namespace::new(false).unwrap(), Namespace::new(false).unwrap());
+    let tun = |ns: &Namespace, host| {
+        Tun::new(ns, &TunOptions { ipv4: ([10, 0, 0, host].into(), 24), ..TunOptions::default() }).unwrap()
+    };
+    let ports = (tun(&a, 1).into(), tun(&b, 2).into());
+    let options =
+        EmulatorOptions { forward, backward, access: Default::default(), seed: 1, clock: Clock::start() };
+    let emulator = Emulator::start(ports.0, ports.1, options).unwrap();
+    (a, b, emulator)
+}
+
+/// A datagram: when it was sent, its size with headers, whether it is of the thin flow.
+#[derive(Clone, Copy)]
+struct Sent {
+    at: Duration,
+    bytes: u32,
+    thin: bool,
+}
+
+/// How long each of these datagrams takes over a simulated link, in milliseconds; `None` for dropped ones.
+fn simulated(spec: LinkSpec, sent: &[Sent]) -> Vec<Option<f64>> {
+    let mut link = Link::new(spec, 1, 0);
+    let mut arrived = vec![None; sent.len()];
+    let mut poll = |link: &mut Link, until: Instant| {
+        while let Some(d) = link.poll(until, |_| PacketInfo::opaque(0)) {
+            arrived[d.id.0 as usize] = Some(d.at);
+        }
+    };
+    let mut at_once = Vec::new();
+    for (id, s) in sent.iter().enumerate() {
+        let at = Instant::ZERO + s.at;
+        poll(&mut link, at);
+        let packet = Queued {
+            id: PacketId(id as u32),
+            flow: 1 + u32::from(s.thin),
+            bytes: s.bytes,
+            ecn: Ecn::NotEct,
+            at,
+        };
+        if let Offer::Sent(d) = link.offer(packet, &PacketInfo::opaque(s.bytes)) {
+            at_once.push((id, d.at));
+        }
+    }
+    poll(&mut link, Instant::ZERO + Duration::from_secs(1000));
+    at_once.into_iter().for_each(|(id, at)| arrived[id] = Some(at));
+    let ms = |(s, at): (&Sent, Option<Instant>)| Some(at?.since(Instant::ZERO + s.at).as_secs_f64() * 1e3);
+    sent.iter().zip(arrived).map(ms).collect()
+}
+
+/// Sends a thick flow of 12 Mbit/s and a thin one of 100 datagrams a second for two seconds from one kernel
+/// to the other. Returns what was sent, and how long each took, ms.
+fn real(queue: &str) -> (Vec<Sent>, Vec<Option<f64>>) {
+    let (a, b, emulator) = two_kernels(link(queue), LinkSpec::delay(Duration::ZERO));
+    let socket = |ns: &Namespace, address: &str| ns.run(|| UdpSocket::bind(address).unwrap()).unwrap();
+    let there = socket(&b, "10.0.0.2:1000");
+    there.set_read_timeout(Some(Time::from_millis(700))).unwrap();
+    let here = [socket(&a, "10.0.0.1:1000"), socket(&a, "10.0.0.1:1001")];
+    here.iter().for_each(|s| s.connect("10.0.0.2:1000").unwrap());
+    let start = Now::now();
+    let since = |start: Now| Duration::from_nanos(start.elapsed().as_nanos() as u64);
+    let (sent, arrived) = std::thread::scope(|scope| {
+        let receiver = scope.spawn(|| {
+            let (mut buffer, mut arrived) = ([0; 1500], Vec::new());
+            while there.recv(&mut buffer).is_ok() {
+                arrived.push((u32::from_be_bytes(buffer[..4].try_into().unwrap()), since(start)));
+            }
+            arrived
+        });
+        let mut sent: Vec<Sent> = Vec::new();
+        for tick in 0..2000_u64 {
+            while start.elapsed() < Time::from_millis(tick) {
+                std::thread::sleep(Time::from_micros(200));
+            }
+            for thin in [false, true] {
+                let bytes = if thin { 128 } else { 1500 };
+                if thin && tick % 10 != 5 {
+                    continue;
+                }
+                let mut packet = [0; 1472];
+                packet[..4].copy_from_slice(&(sent.len() as u32).to_be_bytes());
+                sent.push(Sent { at: since(start), bytes, thin });
+                here[usize::from(thin)].send(&packet[..bytes as usize - 28]).unwrap();
+            }
+        }
+        (sent, receiver.join().unwrap())
+    });
+    let report = emulator.stop();
+    assert_eq!(report.forward.offered, sent.len() as u64, "the kernel lost some");
+    let mut took = vec![None; sent.len()];
+    for (id, at) in arrived {
+        took[id as usize] = Some(at.saturating_sub(sent[id as usize].at).as_secs_f64() * 1e3);
+    }
+    (sent, took)
+}
+
+/// The median of a flow's delays in the second half, and the rate of all, Mbit/s.
+fn median(sent: &[Sent], took: &[Option<f64>], thin: bool) -> f64 {
+    let half = sent.len() / 2;
+    let pairs = sent.iter().zip(took).skip(half).filter(|(s, _)| s.thin == thin);
+    let mut delays: Vec<f64> = pairs.filter_map(|(_, ms)| *ms).collect();
+    delays.sort_by(f64::total_cmp);
+    delays[delays.len() / 2]
+}
+
+/// Bytes that arrived, of datagrams that were sent in the second half.
+fn delivered(sent: &[Sent], took: &[Option<f64>]) -> f64 {
+    let half = sent.len() / 2;
+    sent.iter().zip(took).skip(half).filter(|(_, ms)| ms.is_some()).map(|(s, _)| f64::from(s.bytes)).sum()
+}
+
+#[test]
+fn each_queue_delays_and_drops_as_on_a_simulated_link() {
+    if !allowed() {
+        return;
+    }
+    for queue in [
+        "drop-tail limit=50packets",
+        "drop-tail limit=50packets drop=head",
+        "red",
+        "codel",
+        "fq-codel",
+        "pie",
+        "dualpi2",
+        "fq max_rate=9Mbit/s",
+        "drr limit=50packets",
+        "priority limit=50packets",
+    ] {
+        // A busy machine may be late once.
+        let mut last = String::new();
+        let good = (0..3).any(|_| {
+            let (sent, took) = real(queue);
+            let model = simulated(link(queue), &sent);
+            let (thick, thin) = (median(&sent, &took, false), median(&sent, &took, true));
+            let (thick_model, thin_model) = (median(&sent, &model, false), median(&sent, &model, true));
+            let share = delivered(&sent, &took) / delivered(&sent, &model);
+            last = format!(
+                "{queue}: thick {thick:.2} ms (simulated {thick_model:.2}), thin {thin:.2} ms (simulated \
+                 {thin_model:.2}), {share:.4} of the bytes"
+            );
+            println!("{last}");
+            (thick - thick_model).abs() < 1.0
+                && (thin - thin_model).abs() < 1.0
+                && (0.98..1.02).contains(&share)
+        });
+        assert!(good, "{last}");
+    }
+}
+
+/// Mbit/s of payload that four transfers of the kernel's TCP get over a queue in three seconds, after one and
+/// a half, and the mean backlog as a delay in ms.
+fn transfers(queue: &str) -> (f64, f64) {
+    let (a, b, emulator) = two_kernels(link(queue), LinkSpec::delay(Duration::from_millis(5)));
+    let listener = b.run(|| TcpListener::bind("10.0.0.2:80").unwrap()).unwrap();
+    let (received, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+    let mut threads = Vec::new();
+    for _ in 0..4 {
+        let mut out = a.run(|| TcpStream::connect("10.0.0.2:80").unwrap()).unwrap();
+        let mut back = listener.accept().unwrap().0;
+        let done = Arc::clone(&stop);
+        threads.push(std::thread::spawn(move || {
+            let data = vec![7; 16_384];
+            while !done.load(Ordering::Relaxed) && out.write_all(&data).is_ok() {}
+        }));
+        let count = Arc::clone(&received);
+        threads.push(std::thread::spawn(move || {
+            let mut buffer = vec![0; 65_536];
+            while let Ok(n @ 1..) = back.read(&mut buffer) {
+                count.fetch_add(n as u64, Ordering::Relaxed);
+            }
+        }));
+    }
+    std::thread::sleep(Time::from_millis(1500));
+    let (before, began) = (received.load(Ordering::Relaxed), Now::now());
+    std::thread::sleep(Time::from_secs(3));
+    let rate = (received.load(Ordering::Relaxed) - before) as f64 * 8.0 / 1e6 / began.elapsed().as_secs_f64();
+    stop.store(true, Ordering::Relaxed);
+    threads.into_iter().for_each(|t| t.join().unwrap());
+    let report = emulator.stop();
+    let waited = report.forward.byte_ns as f64 / report.forward.served_bytes.max(1) as f64 / 1e6;
+    (rate, waited)
+}
+
+#[test]
+fn the_kernels_transfers_fill_the_link_behind_each_queue() {
+    if !allowed() {
+        return;
+    }
+    // The mean wait of a byte, ms: near the targets of those that have one.
+    for (queue, waits) in [
+        ("codel", 2.0..12.0),
+        ("fq-codel", 2.0..12.0),
+        ("pie", 8.0..30.0),
+        ("dualpi2", 8.0..30.0),
+        ("drr limit=100packets", 5.0..130.0),
+    ] {
+        let (rate, waited) = transfers(queue);
+        // 1448 bytes of payload in 1500 with timestamps.
+        let share = rate * 1500.0 / 1448.0 / MBIT as f64;
+        println!("{queue}: {share:.4} of the rate, a mean wait of {waited:.2} ms");
+        assert!((0.98..1.02).contains(&share), "{queue}: {share}");
+        assert!(waits.contains(&waited), "{queue}: {waited} ms");
+    }
+}

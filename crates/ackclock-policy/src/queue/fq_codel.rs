@@ -1,0 +1,186 @@
+//! Flow queueing with CoDel (RFC 8290).
+
+use ackclock_units::{Instant, Rng};
+
+use super::codel::{Codel, CodelParams};
+use super::flows::{Flows, Turns};
+use super::packets::{Packets, exceeds, fits};
+use crate::{
+    Admit, Backlog, Dequeued, Entry, PacketId, PacketScheduler, Param, Params, Policy, QueueDiscipline,
+    QueueSize, Queued,
+};
+
+#[derive(Debug)]
+struct FqCodel {
+    limit: QueueSize,
+    quantum: i64,
+    drop_batch: u64,
+    params: CodelParams,
+    packets: Packets,
+    flows: Flows<Codel>,
+    /// Packets pushed out together with the one that was returned.
+    pushed_out: Vec<PacketId>,
+}
+
+impl FqCodel {
+    fn new(p: &Params) -> Self {
+        Self {
+            limit: p.queue("limit"),
+            quantum: p.bytes("quantum") as i64,
+            drop_batch: p.count("drop_batch"),
+            params: CodelParams::new(p),
+            packets: Packets::default(),
+            flows: Flows::new(p.count("flows")),
+            pushed_out: Vec::new(),
+        }
+    }
+
+    /// Drops packets from the head of the bucket with the most bytes until the limit is kept: half of its
+    /// bytes, at most `drop_batch` packets at a time (RFC 8290 section 4.1). The packet that arrived last is
+    /// in bucket `own`; it is dropped only where nothing else is larger.
+    #[inline(never)]
+    fn make_room(&mut self, own: u32) -> Admit {
+        let mut first = None;
+        while exceeds(self.packets.backlog(), self.limit) {
+            let Some(mut victim) = self.flows.fattest(None) else { break };
+            let alone = victim == own && self.flows.get_mut(own).list.backlog().packets == 1;
+            if alone && first.is_none() {
+                self.packets.pop(&mut self.flows.get_mut(own).list);
+                return Admit::Drop { early: false };
+            }
+            if alone {
+                let Some(other) = self.flows.fattest(Some(own)) else { break };
+                victim = other;
+            }
+            let bucket = self.flows.get_mut(victim);
+            let half = bucket.list.backlog().bytes / 2;
+            let (mut count, mut bytes) = (0, 0);
+            while count < self.drop_batch && (count == 0 || bytes < half) {
+                if victim == own && bucket.list.backlog().packets == 1 {
+                    break;
+                }
+                let Some(packet) = self.packets.pop(&mut bucket.list) else { break };
+                (count, bytes) = (count + 1, bytes + u64::from(packet.bytes));
+                match first {
+                    None => first = Some(packet.id),
+                    Some(_) => self.pushed_out.push(packet.id),
+                }
+            }
+            bucket.state.count_drops(count as u32);
+        }
+        first.map_or(Admit::Take, Admit::PushOut)
+    }
+}
+
+impl Policy for FqCodel {
+    fn name(&self) -> &str {
+        "fq-codel"
+    }
+}
+
+impl QueueDiscipline for FqCodel {
+    fn enqueue(&mut self, p: Queued, _: Instant, rng: &mut Rng) -> Admit {
+        if !fits(Backlog::default(), p.bytes, self.limit) {
+            return Admit::Drop { early: false };
+        }
+        let own = self.flows.bucket(p.flow, rng);
+        let bucket = self.flows.get_mut(own);
+        self.packets.push(&mut bucket.list, p);
+        if !self.flows.is_listed(own) {
+            self.flows.get_mut(own).credit = self.quantum;
+            self.flows.append(Turns::New, own);
+        }
+        if exceeds(self.packets.backlog(), self.limit) {
+            return self.make_room(own);
+        }
+        Admit::Take
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.packets.backlog()
+    }
+
+    fn scheduler(&mut self) -> Option<&mut dyn PacketScheduler> {
+        Some(self)
+    }
+
+    fn held_bytes(&self) -> u64 {
+        self.packets.held_bytes() + self.flows.held_bytes()
+    }
+}
+
+impl PacketScheduler for FqCodel {
+    fn dequeue(&mut self, now: Instant, shed: &mut Vec<PacketId>) -> Option<Dequeued> {
+        loop {
+            let (turns, next) = self.flows.next()?;
+            let bucket = self.flows.get_mut(next);
+            // Linux gives the turn away at a credit of zero too; RFC 8290 section 4.2 has negative ones.
+            if bucket.credit <= 0 {
+                bucket.credit += self.quantum;
+                self.flows.rotate(turns, next);
+                continue;
+            }
+            let list = (&mut self.packets, &mut bucket.list);
+            let Some(out) = bucket.state.dequeue(&self.params, list, now, shed) else {
+                // An empty new bucket passes once through the old ones, so that it cannot go before them
+                // again and again (RFC 8290 section 4.2).
+                if turns == Turns::New && !self.flows.is_empty(Turns::Old) {
+                    self.flows.rotate(turns, next);
+                } else {
+                    self.flows.remove_first(turns);
+                }
+                continue;
+            };
+            bucket.credit -= i64::from(out.packet.bytes);
+            return Some(out);
+        }
+    }
+
+    fn pushed_out(&mut self, shed: &mut Vec<PacketId>) {
+        shed.append(&mut self.pushed_out);
+    }
+}
+
+/// Flow queueing with CoDel.
+pub const ENTRY: Entry<dyn QueueDiscipline> = Entry {
+    name: "fq-codel",
+    about: "A queue for each flow, served in turn by bytes with new flows first, and CoDel in each; when it \
+            is full, packets at the head of the longest one are dropped.",
+    source: "RFC 8290; drop_batch and the turn at a credit of zero as in Linux 6.18",
+    params: &[
+        Param::queue(
+            "limit",
+            QueueSize::Packets(10_240),
+            40,
+            "capacity of all queues together, not counting the packet being transmitted (RFC 8290 section \
+             5.2.3)",
+        ),
+        Param::count(
+            "flows",
+            1024,
+            1..=65_536,
+            "queues; flows with the same hash share one (RFC 8290 section 5.2.5)",
+        ),
+        Param::bytes("quantum", 1514, 256..=1_000_000, "bytes of a queue's turn (RFC 8290 section 5.2.4)"),
+        CodelParams::TARGET,
+        CodelParams::INTERVAL,
+        CodelParams::MTU,
+        Param::flag(
+            "ecn",
+            true,
+            "mark ECN-capable packets instead of dropping them (RFC 8290 section 5.2.6)",
+        ),
+        CodelParams::CE_THRESHOLD,
+        Param::count(
+            "drop_batch",
+            64,
+            1..=65_536,
+            "most packets dropped at once when it is full (RFC 8290 section 4.1)",
+        ),
+    ],
+    build: |p| Box::new(FqCodel::new(p)),
+};
+
+#[cfg(test)]
+#[path = "fq_codel_tests.rs"]
+mod tests;

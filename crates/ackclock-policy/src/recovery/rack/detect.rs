@@ -110,9 +110,18 @@ impl Detection {
         let echo_allows =
             |t: &Transmission| t.end_seq > v.snd_una || d.echoed.is_none_or(|echoed| t.xmit_ts <= echoed);
         let elicited = |t: &Transmission| echo_allows(t) && now.since(t.xmit_ts) >= soonest;
-        for t in d.sent_once.into_iter().chain(d.retransmitted.filter(elicited)) {
+        let valid = d.retransmitted.filter(elicited);
+        // The later one of the two.
+        let last = match (d.sent_once, valid) {
+            (Some(once), Some(again)) if once.is_after(again) => Some(once),
+            (once, again) => again.or(once),
+        };
+        if let Some(t) = last {
+            // Also of a segment that arrives after one that was sent later: RACK.rtt is then more than the
+            // round-trip time of the latter.
+            self.rtt = now.since(t.xmit_ts);
             if self.latest.is_none_or(|latest| t.is_after(latest)) {
-                (self.latest, self.rtt) = (Some(t), now.since(t.xmit_ts));
+                self.latest = Some(t);
             }
         }
         if let Some((highest, true)) = d.highest_acked

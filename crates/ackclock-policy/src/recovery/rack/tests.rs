@@ -76,6 +76,18 @@ fn what_arrives_within_the_reordering_window_was_not_lost() {
 }
 
 #[test]
+fn the_round_trip_time_is_that_of_what_was_delivered_last() {
+    let mut s = sender(&[]);
+    s.wait(MS * 2, RTT);
+    sack(&mut s, 2, 3);
+    s.wait(MS * 10, RTT);
+    // Step 2: the second, sent a millisecond before the third, arrives 10 ms after it: RACK.rtt = 112 - 1 ms,
+    // more than the 100 ms of the third. Step 5: the first waits until 111 + 25 ms after it was sent.
+    assert_eq!(sack(&mut s, 1, 2), []);
+    assert_eq!(in_time(&s), Some(MS * (111 + 25 - 112)));
+}
+
+#[test]
 fn without_reordering_three_sacked_segments_close_the_window() {
     // Step 4: RACK.segs_sacked >= DupThresh, before any reordering was seen.
     for (dup_thresh, sacked, phase) in [

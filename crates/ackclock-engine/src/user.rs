@@ -120,7 +120,9 @@ impl<B> User<B> {
     #[inline]
     pub fn deadline(&self) -> Option<Instant> {
         match self.wake {
-            Some(Wake::At(at) | Wake::AckedOrAt(at) | Wake::RoomOrAt(at) | Wake::WritableOrAt(at)) => Some(at),
+            Some(Wake::At(at) | Wake::AckedOrAt(at) | Wake::RoomOrAt(at) | Wake::WritableOrAt(at)) => {
+                Some(at)
+            }
             _ => None,
         }
     }

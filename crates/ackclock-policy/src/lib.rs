@@ -55,6 +55,7 @@ pub use view::{
     AckAction, AckInfo, AckPending, Adjustment, Admit, AppIo, ArrivedSegment, Backlog, Congestion, Control,
     DeadlineAction, Deliveries, Dequeued, Ecn, EpisodeEnd, EpisodeVerdict, Expiry, Family, Feedback, Forgery,
     Frame, Growth, LostSegment, Needs, Pacing, PacketId, Phase, Playback, PrivateState, Queued, RateSample,
-    ReceiverEvent, ReceiverView, Request, Requests, Rtt, RttSample, SenderView, SentSegment, SuspectEpisode, SuspectTimeout,
-    TimeoutVerdict, TimerAction, TimerEvent, TimerView, Transmission, Wake, Window, introduce,
+    ReceiverEvent, ReceiverView, Request, Requests, Rtt, RttSample, SenderView, SentSegment, SuspectEpisode,
+    SuspectTimeout, TimeoutVerdict, TimerAction, TimerEvent, TimerView, Transmission, Wake, Window,
+    introduce,
 };

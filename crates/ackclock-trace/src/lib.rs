@@ -20,11 +20,11 @@ mod tests;
 
 pub use captured::{DirectionRow, PacketRow, RetransmissionRow, StallRow, TimeoutRow, WhatIfRow};
 pub use event::{Event, EventKind, LossClass, Mask, SendKind};
+pub use exchanges::{ExchangeRow, PlaybackRow, RoundRow};
 #[cfg(feature = "json")]
 pub use json::JsonLines;
 #[cfg(feature = "pcapng")]
 pub use pcapng::Pcapng;
-pub use exchanges::{ExchangeRow, PlaybackRow, RoundRow};
 pub use rows::{EpisodeRow, FlowRow, LinkRow, Outcome, SampleRow, SegmentRow, Side, StateRow, TABLES};
 pub use sink::{EventTables, Sink, TracedRows};
 pub use table::{Cell, CellValue, Column, ColumnKind, Label, Row, Table};

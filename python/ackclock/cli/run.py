@@ -137,7 +137,7 @@ def show(run: Run) -> None:
     """
     from ackclock.results import workloads
 
-    for sentence in workloads.sentences(workloads.numbers(run.traces)):
+    for sentence in workloads.sentences(workloads.numbers(run.traces), run.flows):
         say(sentence)
     columns = [(name, "left" if name == "stack" else "right") for name in COLUMNS]
     without = endless(run)

@@ -51,9 +51,6 @@ pub const ENTRY: Entry<dyn Application> = Entry {
         "when it stops writing and closes, since the run began; never by default",
     )],
     build: |p| {
-        Box::new(Bulk {
-            stop: Some(p.duration("stop")).filter(|stop| *stop < LONGEST),
-            began: Instant::ZERO,
-        })
+        Box::new(Bulk { stop: Some(p.duration("stop")).filter(|stop| *stop < LONGEST), began: Instant::ZERO })
     },
 };

@@ -34,7 +34,7 @@ struct Ladder {
 
 impl Ladder {
     /// Geometric steps.
-    fn new(lowest: u64, highest: u64, levels: u64) -> Vec<u64> {
+    fn steps(lowest: u64, highest: u64, levels: u64) -> Vec<u64> {
         let ratio = highest.max(lowest) as f64 / lowest.max(1) as f64;
         let step = |i: u64| i as f64 / (levels - 1).max(1) as f64;
         (0..levels).map(|i| (lowest as f64 * libm::pow(ratio, step(i)) + 0.5) as u64).collect()
@@ -176,7 +176,12 @@ pub const ENTRY: Entry<dyn Application> = Entry {
             Duration::ZERO..=DAY,
             "buffer above the reservoir over which the bitrate rises to the highest",
         ),
-        Param::duration("startup", Duration::from_secs(4), Duration::ZERO..=DAY, "buffer at which playing begins"),
+        Param::duration(
+            "startup",
+            Duration::from_secs(4),
+            Duration::ZERO..=DAY,
+            "buffer at which playing begins",
+        ),
         Param::duration(
             "resume",
             Duration::from_secs(4),
@@ -191,7 +196,7 @@ pub const ENTRY: Entry<dyn Application> = Entry {
             exchange: Exchange::new(),
             player: Player::new(p),
             ladder: Ladder {
-                bitrates: Ladder::new(lowest, highest, p.count("levels")),
+                bitrates: Ladder::steps(lowest, highest, p.count("levels")),
                 reservoir: p.duration("reservoir"),
                 cushion: p.duration("cushion"),
             },
@@ -249,8 +254,8 @@ mod tests {
 
     #[test]
     fn a_ladder_has_geometric_steps_between_its_ends() {
-        assert_eq!(Ladder::new(1000, 8000, 4), [1000, 2000, 4000, 8000]);
-        assert_eq!(Ladder::new(1000, 8000, 1), [1000]);
-        assert_eq!(Ladder::new(1000, 10, 2), [1000, 1000]);
+        assert_eq!(Ladder::steps(1000, 8000, 4), [1000, 2000, 4000, 8000]);
+        assert_eq!(Ladder::steps(1000, 8000, 1), [1000]);
+        assert_eq!(Ladder::steps(1000, 10, 2), [1000, 1000]);
     }
 }

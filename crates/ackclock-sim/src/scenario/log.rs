@@ -9,7 +9,7 @@ use super::error::{Place, Result, ScenarioError};
 use super::files::Files;
 use super::reader::{Reader, check_name};
 use super::tree::{Item, Node};
-use crate::workload::declare::{LARGEST_TRANSFER, LONGEST, LOG};
+use crate::workload::declare::{LARGEST_TRANSFER, LOG, LONGEST};
 
 /// Most transfers of a log: a resolved scenario, which lists them, must fit its own limit.
 const MOST_ROWS: usize = 100_000;
@@ -129,12 +129,15 @@ fn parse(text: &str, params: &Params, start: Duration) -> Result<Vec<LogClass>> 
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
     let bad = |e: csv::Error| {
         let line = e.position().map_or(1, csv::Position::line);
-        wrong(line, match e.kind() {
-            csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-                format!("the line has {len} columns and the headings have {expected_len}: give as many")
-            }
-            _ => "this is not a line of comma-separated values".to_owned(),
-        })
+        wrong(
+            line,
+            match e.kind() {
+                csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+                    format!("the line has {len} columns and the headings have {expected_len}: give as many")
+                }
+                _ => "this is not a line of comma-separated values".to_owned(),
+            },
+        )
     };
     let (time_at, bytes_at, columns) = Columns::read(reader.headers().map_err(bad)?)?;
     let (mut rows, mut classes): (Vec<FileRow>, Vec<LogClass>) = (Vec::new(), Vec::new());
@@ -178,13 +181,17 @@ fn parse(text: &str, params: &Params, start: Duration) -> Result<Vec<LogClass>> 
             }
         };
         if rows.len() == MOST_ROWS {
-            return Err(wrong(line, format!("the file has more than {MOST_ROWS} transfers, which is the limit")));
+            return Err(wrong(
+                line,
+                format!("the file has more than {MOST_ROWS} transfers, which is the limit"),
+            ));
         }
         rows.push(FileRow { time_ns, bytes, class: number });
     }
     // A log has its lines in the order in which transfers ended, perhaps; those at the same time keep theirs.
     rows.sort_by_key(|row| row.time_ns);
-    let first = rows.first().ok_or_else(|| wrong(1, "the file has no transfers: give a line for each"))?.time_ns;
+    let first =
+        rows.first().ok_or_else(|| wrong(1, "the file has no transfers: give a line for each"))?.time_ns;
     let origin = if params.choice("origin") == "first" { first } else { 0 };
     let start = u128::from(start.as_nanos());
     let mut of_class: Vec<Vec<LogRow>> = classes.iter().map(|_| Vec::new()).collect();
@@ -222,7 +229,10 @@ fn listed(reader: &Reader<'_>, start: Duration) -> Result<Vec<LogRow>> {
     let item = reader.require("transfers", "a list of `[time, bytes]`, or a `file` with these columns")?;
     let key = reader.key("transfers");
     let wrong = |place: &_| {
-        ScenarioError::at(place, format!("`{key}` is not a list of `[time, bytes]` such as `[\"1.5s\", 4000]`"))
+        ScenarioError::at(
+            place,
+            format!("`{key}` is not a list of `[time, bytes]` such as `[\"1.5s\", 4000]`"),
+        )
     };
     let Node::List(items) = &item.node else { return Err(wrong(&item.place)) };
     if items.is_empty() || items.len() > MOST_ROWS {
@@ -232,7 +242,8 @@ fn listed(reader: &Reader<'_>, start: Duration) -> Result<Vec<LogRow>> {
     let mut before = Duration::ZERO;
     let mut row = |item: &Item| {
         let Node::List(pair) = &item.node else { return Err(wrong(&item.place)) };
-        let [Item { node: Node::Text(at), .. }, Item { node: Node::Integer(bytes), .. }] = pair.as_slice() else {
+        let [Item { node: Node::Text(at), .. }, Item { node: Node::Integer(bytes), .. }] = pair.as_slice()
+        else {
             return Err(wrong(&item.place));
         };
         let at = parse_duration(at).ok().filter(|at| *at <= LONGEST).ok_or_else(|| wrong(&item.place))?;
@@ -242,7 +253,10 @@ fn listed(reader: &Reader<'_>, start: Duration) -> Result<Vec<LogRow>> {
             ScenarioError::at(&item.place, message)
         })?;
         if at < before {
-            return Err(ScenarioError::at(&item.place, format!("`{key}` has a time before the one above it")));
+            return Err(ScenarioError::at(
+                &item.place,
+                format!("`{key}` has a time before the one above it"),
+            ));
         }
         before = at;
         Ok(LogRow { at: at + start, bytes })
@@ -278,34 +292,60 @@ mod tests {
             .iter()
             .map(|c| (c.class.as_deref(), c.stack.as_deref(), c.plan.rows.len(), c.place))
             .collect();
-        let expected =
-            [(Some("a, b"), Some("x"), 2, (2, 4)), (Some("c"), None, 1, (3, 4)), (None, Some("y"), 1, (5, 4))];
+        let expected = [
+            (Some("a, b"), Some("x"), 2, (2, 4)),
+            (Some("c"), None, 1, (3, 4)),
+            (None, Some("y"), 1, (5, 4)),
+        ];
         assert_eq!(found, expected);
     }
 
     #[test]
     fn a_wrong_cell_has_its_line_and_column() {
         let cases = [
-            ("", "line 1: the first line lacks a heading; it has to name `time`, `bytes`, `class` and `stack`, of which the last two may be missing"),
+            (
+                "",
+                "line 1: the first line lacks a heading; it has to name `time`, `bytes`, `class` and `stack`, of which the last two may be missing",
+            ),
             ("time,bytes\n", "line 1: the file has no transfers: give a line for each"),
-            ("1,2\n3,4\n", "line 1: the heading of column 1 is not known; known are `time`, `bytes`, `class` and `stack`, of which the last two may be missing"),
+            (
+                "1,2\n3,4\n",
+                "line 1: the heading of column 1 is not known; known are `time`, `bytes`, `class` and `stack`, of which the last two may be missing",
+            ),
             ("time,bytes,time\n", "line 1: column 3 has the heading of a column before it"),
             ("time,bytes\n1,2\n3\n", "line 3: the line has 1 columns and the headings have 2: give as many"),
             ("time,bytes\n1,2\n-3,4\n", "line 3: column 1: `time` is not a time in seconds such as `12.25`"),
             ("time,bytes\nnan,4\n", "line 2: column 1: `time` is not a time in seconds such as `12.25`"),
             ("time,bytes\n1e9,4\n", "line 2: column 1: `time` is not a time in seconds such as `12.25`"),
             ("time,bytes\n,4\n", "line 2: column 1: `time` is not a time in seconds such as `12.25`"),
-            ("bytes,time\n0,4\n", "line 2: column 1: `bytes` is not a whole number from 1 to 1125899906842624"),
-            ("bytes,time\n99999999999999999999,4\n", "line 2: column 1: `bytes` is not a whole number from 1 to 1125899906842624"),
-            ("bytes,time\n1.5,4\n", "line 2: column 1: `bytes` is not a whole number from 1 to 1125899906842624"),
-            ("time,bytes\n0,1\n999999999999999,1\n", "the file spans more than `100000000s`, which is the limit; `origin` has to be `first` unless times count from the start of the run"),
+            (
+                "bytes,time\n0,4\n",
+                "line 2: column 1: `bytes` is not a whole number from 1 to 1125899906842624",
+            ),
+            (
+                "bytes,time\n99999999999999999999,4\n",
+                "line 2: column 1: `bytes` is not a whole number from 1 to 1125899906842624",
+            ),
+            (
+                "bytes,time\n1.5,4\n",
+                "line 2: column 1: `bytes` is not a whole number from 1 to 1125899906842624",
+            ),
+            (
+                "time,bytes\n0,1\n999999999999999,1\n",
+                "the file spans more than `100000000s`, which is the limit; `origin` has to be `first` unless times count from the start of the run",
+            ),
         ];
         for (text, expected) in cases {
             assert_eq!(message(text), expected, "{text:?}");
         }
         let long = format!("time,bytes\n{}", "1,2\n".repeat(MOST_ROWS + 1));
-        assert_eq!(message(&long), "line 100002: the file has more than 100000 transfers, which is the limit");
+        assert_eq!(
+            message(&long),
+            "line 100002: the file has more than 100000 transfers, which is the limit"
+        );
         let many: String = (0..101).map(|n| format!("{n},1,c{n}\n")).collect();
-        assert!(message(&format!("time,bytes,class\n{many}")).starts_with("line 102: the file has more than 100"));
+        assert!(
+            message(&format!("time,bytes,class\n{many}")).starts_with("line 102: the file has more than 100")
+        );
     }
 }

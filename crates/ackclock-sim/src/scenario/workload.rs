@@ -1,6 +1,6 @@
 //! Workloads of a scenario.
 
-use ackclock_policy::{Application, Chosen, Params, RateControl, Registry, Value};
+use ackclock_policy::{Application, Chosen, Params, RateControl, Registry, Value, introduce};
 use ackclock_units::Duration;
 
 use super::error::{Place, Result, ScenarioError};
@@ -186,8 +186,10 @@ impl WorkloadContext<'_> {
                     // The error does not quote the file, which an untrusted scenario may have named.
                     Some(found.ok_or_else(|| {
                         let known: Vec<_> = self.stacks.iter().map(|s| s.label.as_str()).collect();
-                        let message =
-                            format!("column {column}: `stack` is not one of `[stacks]`: {}", known.join(", "));
+                        let message = format!(
+                            "column {column}: `stack` is not one of `[stacks]`: {}",
+                            known.join(", ")
+                        );
                         ScenarioError::at(&Place::Line(line as usize), message)
                             .in_file(class.file.as_deref().unwrap_or_default())
                     })?)
@@ -252,6 +254,14 @@ impl WorkloadContext<'_> {
             .map_err(|e| ScenarioError::at(place, format!("`workload.peer`: {e}")))?;
         set_params(reader, &mut app)?;
         set_params(reader, &mut peer)?;
+        if !introduce(&*app.build(), &mut *peer.build()) {
+            let message = format!(
+                "`workload.peer` is `{peer_name}`, which does not respond to the requests of `{}`: give one that \
+                 does, such as `serve`",
+                app.name()
+            );
+            return Err(ScenarioError::at(place, message));
+        }
         check_stop(reader, &params, &app)?;
         Ok(Body::Flows { params, app, peer })
     }

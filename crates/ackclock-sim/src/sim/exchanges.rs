@@ -24,6 +24,11 @@ pub(crate) struct Exchange {
     pub(crate) bytes: Bytes,
 }
 
+impl Exchange {
+    /// Memory of an exchange and of its row, bytes.
+    pub(crate) const HELD: usize = size_of::<Self>() + size_of::<ExchangeRow>();
+}
+
 /// What has been taken from flows.
 #[derive(Debug, Default)]
 pub(super) struct Taken {
@@ -53,7 +58,8 @@ impl Taken {
     /// Memory of its lists, bytes.
     pub(super) fn held_bytes(&self) -> u64 {
         let (exchanges, playbacks) = (self.exchanges.capacity(), self.playbacks.capacity());
-        (exchanges * size_of::<Exchange>() + playbacks * size_of::<(u32, Playback)>()) as u64
+        let of_playback = size_of::<(u32, Playback)>() + size_of::<PlaybackRow>();
+        (exchanges * Exchange::HELD + playbacks * of_playback) as u64
     }
 
     /// The tables. `flows` has a row for each flow, by number; `rounds` gives the rounds of a source and the
@@ -86,25 +92,21 @@ impl Taken {
         };
         let exchange_rows = self.exchanges.iter().filter(counted).map(exchange_row).collect();
         self.playbacks.sort_unstable_by_key(|(flow, _)| *flow);
-        let playback_rows = self.playbacks.iter().map(|(n, p)| playback_row(&flows[*n as usize], p)).collect();
+        let playback_rows =
+            self.playbacks.iter().map(|(n, p)| playback_row(&flows[*n as usize], p)).collect();
         (exchange_rows, round_rows, playback_rows)
     }
 
     /// The complete rounds that ended at `from` or later.
-    fn rounds(
-        &self,
-        flows: &[FlowRow],
-        from: Instant,
-        rounds: impl Fn(u32) -> (u32, u64),
-    ) -> Vec<RoundRow> {
+    fn rounds(&self, flows: &[FlowRow], from: Instant, rounds: impl Fn(u32) -> (u32, u64)) -> Vec<RoundRow> {
         let mut all: Vec<&Exchange> = self.exchanges.iter().filter(|e| rounds(e.source).0 > 0).collect();
         all.sort_by_key(|e| (e.source, e.number, e.flow));
         let one = |round: &[&Exchange]| {
             let first = *round.first()?;
             let (begun, needed) = rounds(first.source);
-            let (start, end) = round.iter().fold((first.since, first.end), |(start, end), e| {
-                (start.min(e.since), end.max(e.end))
-            });
+            let (start, end) = round
+                .iter()
+                .fold((first.since, first.end), |(start, end), e| (start.min(e.since), end.max(e.end)));
             let complete = first.number + 1 < begun || round.len() as u64 >= needed;
             let row = &flows[first.flow as usize];
             let same = round.iter().all(|e| flows[e.flow as usize].stack == row.stack);

@@ -25,8 +25,9 @@ impl Simulation {
         }
         rows.sort_by_key(|row| row.flow);
         let sources = &self.flow_sources;
-        let (exchanges, rounds, playbacks) = std::mem::take(&mut self.taken)
-            .tables(&rows, &self.options, |source| sources[source as usize].barrier.rounds());
+        let (exchanges, rounds, playbacks) =
+            std::mem::take(&mut self.taken)
+                .tables(&rows, &self.options, |source| sources[source as usize].barrier.rounds());
         let flows = rows.len() as u32;
         for event in self.trace.iter_mut().filter(|e| e.connection & TRACED_DATAGRAMS != 0) {
             event.connection = (event.connection & !TRACED_DATAGRAMS) + 2 * flows;
@@ -135,8 +136,10 @@ impl Simulation {
         };
         let (responses, response_sum) = counted.responses;
         let response_time = match (responses, outcome, end) {
-            // For an application that records no responses, the whole flow is one response.
-            (0, Outcome::Finished, Some(end)) if flow.responses().0 == 0 => Some(end.since(flow.start)),
+            // For an application that records no responses, the whole flow is one response, unless it just stops.
+            (0, Outcome::Finished, Some(end)) if flow.responses().0 == 0 && info.size().is_some() => {
+                Some(end.since(flow.start))
+            }
             (0, _, _) => None,
             (n, _, _) => Some(response_sum / u64::from(n)),
         };

@@ -36,8 +36,8 @@ class Run:
     flows, links: Arrow tables, whose columns carry their unit and meaning in the fields' metadata. scenario:
     resolved, TOML. stacks: a row of numbers for each stack, which `docs/usage.md` explains. about: title,
     seeds, version, host and time taken. traces: the tables `samples`, `episodes`, `segments` and `state` by
-    name, where the scenario's `trace` asked for them, and `exchanges`, `rounds` and `playback` where workloads
-    fill them.
+    name, where the scenario's `trace` asked for them, and `exchanges`, `rounds` and `playback` where
+    workloads fill them.
     """
 
     def __init__(

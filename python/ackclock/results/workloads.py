@@ -47,8 +47,8 @@ def _named(row: dict[str, Any], several: bool) -> str:
 def _outcome(row: dict[str, Any]) -> str:
     if rounds := row.get("rounds"):
         return (
-            f"{_many(rounds, 'round')} of the fan-in took {seconds(row['completion_median'])} at the median and "
-            f"{seconds(row['completion_p99'])} at the 99th percentile, {rate(row['goodput'])} of goodput"
+            f"{_many(rounds, 'round')} of the fan-in took {seconds(row['completion_median'])} at the median "
+            f"and {seconds(row['completion_p99'])} at the 99th percentile, {rate(row['goodput'])} of goodput"
         )
     if videos := row.get("videos"):
         delay = row["startup_delay"]
@@ -56,8 +56,8 @@ def _outcome(row: dict[str, Any]) -> str:
         if delay is None:
             return f"{each} did not begin to play"
         stalls = (
-            f"stalled {_times(row['stalls'])} for {seconds(row['stalled'])} ({percent(row['rebuffering'])} of the "
-            "time since)"
+            f"stalled {_times(row['stalls'])} for {seconds(row['stalled'])} "
+            f"({percent(row['rebuffering'])} of the time since)"
             if row["stalls"]
             else "did not stall"
         )
@@ -65,7 +65,8 @@ def _outcome(row: dict[str, Any]) -> str:
         return f"{each} began to play after {seconds(delay)}, {stalls}, and had a mean bitrate of {bitrate}"
     return (
         f"{_many(row['responses'], 'response')} took {seconds(row['response_median'])} at the median, "
-        f"{seconds(row['response_p90'])} at the 90th and {seconds(row['response_p99'])} at the 99th percentile"
+        f"{seconds(row['response_p90'])} at the 90th and {seconds(row['response_p99'])} at the 99th "
+        "percentile"
     )
 
 

@@ -1,5 +1,5 @@
-//! What requests ask for. Simulated segments carry no content, and real ones a pattern, so that the content of
-//! a request goes beside the connection.
+//! What requests ask for. Simulated segments carry no content, and real ones a pattern, so that the content
+//! of a request goes beside the connection.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};

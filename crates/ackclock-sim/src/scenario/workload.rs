@@ -256,8 +256,8 @@ impl WorkloadContext<'_> {
         set_params(reader, &mut peer)?;
         if !introduce(&*app.build(), &mut *peer.build()) {
             let message = format!(
-                "`workload.peer` is `{peer_name}`, which does not respond to the requests of `{}`: give one that \
-                 does, such as `serve`",
+                "`workload.peer` is `{peer_name}`, which does not respond to the requests of `{}`: give one \
+                 that does, such as `serve`",
                 app.name()
             );
             return Err(ScenarioError::at(place, message));

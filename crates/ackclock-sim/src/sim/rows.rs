@@ -136,7 +136,8 @@ impl Simulation {
         };
         let (responses, response_sum) = counted.responses;
         let response_time = match (responses, outcome, end) {
-            // For an application that records no responses, the whole flow is one response, unless it just stops.
+            // For an application that records no responses, the whole flow is one response, unless it just
+            // stops.
             (0, Outcome::Finished, Some(end)) if flow.responses().0 == 0 && info.size().is_some() => {
                 Some(end.since(flow.start))
             }

@@ -131,8 +131,8 @@ fn a_video_plays_without_a_stall_where_the_rate_suffices() {
 
 #[test]
 fn a_video_above_the_rate_of_its_path_stalls_for_the_missing_share() {
-    // A bitrate of 2 Mbit/s over a link of 1 Mbit/s: with 40 bytes of headers in 1500, each chunk of 4 s takes
-    // 4 s * 2 * 1500/1460 = 8.22 s, so that 4.22 s of each such time are a stall.
+    // A bitrate of 2 Mbit/s over a link of 1 Mbit/s: with 40 bytes of headers in 1500, each chunk of 4 s
+    // takes 4 s * 2 * 1500/1460 = 8.22 s, so that 4.22 s of each such time are a stall.
     let text = scenario("[workload]\nkind = \"video\"\nlevels = 1\nbitrate = \"2Mbit/s\"\n");
     let r = run(&text, &[("path.link.rate", "1Mbit/s"), ("duration", "400s")]);
     let [p] = r.playbacks.as_slice() else { panic!("{:?}", r.playbacks) };
@@ -206,9 +206,9 @@ fn incast(servers: u32, min_rto: &str) -> (f64, u32) {
 
 #[test]
 fn incast_collapses_with_a_minimum_of_200_ms_and_recovers_with_1_ms() {
-    // Phanishayee et al. (FAST 2008) and Vasudevan et al. (SIGCOMM 2009): with a minimum timeout of 200 ms the
-    // goodput of synchronised reads falls by up to 90 % as servers are added, since one timeout idles the link;
-    // with a minimum of 1 ms or less it does not.
+    // Phanishayee et al. (FAST 2008) and Vasudevan et al. (SIGCOMM 2009): with a minimum timeout of 200 ms
+    // the goodput of synchronised reads falls by up to 90 % as servers are added, since one timeout idles the
+    // link; with a minimum of 1 ms or less it does not.
     let (alone, _) = incast(1, "min RTO 200 ms");
     assert!(alone > 850.0, "{alone}");
     for servers in [8, 32] {

@@ -422,8 +422,10 @@ pub trait Application: Policy {
     }
 
     /// Called before the connection is established, with the contents of the requests that the other end will
-    /// make.
-    fn serve(&mut self, _requests: Requests) {}
+    /// make. Returns false if it does not respond to requests.
+    fn serve(&mut self, _requests: Requests) -> bool {
+        false
+    }
 
     /// True if it waits for the clients of other flows ([`Wake::Barrier`]), which not every world supports.
     fn waits_for_others(&self) -> bool {

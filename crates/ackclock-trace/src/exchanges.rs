@@ -79,8 +79,8 @@ table! {
         stalled: Duration, "s";
         /// Time of playing.
         played: Duration, "s";
-        /// Share of the time after the start of playing that was spent in stalls: `stalled` over `stalled` and
-        /// `played`.
+        /// Share of the time after the start of playing that was spent in stalls: `stalled` over `stalled`
+        /// and `played`.
         rebuffering: Option<f64>, "";
         /// Chunks downloaded.
         chunks: u32, "";

@@ -185,7 +185,7 @@ def show(run: Run) -> None:
     """
     from ackclock.results import endless, workloads
 
-    for sentence in workloads.sentences(workloads.numbers(run.traces)):
+    for sentence in workloads.sentences(workloads.numbers(run.traces), run.flows):
         say(sentence)
     without = endless.rows(run)
     if run.stacks and all((r["run"], r["stack"]) in without and r["mean"] is None for r in run.stacks):

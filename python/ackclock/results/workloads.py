@@ -31,37 +31,42 @@ def numbers(tables: dict[str, pa.Table]) -> list[dict[str, Any]]:
     return list(rows.values())
 
 
-def sentences(rows: list[dict[str, Any]]) -> list[str]:
-    """A sentence for each class: what its rounds took, how its videos played, or how long responses took."""
-    return [f"{_named(row, rows)}: {_outcome(row)}." for row in rows]
+def sentences(rows: list[dict[str, Any]], flows: pa.Table) -> list[str]:
+    """A sentence for each class: what its rounds took, how its videos played, or how long responses took. It
+    names the class where the flows are of several.
+    """
+    several = len(flows["group"].unique()) > 1
+    return [f"{_named(row, several)}: {_outcome(row)}." for row in rows]
 
 
-def _named(row: dict[str, Any], rows: list[dict[str, Any]]) -> str:
-    classes = {r["group"] for r in rows}
+def _named(row: dict[str, Any], several: bool) -> str:
     where = row["stack"] if row["run"] in (row["stack"], "all") else f"{row['run']}, {row['stack']}"
-    return f"{row['group']} ({where})" if len(classes) > 1 else str(where)
+    return f"{row['group']} ({where})" if several else str(where)
 
 
 def _outcome(row: dict[str, Any]) -> str:
     if rounds := row.get("rounds"):
         return (
-            f"{_many(rounds, 'round')} of the fan-in took {seconds(row['completion_median'])} at the median and "
-            f"{seconds(row['completion_p99'])} at the 99th percentile, {rate(row['goodput'])} of goodput"
+            f"{_many(rounds, 'round')} of the fan-in took {seconds(row['completion_median'])} at the median "
+            f"and {seconds(row['completion_p99'])} at the 99th percentile, {rate(row['goodput'])} of goodput"
         )
     if videos := row.get("videos"):
         delay = row["startup_delay"]
-        begun = f"began to play after {seconds(delay)}" if delay is not None else "did not begin to play"
+        each = "the video" if videos == 1 else f"{count(videos)} videos, on average,"
+        if delay is None:
+            return f"{each} did not begin to play"
         stalls = (
-            f"stalled {_times(row['stalls'])} for {seconds(row['stalled'])}, {percent(row['rebuffering'])} of the "
-            "time since"
+            f"stalled {_times(row['stalls'])} for {seconds(row['stalled'])} "
+            f"({percent(row['rebuffering'])} of the time since)"
             if row["stalls"]
             else "did not stall"
         )
-        each = "the video" if videos == 1 else f"{count(videos)} videos, on average,"
-        return f"{each} {begun}, {stalls}, with a mean bitrate of {rate(row['bitrate'])}"
+        bitrate = rate(row["bitrate"])
+        return f"{each} began to play after {seconds(delay)}, {stalls}, and had a mean bitrate of {bitrate}"
     return (
         f"{_many(row['responses'], 'response')} took {seconds(row['response_median'])} at the median, "
-        f"{seconds(row['response_p90'])} at the 90th and {seconds(row['response_p99'])} at the 99th percentile"
+        f"{seconds(row['response_p90'])} at the 90th and {seconds(row['response_p99'])} at the 99th "
+        "percentile"
     )
 
 

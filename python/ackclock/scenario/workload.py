@@ -38,7 +38,7 @@ WEB = {
 LOG = {
     **STACK,
     "file": "the file of the log, comma-separated values",
-    "transfers": "a list of `[time, bytes]` in its place, such as `[[\"1.5s\", 4000]]`",
+    "transfers": 'a list of `[time, bytes]` in its place, such as `[["1.5s", 4000]]`',
 }
 RATE = {
     "control": "how fast they are sent, such as `ac.rate.Additive(alpha='50s')`",
@@ -101,7 +101,10 @@ class Workload(Policy):
 
 def more(d: Declaration) -> dict[str, str]:
     """The keys beside its parameters."""
-    return {**{"web": WEB, "log": LOG, "udp-rate": RATE}.get(d.name, FLOWS if d.kind == "application" else {}), **COMMON}
+    return {
+        **{"web": WEB, "log": LOG, "udp-rate": RATE}.get(d.name, FLOWS if d.kind == "application" else {}),
+        **COMMON,
+    }
 
 
 def _extended(cls: type[Policy]) -> type[Policy]:

@@ -25,8 +25,8 @@ pub(super) const fn shape(name: &'static str, about: &'static str) -> Param {
 }
 
 impl Distribution {
-    /// Reads the distribution that the parameter `name` names, and its width: `sigma` and `shape` are names of
-    /// parameters too.
+    /// Reads the distribution that the parameter `name` names, and its width: `sigma` and `shape` are names
+    /// of parameters too.
     pub fn of(p: &Params, name: &str, sigma: &str, shape: &str) -> Self {
         match p.choice(name) {
             "exponential" => Self::Exponential,

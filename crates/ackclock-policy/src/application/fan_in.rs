@@ -76,7 +76,7 @@ pub const ENTRY: Entry<dyn Application> = Entry {
             again: a barrier-synchronised read, which makes responses collide (incast). The first round \
             begins when all connections are established; a flow that fails is not waited for. The client of \
             `serve`.",
-    source: "Phanishayee et al., FAST 2008, section 2 (synchronised reads of a block striped over servers)",
+    source: "Phanishayee et al., FAST 2008 (synchronised reads of a block striped over servers)",
     params: &[
         Param::count("rounds", u64::MAX, 1..=u64::MAX, "rounds before closing"),
         Param::bytes("request", 100, 1..=1 << 30, "size of a request"),

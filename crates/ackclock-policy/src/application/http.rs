@@ -89,9 +89,9 @@ impl Application for Http {
 /// A client on a persistent connection.
 pub const ENTRY: Entry<dyn Application> = Entry {
     name: "http",
-    about: "Makes requests on one connection, each after the response to the one before and a think time, and \
-            closes after the last: the client of `serve`, as HTTP/1.1 without pipelining. Response times are \
-            from the request to the last byte of the response.",
+    about: "Makes requests on one connection, each after the response to the one before and a think time, \
+            and closes after the last: the client of `serve`, as HTTP/1.1 without pipelining. Response \
+            times are from the request to the last byte of the response.",
     source: "RFC 9112 9.3 (persistent connections); shapes of the distributions are our choice, widths as in \
              B-A7",
     params: &[

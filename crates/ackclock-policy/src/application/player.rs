@@ -91,8 +91,8 @@ impl Player {
         }
     }
 
-    /// The counters as of `now`. What is in the buffer of a complete video counts as played, since nothing can
-    /// interrupt it.
+    /// The counters as of `now`. What is in the buffer of a complete video counts as played, since nothing
+    /// can interrupt it.
     pub fn counters(&self, now: Instant) -> Playback {
         let mut player = self.clone();
         player.play_until(now);

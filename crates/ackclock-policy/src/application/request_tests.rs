@@ -182,7 +182,7 @@ fn a_complete_video_counts_as_played_to_its_end() {
 
 #[test]
 fn a_full_buffer_delays_the_next_request() {
-    // A buffer of 4 s: with 2 s each at 1 s and 2 s, 3 s are in it at 2 s, and there is room for a chunk at 3 s.
+    // A buffer of 4 s: with chunks of 2 s at 1 s and 2 s, it holds 3 s at 2 s, and has room again at 3 s.
     let settings = [CONSTANT.as_slice(), &[("buffer", "4s"), ("startup", "2s")]].concat();
     let (wakes, _) = played(&settings, &[1000, 2000], 2000);
     assert_eq!(wakes, [Wake::Readable, Wake::Readable, at(3000)]);

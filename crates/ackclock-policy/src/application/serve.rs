@@ -65,8 +65,9 @@ impl Application for Serve {
         Wake::Readable
     }
 
-    fn serve(&mut self, requests: Requests) {
+    fn serve(&mut self, requests: Requests) -> bool {
         self.requests = Some(requests);
+        true
     }
 
     fn held_bytes(&self) -> u64 {

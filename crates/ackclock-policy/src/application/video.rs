@@ -34,7 +34,7 @@ struct Ladder {
 
 impl Ladder {
     /// Geometric steps.
-    fn new(lowest: u64, highest: u64, levels: u64) -> Vec<u64> {
+    fn steps(lowest: u64, highest: u64, levels: u64) -> Vec<u64> {
         let ratio = highest.max(lowest) as f64 / lowest.max(1) as f64;
         let step = |i: u64| i as f64 / (levels - 1).max(1) as f64;
         (0..levels).map(|i| (lowest as f64 * libm::pow(ratio, step(i)) + 0.5) as u64).collect()
@@ -129,9 +129,9 @@ pub const ENTRY: Entry<dyn Application> = Entry {
             bitrate of each chunk by the buffer (BBA-0): lowest up to the reservoir, highest above the \
             cushion, linear between, changed only when the next bitrate is reached. The client of `serve`. \
             The table `playback` has its stalls, start-up delay and bitrate.",
-    source: "Huang et al., SIGCOMM 2014, section 4 and Algorithm 1 (BBA-0: 240 s of buffer, 90 s of reservoir, \
-             126 s of cushion, chunks of 4 s; 235 kb/s to 5 Mb/s); the steps of the ladder, geometric, and \
-             when playing begins are our choice",
+    source: "Huang et al., SIGCOMM 2014, section 4 and Algorithm 1 (BBA-0: 240 s of buffer, 90 s of \
+             reservoir, 126 s of cushion, chunks of 4 s; 235 kb/s to 5 Mb/s); the steps of the ladder, \
+             geometric, and when playing begins are our choice",
     params: &[
         Param::duration("chunk", Duration::from_secs(4), SHORTEST..=DAY, "time of playing of a chunk"),
         Param::duration(
@@ -196,7 +196,7 @@ pub const ENTRY: Entry<dyn Application> = Entry {
             exchange: Exchange::new(),
             player: Player::new(p),
             ladder: Ladder {
-                bitrates: Ladder::new(lowest, highest, p.count("levels")),
+                bitrates: Ladder::steps(lowest, highest, p.count("levels")),
                 reservoir: p.duration("reservoir"),
                 cushion: p.duration("cushion"),
             },
@@ -217,8 +217,8 @@ mod tests {
 
     #[test]
     fn bba0_follows_its_rate_map() {
-        // Huang et al., section 4: 90 s of reservoir, 126 s of cushion. With rates of 1, 2, 4 and 8 Mb/s the map
-        // rises by 7 Mb/s over 126 s, 1 Mb/s in 18 s.
+        // Huang et al., section 4: 90 s of reservoir, 126 s of cushion. With rates of 1, 2, 4 and 8 Mb/s the
+        // map rises by 7 Mb/s over 126 s, 1 Mb/s in 18 s.
         let ladder = Ladder {
             bitrates: vec![1_000_000, 2_000_000, 4_000_000, 8_000_000],
             reservoir: secs(90),
@@ -254,8 +254,8 @@ mod tests {
 
     #[test]
     fn a_ladder_has_geometric_steps_between_its_ends() {
-        assert_eq!(Ladder::new(1000, 8000, 4), [1000, 2000, 4000, 8000]);
-        assert_eq!(Ladder::new(1000, 8000, 1), [1000]);
-        assert_eq!(Ladder::new(1000, 10, 2), [1000, 1000]);
+        assert_eq!(Ladder::steps(1000, 8000, 4), [1000, 2000, 4000, 8000]);
+        assert_eq!(Ladder::steps(1000, 8000, 1), [1000]);
+        assert_eq!(Ladder::steps(1000, 10, 2), [1000, 1000]);
     }
 }

@@ -37,8 +37,8 @@ pub trait AppIo {
     /// Records one response time, from `since` until now: for transactions that overlap, such as packets
     /// typed before the last one was acknowledged.
     fn record_response(&mut self, _since: Instant) {}
-    /// Records one response time, from `since` until now, of a request whose response had `bytes`. Worlds that
-    /// keep a table of exchanges have a row for it.
+    /// Records one response time, from `since` until now, of a request whose response had `bytes`. Worlds
+    /// that keep a table of exchanges have a row for it.
     fn record_exchange(&mut self, since: Instant, _bytes: Bytes) {
         self.record_response(since);
     }

@@ -1,5 +1,5 @@
-//! What requests ask for. Simulated segments carry no content, and real ones a pattern, so that the content of
-//! a request goes beside the connection.
+//! What requests ask for. Simulated segments carry no content, and real ones a pattern, so that the content
+//! of a request goes beside the connection.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,9 +34,8 @@ impl Requests {
     }
 }
 
-/// Gives the server of a connection the contents of its client's requests, if the client makes any.
-pub fn introduce(client: &dyn Application, server: &mut dyn Application) {
-    if let Some(requests) = client.requests() {
-        server.serve(requests);
-    }
+/// Gives the server of a connection the contents of its client's requests, if the client makes any. Returns
+/// false if the server does not respond to them.
+pub fn introduce(client: &dyn Application, server: &mut dyn Application) -> bool {
+    client.requests().is_none_or(|requests| server.serve(requests))
 }

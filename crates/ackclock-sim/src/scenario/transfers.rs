@@ -29,8 +29,8 @@ impl Resolved {
     /// from the same random streams.
     ///
     /// # Errors
-    /// When the scenario has anything but one workload of kind `web` or `log`, or a path of more than one link each
-    /// way.
+    /// When the scenario has anything but one workload of kind `web` or `log`, or a path of more than one
+    /// link each way.
     pub fn transfers(&self, job: Job) -> Result<Vec<Transfer>> {
         let [workload] = self.workloads.as_slice() else {
             return Err(ScenarioError::new(format!(

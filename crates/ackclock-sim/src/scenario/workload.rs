@@ -1,6 +1,6 @@
 //! Workloads of a scenario.
 
-use ackclock_policy::{Application, Chosen, Params, RateControl, Registry, Value};
+use ackclock_policy::{Application, Chosen, Params, RateControl, Registry, Value, introduce};
 use ackclock_units::Duration;
 
 use super::error::{Place, Result, ScenarioError};
@@ -254,6 +254,14 @@ impl WorkloadContext<'_> {
             .map_err(|e| ScenarioError::at(place, format!("`workload.peer`: {e}")))?;
         set_params(reader, &mut app)?;
         set_params(reader, &mut peer)?;
+        if !introduce(&*app.build(), &mut *peer.build()) {
+            let message = format!(
+                "`workload.peer` is `{peer_name}`, which does not respond to the requests of `{}`: give one \
+                 that does, such as `serve`",
+                app.name()
+            );
+            return Err(ScenarioError::at(place, message));
+        }
         check_stop(reader, &params, &app)?;
         Ok(Body::Flows { params, app, peer })
     }

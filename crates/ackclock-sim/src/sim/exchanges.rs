@@ -24,6 +24,11 @@ pub(crate) struct Exchange {
     pub(crate) bytes: Bytes,
 }
 
+impl Exchange {
+    /// Memory of an exchange and of its row, bytes.
+    pub(crate) const HELD: usize = size_of::<Self>() + size_of::<ExchangeRow>();
+}
+
 /// What has been taken from flows.
 #[derive(Debug, Default)]
 pub(super) struct Taken {
@@ -53,7 +58,8 @@ impl Taken {
     /// Memory of its lists, bytes.
     pub(super) fn held_bytes(&self) -> u64 {
         let (exchanges, playbacks) = (self.exchanges.capacity(), self.playbacks.capacity());
-        (exchanges * size_of::<Exchange>() + playbacks * size_of::<(u32, Playback)>()) as u64
+        let of_playback = size_of::<(u32, Playback)>() + size_of::<PlaybackRow>();
+        (exchanges * Exchange::HELD + playbacks * of_playback) as u64
     }
 
     /// The tables. `flows` has a row for each flow, by number; `rounds` gives the rounds of a source and the

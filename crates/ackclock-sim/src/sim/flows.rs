@@ -372,7 +372,7 @@ impl Flow {
             }
         }
         if seldom(was_called) && end.user.waits_for() == Some(Wake::Barrier) && e & 1 == 0 {
-            net.schedule(now, FLOW | AT_BARRIER | e / 2);
+            net.schedule(now, FLOW | AT_BARRIER | (e / 2));
         }
         self.over |= end.over().is_some();
         let at = end.deadline();

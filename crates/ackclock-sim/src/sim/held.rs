@@ -129,7 +129,7 @@ impl Flow {
 
 impl Rare {
     fn held_bytes(&self) -> u64 {
-        let exchanges = self.exchanges.capacity() * size_of::<Exchange>();
+        let exchanges = self.exchanges.capacity() * Exchange::HELD;
         (size_of::<Self>() + exchanges) as u64 + self.copied.held_bytes()
     }
 }

@@ -154,8 +154,11 @@ impl Simulation {
         };
         let (responses, response_sum) = counted.responses;
         let response_time = match (responses, outcome, end) {
-            // For an application that records no responses, the whole flow is one response.
-            (0, Outcome::Finished, Some(end)) if flow.responses().0 == 0 => Some(end.since(flow.start)),
+            // For an application that records no responses, the whole flow is one response, unless it just
+            // stops.
+            (0, Outcome::Finished, Some(end)) if flow.responses().0 == 0 && info.size().is_some() => {
+                Some(end.since(flow.start))
+            }
             (0, _, _) => None,
             (n, _, _) => Some(response_sum / u64::from(n)),
         };

@@ -65,9 +65,9 @@ pub(crate) const LOG: Declaration = Declaration {
     kind: "workload",
     name: "log",
     about: "Transfers as a log has them, one connection for each: the client sends a request, the server \
-            responds with a file and closes. The log is a file of comma-separated values. Its first line names \
-            its columns: `time` in seconds, `bytes` of the file, and, if wanted, `class`, which becomes the \
-            name of a workload of its own, and `stack`, one of `[stacks]`.",
+            responds with a file and closes. The log is a file of comma-separated values. Its first line \
+            names its columns: `time` in seconds, `bytes` of the file, and, if wanted, `class`, which \
+            becomes the name of a workload of its own, and `stack`, one of `[stacks]`.",
     source: "any measured log",
     params: &[
         Param::bytes("request", 300, 1..=1 << 30, "size of the request"),

@@ -221,6 +221,7 @@ impl FlowSource for Group {
     fn next(&mut self, _: Instant, _: &mut Rng) -> Option<FlowSpec> {
         let start = self.starts.pop()?;
         let (client, mut server) = (self.client.build(), self.server.build());
+        // Checked when the scenario was read: the server responds to the requests.
         introduce(&*client, &mut *server);
         match self.pairs.pop() {
             Some(pair) => self.places.between(pair, start, (client, server), self.size),

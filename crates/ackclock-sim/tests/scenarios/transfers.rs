@@ -22,6 +22,6 @@ fn transfers_need_a_web_workload_over_a_single_link() {
         let whole = resolved(TEN_LINES, overrides);
         whole.transfers(whole.jobs()[0]).unwrap_err().to_string()
     };
-    assert!(refused(&[("workload", "{ kind = \"bulk\" }")]).contains("only `web` is supported"));
+    assert!(refused(&[("workload", "{ kind = \"bulk\" }")]).contains("only `web` and `log` are supported"));
     assert!(refused(&[("path.access", "{ rate = \"1Gbit/s\" }")]).contains("3 links"));
 }

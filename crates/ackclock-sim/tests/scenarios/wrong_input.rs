@@ -197,13 +197,13 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         "[workload]\nkind = \"web\"",
         "[workload]",
-        "line 8: `workload.kind` is missing: give one of web, udp, udp-on-off, udp-rate, bulk, fixed, ...",
+        "line 8: `workload.kind` is missing: give one of web, log, udp, udp-on-off, udp-rate, bulk, fixed, ...",
     ),
     (
         r#"kind = "web""#,
         r#"kind = "webb""#,
         "line 9: `workload.kind` is `webb`, which is not a known workload (did you mean `web`?); known are \
-         web, udp, udp-on-off, udp-rate, bulk, fixed, ...",
+         web, log, udp, udp-on-off, udp-rate, bulk, fixed, ...",
     ),
     (
         "load = 1.2",

@@ -163,7 +163,7 @@ impl<U: InUse> Cubic<U> {
         }
         if let (Some(stage), Some(scales)) = (&mut self.linux, &self.rules.scales) {
             let (smss, min_rtt) = (u64::from(v.smss), v.rtt.map_or(Duration::ZERO, |r| r.min_rtt));
-            let acked = if self.rules.byte_counting { a.segments_acked.into() } else { 1 };
+            let acked = if self.rules.byte_counting { stage.whole(a.delivered, smss) } else { 1 };
             let segs = stage.grow(acked, (cwnd / smss).max(1), min_rtt, scales, v.now);
             return Window { cwnd: cwnd.saturating_add(segs * smss), ..v.window };
         }

@@ -1,7 +1,7 @@
 //! CUBIC in the integers of Linux (`tcp_cubic.c`): whole segments, milliseconds, and a window that grows by one
 //! segment after so many acknowledged.
 
-use ackclock_units::{Duration, Instant};
+use ackclock_units::{Bytes, Duration, Instant};
 
 /// Bits of its fractions: of C, of beta, and of a second.
 const BITS: u32 = 10;
@@ -55,6 +55,8 @@ pub(super) struct Stage {
     read: (u64, u64),
     /// Acknowledged, and not yet counted for growth.
     credit: u64,
+    /// Bytes delivered of a segment of which the rest was not.
+    part: Bytes,
     /// Window before the last reduction, lowered by fast convergence; 0 before the first one and after a
     /// timeout.
     pub last_max: u64,
@@ -73,6 +75,15 @@ impl Stage {
     /// Time in which the window was not in use does not count.
     pub fn skip(&mut self, time: Duration, now: Instant) {
         self.start = self.start.map(|start| (start + time.as_nanos() / 1_000_000).min(ms(now)));
+    }
+
+    /// The whole segments that an ack completes which newly delivers so many bytes, by SACK or cumulatively: an
+    /// ack of a part of one counts for nothing, nor does what was SACKed before.
+    pub fn whole(&mut self, delivered: Bytes, smss: Bytes) -> u64 {
+        self.part = self.part.saturating_add(delivered);
+        let segs = self.part / smss.max(1);
+        self.part %= smss.max(1);
+        segs
     }
 
     /// How many segments a window of `cwnd` grows by on an ack of `acked` segments.
@@ -134,7 +145,7 @@ impl Stage {
 fn curve(t: u64, k: u64, origin: u64, scales: &Scales) -> u64 {
     // Longer than a year; its cube fits.
     let from_plateau = u128::from(t.abs_diff(k).min(1 << 36));
-    let delta = u128::from(scales.c) * from_plateau * from_plateau * from_plateau >> (4 * BITS);
+    let delta = (u128::from(scales.c) * from_plateau * from_plateau * from_plateau) >> (4 * BITS);
     let delta = u64::try_from(delta).unwrap_or(u64::MAX);
     if t < k { origin.saturating_sub(delta) } else { origin.saturating_add(delta) }
 }
@@ -205,6 +216,14 @@ mod tests {
         // 9438 §4.3 has alpha = 1 from W_est = 20 on, so that the standard is ahead after eleven round trips.
         let got = after(20, 14, 3, true) as f64;
         assert!((got - (14.0 + 30.0 * 0.533)).abs() < 4.0, "{got}");
+    }
+
+    #[test]
+    fn acks_of_parts_count_once_they_make_a_segment() {
+        let mut stage = Stage::default();
+        let counted: Vec<u64> = (0..20).map(|_| stage.whole(100, 1000)).collect();
+        assert_eq!(counted.iter().sum::<u64>(), 2);
+        assert_eq!((counted[9], counted[19], stage.whole(2500, 1000)), (1, 1, 2));
     }
 
     #[test]

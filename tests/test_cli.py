@@ -75,6 +75,15 @@ def test_policies_as_json_declare_every_parameter(ackclock):
     star = next(d for d in found if d["name"] == "sub-exponential")
     assert star["kind"] == "backoff"
     assert star["params"][0]["name"] == "n"
+    linux_bbr = next(d for d in found if (d["kind"], d["name"]) == ("preset", "linux-bbr"))
+    assert ["window", "bbr1"] in linux_bbr["settings"]
+
+
+def test_a_preset_is_shown_with_what_it_sets(ackclock):
+    done = ackclock("policies", "macos")
+    assert done.code == 0
+    assert "macos (preset)" in done.out
+    assert "ack.ack_every_segs" in done.out
 
 
 COMMANDS = (

@@ -18,7 +18,10 @@ use crate::registry::registry;
 #[pyfunction]
 pub fn declarations() -> String {
     let declared = declared();
-    let presets = PRESETS.iter().map(|p| json!({ "name": p.name, "about": p.about }));
+    let presets = PRESETS.iter().map(|p| {
+        let settings: Vec<_> = p.settings().collect();
+        json!({ "name": p.name, "about": p.about, "source": p.source, "settings": settings })
+    });
     let modifiers = MODIFIERS.iter().map(|m| json!({ "name": m.name, "usage": m.usage, "about": m.about }));
     let of_stacks: Vec<_> = Stack::kinds().collect();
     let kinds = KINDS.iter().map(|k| {

@@ -76,8 +76,7 @@ impl Dialect {
         const CUBIC: &[(&str, &str)] = &[
             ("window.in_use", "flight"),
             ("window.reduce_from", "window"),
-            ("window.explore_segs", "20"),
-            ("window.refresh", "31250us"),
+            ("window.arithmetic", "linux"),
             ("slow_start", "hystart"),
         ];
         const OTHER: &[(&str, &str)] =

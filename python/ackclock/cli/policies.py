@@ -7,27 +7,33 @@ import click
 
 from ackclock._core import InputError
 from ackclock.console import print_json, print_table
-from ackclock.policy import declarations
-from ackclock.policy.declared import Declaration, bounds
+from ackclock.policy import declarations, presets
+from ackclock.policy.declared import Declaration, Preset, bounds
 
 
 @click.command("policies")
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(name: str | None, as_json: bool) -> None:
-    """List every policy, or show the parameters of those called NAME (or of a kind)."""
+    """List every policy and preset, or show the parameters of those called NAME (or of a kind)."""
     found = [d for d in declarations() if name is None or name in (d.name, d.kind, f"{d.kind}.{d.name}")]
-    if not found:
-        names = dict.fromkeys([d.name for d in declarations()] + [d.kind for d in declarations()])
+    stacks = [p for p in presets() if name is None or name in (p.name, "preset", f"preset.{p.name}")]
+    if not found and not stacks:
+        known = [d.name for d in declarations()] + [d.kind for d in declarations()]
+        names = dict.fromkeys([*known, *(p.name for p in presets()), "preset"])
         near = difflib.get_close_matches(name or "", names, 1)
         hint = f"did you mean `{near[0]}`?" if near else "`ackclock policies` lists them"
         raise InputError(f"`{name}` is not the name of a policy or of a kind of policy; {hint}")
     if as_json:
-        print_json([dataclasses.asdict(d) for d in found])
+        # A preset has no parameters of its own; what it sets is in `settings`.
+        print_json(
+            [dataclasses.asdict(d) for d in found]
+            + [{"kind": "preset", **dataclasses.asdict(p), "params": []} for p in stacks]
+        )
     elif name is None:
         print_table(
             [("kind", "left"), ("policy", "left"), ("about", "left")],
-            [(d.kind, d.name, d.about) for d in found],
+            [(d.kind, d.name, d.about) for d in found] + [("preset", p.name, p.about) for p in stacks],
             names=("kind", "policy"),
         )
     else:
@@ -39,6 +45,13 @@ def command(name: str | None, as_json: bool) -> None:
                     [("parameter", "left"), ("default", "left"), ("values", "left"), ("meaning", "left")],
                     rows,
                 )
+        for i, p in enumerate(stacks, len(found)):
+            print("\n" * bool(i) + _preset(p), end="")
+            print_table([("sets", "left"), ("to", "left")], p.settings)
+
+
+def _preset(p: Preset) -> str:
+    return f"{p.name} (preset)\n{p.about}\nSource: {p.source}\n"
 
 
 def _page(d: Declaration) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ackclock.passport.criterion import HALF_AGAIN, Criterion, at_least, at_most
+from ackclock.passport.criterion import THIRD_MORE, Criterion, at_least, at_most
 from ackclock.passport.measure import (
     drops,
     jain,
@@ -55,7 +55,7 @@ ALONE = (
         ),
         drops,
         "share",
-        at_most(1 / HALF_AGAIN),
+        at_most(1 / THIRD_MORE),
         "It causes more loss than the standards do.",
         harms=True,
     ),
@@ -68,7 +68,7 @@ ALONE = (
         (over("64 flows", bulk(TESTED, 64), rate="5Mbit/s", rtt="100ms", buffer="1bdp"),),
         drops,
         "share",
-        at_most(1 / HALF_AGAIN),
+        at_most(1 / THIRD_MORE),
         "It does not slow down enough under persistent congestion.",
         harms=True,
     ),
@@ -80,7 +80,7 @@ ALONE = (
         (over("40 % loss", bulk(), faults=outage(10, 40, 0.4), duration=40.0, warmup=12.0, steady=False),),
         sent_per_round_trip,
         "packets",
-        at_most(1 / HALF_AGAIN, enough=2.0),
+        at_most(1 / THIRD_MORE, enough=2.0),
         "It does not reduce its rate to about a packet each round trip, as full backoff does.",
         harms=True,
         source="RFC 8961",
@@ -153,7 +153,7 @@ ALONE = (
         ),
         response_of("short"),
         "time",
-        at_most(1 / HALF_AGAIN),
+        at_most(1 / THIRD_MORE),
         "Its short flows take longer than those of the standards.",
         harms=False,
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ackclock.passport.criterion import HALF_AGAIN, Criterion, at_least, at_most
+from ackclock.passport.criterion import THIRD_MORE, Criterion, at_least, at_most
 from ackclock.passport.measure import lost_of, queueing_delay, response_of, share_of
 from ackclock.passport.scene import TESTED, Scene, bulk, over, short, stream, words
 
@@ -33,7 +33,7 @@ BESIDE = (
         _beside("reno"),
         share_of("reno"),
         "share",
-        at_least(HALF_AGAIN),
+        at_least(THIRD_MORE),
         "It takes more from Reno than CUBIC does.",
         harms=True,
         source="Ware et al. 2019",
@@ -46,7 +46,7 @@ BESIDE = (
         _beside("cubic"),
         share_of("cubic"),
         "share",
-        at_least(HALF_AGAIN),
+        at_least(THIRD_MORE),
         "It takes more from CUBIC than the standards do.",
         harms=True,
         source="Ware et al. 2019",
@@ -83,7 +83,7 @@ BESIDE = (
         ),
         lost_of("stream"),
         "share",
-        at_most(1 / HALF_AGAIN, enough=0.005),
+        at_most(1 / THIRD_MORE, enough=0.005),
         "Real-time traffic loses more beside it than beside the standards.",
         harms=True,
     ),
@@ -110,7 +110,7 @@ BESIDE = (
         ),
         response_of("short"),
         "time",
-        at_most(1 / HALF_AGAIN),
+        at_most(1 / THIRD_MORE),
         "Short flows of others take longer beside it than beside the standards.",
         harms=True,
     ),
@@ -123,7 +123,7 @@ BESIDE = (
         (over("2 bdp", bulk("reno"), short(TESTED, 0.5, "100kB"), duration=40.0),),
         share_of("reno"),
         "share",
-        at_least(HALF_AGAIN),
+        at_least(THIRD_MORE),
         "Its short flows take more from a long one than those of the standards.",
         harms=True,
     ),

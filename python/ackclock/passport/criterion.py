@@ -19,8 +19,8 @@ FORMATS: dict[str, Callable[[float], str]] = {
 }
 """How numbers are written, by their unit."""
 
-HALF_AGAIN = 3 / 4
-"""The usual margin: half again as much as the standards do to others, which is more than chance."""
+THIRD_MORE = 3 / 4
+"""The usual margin: a third more than the standards do to others, which is more than chance."""
 
 
 @dataclass(frozen=True)

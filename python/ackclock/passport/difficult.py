@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ackclock.passport.criterion import HALF_AGAIN, Criterion, at_least, at_most
+from ackclock.passport.criterion import THIRD_MORE, Criterion, at_least, at_most
 from ackclock.passport.measure import drops, lost_of, share_of, smallest_share, utilisation
 from ackclock.passport.scene import (
     TESTED,
@@ -74,7 +74,7 @@ DIFFICULT = (
         ),
         share_of("reno"),
         "share",
-        at_least(HALF_AGAIN),
+        at_least(THIRD_MORE),
         "Where both get marks, it takes more from Reno than the standards do.",
         harms=True,
         source="RFC 3168 5",
@@ -88,7 +88,7 @@ DIFFICULT = (
         (over("8 packets", bulk(TESTED, 2), buffer="8packets", duration=30.0),),
         drops,
         "share",
-        at_most(1 / HALF_AGAIN, enough=0.01),
+        at_most(1 / THIRD_MORE, enough=0.01),
         "It causes more loss at a shallow buffer than the standards do.",
         harms=True,
     ),
@@ -230,7 +230,7 @@ DIFFICULT = (
         ),
         share_of("reno"),
         "share",
-        at_least(HALF_AGAIN),
+        at_least(THIRD_MORE),
         "With split acks it takes more from Reno than the standards do.",
         harms=True,
         source="RFC 3465 2.1",
@@ -264,7 +264,7 @@ DIFFICULT = (
         (over("0.1 s a second", bulk(), bursts("40Mbit/s", "100ms", "900ms"), duration=30.0),),
         lost_of("stream"),
         "share",
-        at_most(1 / HALF_AGAIN),
+        at_most(1 / THIRD_MORE),
         "Bursts of others lose more beside it than beside the standards.",
         harms=True,
     ),
@@ -286,7 +286,7 @@ DIFFICULT = (
         ),
         lost_of("stream"),
         "share",
-        at_most(1 / HALF_AGAIN, enough=0.01),
+        at_most(1 / THIRD_MORE, enough=0.01),
         "It makes room more slowly than the standards do.",
         harms=True,
     ),

@@ -85,6 +85,9 @@ class Preset:
 
     name: str
     about: str
+    source: str
+    settings: tuple[tuple[str, str], ...]
+    """How it differs from the standard policies and options: keys of a stack and their values."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,10 @@ class Modifier:
 @cache
 def presets() -> tuple[Preset, ...]:
     """The named stacks."""
-    return tuple(Preset(**p) for p in _registry()["presets"])
+    return tuple(
+        Preset(**{**p, "settings": tuple((key, value) for key, value in p["settings"])})
+        for p in _registry()["presets"]
+    )
 
 
 @cache

@@ -20,6 +20,14 @@ pub struct Preset {
     sets: &'static [(&'static str, &'static str)],
 }
 
+impl Preset {
+    /// How it differs from the standard policies and options: keys and values of a stack, in the order in
+    /// which they are set.
+    pub fn settings(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.base.iter().chain(self.sets).copied()
+    }
+}
+
 /// The stacks known by name, oldest first. Except for the oldest and those of systems and of QUIC, they
 /// differ only in recovery and window, so that these can be compared.
 pub const PRESETS: &[Preset] = &[
@@ -127,8 +135,7 @@ pub const PRESETS: &[Preset] = &[
             ("window", "cubic"),
             ("window.in_use", "flight"),
             ("window.reduce_from", "window"),
-            ("window.explore_segs", "20"),
-            ("window.refresh", "31250us"),
+            ("window.arithmetic", "linux"),
             ("slow_start", "hystart"),
         ],
     },
@@ -258,7 +265,7 @@ pub(super) fn find(name: &str, registry: &Registry) -> Result<Stack, StackError>
         }
     })?;
     let mut stack = Stack::plain(Arc::new(registry.clone()))?;
-    for (key, value) in preset.base.iter().chain(preset.sets) {
+    for (key, value) in preset.settings() {
         stack.set(key, value)?;
     }
     Ok(stack)

@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use ackclock_units::{Bytes, Duration, Instant};
 
+use super::cubic_linux::{Scales, Stage};
 use super::growth::{Remainder, counted};
 use super::in_use::{ABE, Flight, Half, IN_USE, InUse, REDUCE_FROM, VALIDATE, counts_flights, reduced_from};
 use super::initial::{INITIAL_SEGS, INITIAL_WINDOW, InitialWindow};
@@ -21,8 +22,8 @@ struct Cubic<U> {
     /// The curve from before the last reduction, in case it was spurious (RFC 9438 §4.9).
     undo: Curve,
     last_ack_at: Instant,
-    /// When the curve was read last.
-    read_at: Instant,
+    /// In place of the curve, in the integers of Linux.
+    linux: Option<Box<Stage>>,
 }
 
 /// The parameters.
@@ -36,8 +37,8 @@ struct Rules {
     fast_convergence: bool,
     reno_friendly: bool,
     byte_counting: bool,
-    explore_segs: u64,
-    refresh: Duration,
+    /// Those of Linux's integers.
+    scales: Option<Scales>,
     reduces_window: bool,
     initial: InitialWindow,
 }
@@ -52,8 +53,8 @@ impl Rules {
             fast_convergence: p.flag("fast_convergence"),
             reno_friendly: p.flag("reno_friendly"),
             byte_counting: p.flag("byte_counting"),
-            explore_segs: p.count("explore_segs"),
-            refresh: p.duration("refresh"),
+            scales: (p.choice("arithmetic") == "linux")
+                .then(|| Scales::new(p.ratio("c"), p.ratio("beta_cubic"), p.flag("reno_friendly"))),
             reduces_window: p.choice("reduce_from") == "window",
             initial: InitialWindow::new(p),
         }
@@ -96,14 +97,15 @@ fn plateau_after(c: f64, w_max: f64, cwnd_epoch: f64) -> f64 {
 
 impl<U: InUse> Cubic<U> {
     fn new(p: &Params) -> Self {
+        let rules = p.shared(Rules::new);
         Self {
-            rules: p.shared(Rules::new),
+            linux: rules.scales.map(|_| Box::default()),
+            rules,
             in_use: U::default(),
             remainder: Remainder::default(),
             curve: Curve::NEW,
             undo: Curve::NEW,
             last_ack_at: Instant::ZERO,
-            read_at: Instant::ZERO,
         }
     }
 
@@ -126,9 +128,6 @@ impl<U: InUse> Cubic<U> {
         if self.curve.epoch_start.is_none() {
             self.begin(cwnd, v.now);
         }
-        // Without a maximum that it could approach, the curve may be too flat.
-        let blind = self.curve.w_max == 0.0 && self.rules.explore_segs > 0;
-        let least = if blind { acked / self.rules.explore_segs as f64 } else { 0.0 };
         let curve = &mut self.curve;
         let t = v.now.since(curve.epoch_start.unwrap_or(v.now)).as_secs_f64();
         let rtt = v.rtt.map_or(0.0, |r| r.srtt.as_secs_f64());
@@ -140,16 +139,12 @@ impl<U: InUse> Cubic<U> {
             3.0 * (1.0 - self.rules.beta_cubic) / (1.0 + self.rules.beta_cubic)
         };
         curve.w_est += alpha_cubic * acked / cwnd;
-        if v.now.since(self.read_at) < self.rules.refresh {
-            return least;
-        }
-        self.read_at = v.now;
         if self.rules.reno_friendly && w_cubic(self.rules.c, t, curve.k, curve.plateau) < curve.w_est {
-            return (curve.w_est - cwnd).max(least);
+            return curve.w_est - cwnd;
         }
         // §4.2, §4.4, §4.5: towards the curve one round trip from now, by at most half of the window in it.
         let target = w_cubic(self.rules.c, t + rtt, curve.k, curve.plateau).clamp(cwnd, 1.5 * cwnd);
-        ((target - cwnd) / cwnd * if self.rules.byte_counting { acked } else { 1.0 }).max(least)
+        (target - cwnd) / cwnd * if self.rules.byte_counting { acked } else { 1.0 }
     }
 
     fn grown(&mut self, a: &AckInfo, slow_start: &mut dyn SlowStart, v: &SenderView) -> Window {
@@ -157,6 +152,7 @@ impl<U: InUse> Cubic<U> {
         if self.rules.validate && !self.in_use.permits(a, v) {
             // Time in which the application limited the sender does not count (§4.2, §5.8).
             self.curve.epoch_start = self.curve.epoch_start.map(|t| (t + since_last).min(v.now));
+            self.linux.iter_mut().for_each(|stage| stage.skip(since_last, v.now));
             return v.window;
         }
         let cwnd = v.window.cwnd.max(1);
@@ -164,6 +160,12 @@ impl<U: InUse> Cubic<U> {
             let limit_segs = if self.rules.byte_counting && v.phase != Phase::Loss { 2 } else { 1 };
             let most = counted(a.newly_acked, v.smss, limit_segs);
             return slow_start.on_ack(a, most, v).applied_to(v);
+        }
+        if let (Some(stage), Some(scales)) = (&mut self.linux, &self.rules.scales) {
+            let (smss, min_rtt) = (u64::from(v.smss), v.rtt.map_or(Duration::ZERO, |r| r.min_rtt));
+            let acked = if self.rules.byte_counting { stage.whole(a.delivered, smss) } else { 1 };
+            let segs = stage.grow(acked, (cwnd / smss).max(1), min_rtt, scales, v.now);
+            return Window { cwnd: cwnd.saturating_add(segs * smss), ..v.window };
         }
         let smss = f64::from(v.smss);
         let segs = self.avoidance(a.newly_acked as f64 / smss, self.remainder.with(cwnd) / smss, v);
@@ -178,6 +180,7 @@ impl<U: InUse> Cubic<U> {
                 // §4.8: the stage after a timeout begins with K = 0 where slow start ends, regardless of
                 // W_max.
                 self.curve = Curve { w_max: 0.0, epoch_start: None, ..self.curve };
+                self.linux.iter_mut().for_each(|stage| stage.last_max = 0);
                 Window { cwnd: u64::from(v.smss), ssthresh }
             }
             Congestion::Loss | Congestion::Ecn => {
@@ -198,6 +201,14 @@ impl<U: InUse> Cubic<U> {
         self.curve = Curve { w_max, cwnd_prior: cwnd, ..Curve::NEW };
         // §4.6 allows the window in place of the flight where a window that is not in use does not grow.
         let from = reduced_from(self.rules.reduces_window, v);
+        if let (Some(stage), Some(scales)) = (&mut self.linux, &self.rules.scales) {
+            let (segs, smss) = (v.window.cwnd / u64::from(v.smss), u64::from(v.smss));
+            let lowered = self.rules.fast_convergence && segs < stage.last_max;
+            stage.last_max = if lowered { segs * (1024 + scales.beta) / 2048 } else { segs };
+            stage.end();
+            let beta = if beta == self.rules.beta_cubic { scales.beta } else { (beta * 1024.0) as u64 };
+            return (from as u64 / smss * beta / 1024 * smss).max(2 * smss);
+        }
         let reduced = if self.rules.reduces_window {
             // Linux counts in whole segments.
             ((from * beta).round() as u64) / u64::from(v.smss.max(1)) * u64::from(v.smss)
@@ -235,8 +246,12 @@ impl<U: InUse> CongestionControl for Cubic<U> {
             Feedback::Congestion(c) => self.cut(c, v),
             f => {
                 match f {
+                    // Linux restores the window alone.
                     Feedback::EpisodeEnded(EpisodeEnd::Spurious) => self.curve = self.undo,
-                    Feedback::Idle(_) => self.curve.epoch_start = None,
+                    Feedback::Idle(_) => {
+                        self.curve.epoch_start = None;
+                        self.linux.iter_mut().for_each(|stage| stage.end());
+                    }
                     Feedback::Sent { .. } => self.in_use.sent(v),
                     _ => {}
                 }
@@ -252,7 +267,7 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
     name: "cubic",
     about: "CUBIC: after a loss the window follows a cubic function of time through its former size, and is \
             never below Reno's.",
-    source: "RFC 9438, RFC 8511",
+    source: "RFC 9438, RFC 8511; `arithmetic=linux`: Linux 6.18, net/ipv4/tcp_cubic.c",
     params: &[
         Param::ratio("c", 0.4, 0.001..=100.0, "C, steepness of the curve, segments per cubic second (4.1)"),
         Param::ratio("beta_cubic", 0.7, 0.1..=1.0, "fraction of the window left after a loss (4.6)"),
@@ -263,19 +278,13 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
         ),
         Param::flag("reno_friendly", true, "keep the window at least as large as Reno's (4.3)"),
         Param::flag("byte_counting", true, "grow by acknowledged segments rather than by acks"),
-        Param::count(
-            "explore_segs",
-            0,
-            0..=1000,
-            "while W_max is not known, grow by a segment for so many acknowledged at least; 0 for as the \
-             curve has it; Linux has 20",
-        ),
-        Param::duration(
-            "refresh",
-            Duration::ZERO,
-            Duration::ZERO..=Duration::from_secs(1),
-            "shortest time between two readings of the curve, on which the window grows; 0s for on every \
-             ack; Linux has the 32nd of a second",
+        Param::choice(
+            "arithmetic",
+            "real",
+            &["real", "linux"],
+            "how the curve is computed: in `real` numbers (RFC 9438), or in the integers of `linux`, where the \
+             window grows by a segment after so many acknowledged, 2 at least and 20 at most until there was a \
+             loss, and Reno's window goes on with alpha_cubic",
         ),
         VALIDATE,
         IN_USE,

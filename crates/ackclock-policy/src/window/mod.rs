@@ -5,6 +5,7 @@ mod bbr1;
 mod careful_resume;
 mod copa;
 mod cubic;
+mod cubic_linux;
 mod dctcp;
 mod growth;
 mod in_use;

@@ -115,6 +115,13 @@ fn a_link_of_less_than_a_segment_has_four_in_flight() {
     let w = Window::of(&r);
     let max_bw = w.at("max_bw", 59.0) / 64e3 / PAYLOAD;
     assert!((0.95..1.05).contains(&max_bw), "{max_bw}");
+    // It paces at the bandwidth where it cruises.
+    let cruises = w.stays(CRUISE);
+    assert!(!cruises.is_empty(), "{:?}", w.states());
+    for (_, ended) in cruises {
+        let pace = w.at("pacing_rate", ended - 1e-6) / w.at("bw", ended - 1e-6);
+        assert!((pace - 0.99).abs() < 0.005, "{pace}");
+    }
 }
 
 #[test]

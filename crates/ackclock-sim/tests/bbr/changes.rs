@@ -62,6 +62,26 @@ fn drain_and_down_end_by_time_where_the_queue_stays() {
 }
 
 #[test]
+fn drain_and_down_end_by_time_alone_where_the_queue_cannot_drain() {
+    // A.4, A.9: with so much of the bandwidth gone that half of the estimate is more than what is left, Drain
+    // lasts for its three round trips and Down until it is time to probe; nothing is lost meanwhile.
+    let deep = "queue = { kind = \"drop-tail\", limit = \"100bdp\" }";
+    let begins = Window::of(&one(10, BULK, "10Mbit/s", deep, "")).stays(DRAIN)[0].0;
+    let r = one(10, BULK, "10Mbit/s", deep, &others("6Mbit/s", begins, 10.0));
+    assert_eq!(r.flows[0].retransmitted_segments, 0);
+    let w = Window::of(&r);
+    let (began, ended) = w.stays(DRAIN)[0];
+    // BBR.round_count > BBR.drain_start_round + 3.
+    assert_eq!(w.at("round_count", ended) - w.at("round_count", began), 4.0);
+    assert_eq!(w.at("state", ended), DOWN);
+    let (began, ended) = w.stays(DOWN)[0];
+    assert_eq!(w.at("pacing_gain", began), 0.9);
+    assert_eq!(w.at("state", ended), REFILL, "it does not cruise");
+    // BBR.bw_probe_wait, or as many round trips as Reno would take, is over.
+    assert!((1.0..3.1).contains(&(ended - began)), "{} s", ended - began);
+}
+
+#[test]
 fn loss_in_a_probe_ends_it_and_lowers_the_long_term_model() {
     // A.21: a buffer that a probe overflows.
     let r = one(60, BULK, "10Mbit/s", "queue = { kind = \"drop-tail\", limit = \"0.2bdp\" }", "");
@@ -97,4 +117,44 @@ fn a_spurious_timeout_restores_the_model() {
     assert_eq!(w.at("inflight_longterm", 9.5), w.at("inflight_longterm", 6.9));
     let bw = w.at("bw", 10.5) / 10e6 / PAYLOAD;
     assert!(bw > 0.9, "{bw}");
+}
+
+#[test]
+fn a_spurious_fast_recovery_restores_the_model() {
+    // A.18: in a probe the route is longer for 10 ms, so that segments are overtaken and sent again; DSACKs
+    // then show that none was lost.
+    let text = |stall: &str, undo: &str| {
+        format!(
+            "duration = \"9s\"\nseed = 1\ntrace = \"state\"\nworkload.kind = \"bulk\"\n[path]\nkind = \
+             \"single\"\nrtt = \"40ms\"\n[path.link]\nrate = \"10Mbit/s\"\n{DEEP}\n{stall}\n[stacks]\nbbr = {{ \
+             preset = \"sack\", undo = \"{undo}\", window = \"bbr\" }}"
+        )
+    };
+    let undisturbed = Window::of(&simulate(&text("", "dsack")));
+    let up = undisturbed.stays(UP)[0];
+    let at = ((up.0 + 0.05) * 1e3).round();
+    let detour = format!(
+        "faults = [{{ kind = \"detour\", from = \"{at}ms\", until = \"{}ms\", extra = \"30ms\", of = \"data\" }}]",
+        at + 10.0
+    );
+    let at = at / 1e3;
+    let shown = |undo: &str| {
+        let r = simulate(&text(&detour, undo));
+        assert_eq!((r.flows[0].fast_recoveries, r.flows[0].timeouts), (1, 0), "{undo}");
+        assert!(r.flows[0].unneeded_retransmissions >= 3, "{}", r.flows[0].unneeded_retransmissions);
+        Window::of(&r)
+    };
+    // Without the undo the probe has found its limit, which is 0 for none in a trace.
+    let kept = shown("none");
+    assert!(kept.at("inflight_longterm", at + 0.5) > 0.0, "the losses count");
+    let w = shown("dsack");
+    let lowered = w.changes("inflight_longterm").iter().any(|c| c.0 > at && c.1 > 0.0);
+    assert!(lowered, "the losses counted at first");
+    for name in ["inflight_longterm", "inflight_shortterm", "bw_shortterm"] {
+        assert_eq!(w.at(name, at + 0.5), w.at(name, at), "{name}");
+    }
+    // It is back in the probe that the losses had ended.
+    let states: Vec<_> =
+        w.changes("state").iter().filter(|c| c.0 > at && c.0 < at + 0.3).map(|c| c.1).collect();
+    assert!(states.contains(&DOWN) && states.contains(&UP), "{states:?}");
 }

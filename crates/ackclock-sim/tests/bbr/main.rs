@@ -1,6 +1,5 @@
 //! BBRv3 over simulated paths: the example test cases of draft-ietf-ccwg-bbr-06, appendix A, and what its
-//! sections promise of throughput and queues. Left out: A.17, since no queue here is a policer, and A.18,
-//! since the engine does not find out that a fast recovery was spurious.
+//! sections promise of throughput and queues. Left out: A.17, since no queue here is a policer.
 
 mod alone;
 mod changes;

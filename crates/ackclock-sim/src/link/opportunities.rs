@@ -106,10 +106,10 @@ impl Transmitter for Opportunities {
 pub(crate) const MAHIMAHI: Declaration = Declaration {
     kind: "element",
     name: "mahimahi",
-    about: "A packet-delivery trace of Mahimahi in place of a rate: a `file` with a number of milliseconds on \
-            each line, in order, at each of which up to `size` bytes leave; or `times`, the numbers themselves. \
-            Several small packets share an opportunity, a large one takes several; what nobody waits for is \
-            lost.",
+    about: "A packet-delivery trace of Mahimahi in place of a rate: a `file` with a number of milliseconds \
+            on each line, in order, at each of which up to `size` bytes leave; or `times`, the numbers \
+            themselves. Several small packets share an opportunity, a large one takes several; what nobody \
+            waits for is lost.",
     source: "mm-link(1) and src/frontend/link_queue.cc of Mahimahi (Netravali et al. 2015)",
     params: &[
         Param::bytes(

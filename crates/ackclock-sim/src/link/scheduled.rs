@@ -79,8 +79,8 @@ impl Link {
         }
     }
 
-    /// When to poll it: when the packet in service will have left, or the shared medium may be free. `None` when
-    /// nothing waits, and for a link that is never polled ([`Link::is_fifo`]).
+    /// When to poll it: when the packet in service will have left, or the shared medium may be free. `None`
+    /// when nothing waits, and for a link that is never polled ([`Link::is_fifo`]).
     pub fn next_departure(&self) -> Option<Instant> {
         self.in_service.map(|(_, departs)| departs).or(self.release_at)
     }

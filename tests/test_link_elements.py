@@ -9,8 +9,8 @@ import ackclock as ac
 
 def run(link, back=None, seconds=8, sets=None):
     path = ac.Single(link, rtt="60ms", back=back)
-    scenario = ac.Scenario(path, ac.Bulk(), {"tcp": "cubic"}, duration=f"{seconds}s", seed=1)
-    return scenario.but(sets or {}).run()
+    scenario = ac.Scenario.of(path, ac.Bulk(), {"tcp": "cubic"}, duration=f"{seconds}s", seed=1)
+    return scenario.but(sets or {}).simulate()
 
 
 def carried(found, name="link"):
@@ -92,7 +92,7 @@ def test_an_override_adds_the_fault_that_is_not_there():
     link = ac.Link("8Mbit/s")
     clean, lossy = run(link), run(link, sets={key: 0.02})
     assert carried(lossy) < 0.8 * carried(clean)
-    axis = {"loss": {"key": key, "values": [0.001, 0.03]}}
-    scenario = ac.Scenario(ac.Single(link, rtt="60ms"), ac.Bulk(), {"tcp": "cubic"}, duration="4s", seed=1)
+    axis = {"random": {"key": key, "values": [0.001, 0.03]}}
+    scenario = ac.Scenario.of(ac.Single(link, rtt="60ms"), ac.Bulk(), {"tcp": "cubic"}, duration="4s", seed=1)
     table = ac.Sweep(scenario, axis).run().table
-    assert sorted(set(table["loss"].to_pylist())) == [0.001, 0.03]
+    assert sorted(set(table["random"].to_pylist())) == [0.001, 0.03]

@@ -28,6 +28,22 @@ stacks = {{ tcp = "reno" }}
 """
 
 
+def element(table: str) -> str:
+    return f'path = {{ kind = "single", rtt = "20ms", link = {{ rate = "1Mbit/s", {table} }} }}{REST}'
+
+
+def schedule(file: str) -> str:
+    return element(f'schedule = {{ file = "{file}" }}')
+
+
+def trace(file: str) -> str:
+    return element(f'mahimahi = {{ file = "{file}" }}')
+
+
+def jitter(file: str) -> str:
+    return element(f'jitter = {{ file = "{file}" }}')
+
+
 def limited(*arguments: str, cwd: Path) -> subprocess.CompletedProcess:
     """The command with 3 GB of memory: what has no end is refused before."""
     code = (
@@ -50,7 +66,7 @@ def test_devices_and_pipes_are_no_scenarios(tmp_path, command, file):
 
 
 @POSIX
-@pytest.mark.parametrize("text", [graph, sizes])
+@pytest.mark.parametrize("text", [graph, sizes, schedule, trace, jitter])
 @pytest.mark.parametrize("file", ["/dev/zero", "pipe"])
 def test_devices_and_pipes_are_no_data_even_where_other_files_are_allowed(tmp_path, text, file):
     os.mkfifo(tmp_path / "pipe")
@@ -88,7 +104,7 @@ def stranger(tmp_path: Path) -> Path:
 
 
 @POSIX
-@pytest.mark.parametrize("text", [graph, sizes])
+@pytest.mark.parametrize("text", [graph, sizes, schedule, trace, jitter])
 @pytest.mark.parametrize(
     "way", ["../shadow", "{}/shadow", "link", "folder/shadow", "./sub/../../shadow", "../no-such-file"]
 )
@@ -102,7 +118,7 @@ def test_a_scenario_names_files_of_its_own_folder_alone(ackclock, stranger, tmp_
 
 
 @POSIX
-@pytest.mark.parametrize("text", [graph, sizes])
+@pytest.mark.parametrize("text", [graph, sizes, schedule, trace, jitter])
 @pytest.mark.parametrize(
     "line",
     [SECRET, "hunter2 passes word", "1 hunter2", "a b hunter2", "a b 1Mbit/s hunter2", "a b 0bit/s hunter2"],

@@ -159,7 +159,8 @@ const LINK: Keys = &[
             "{ points = [{ at = \"0s\", rate = \"1Mbit/s\" }, { at = \"1ms\", rate = \"0bit/s\" }] }",
             "{ repeat = \"1ns\", points = [{ at = \"0s\", delay = \"1s\", loss = 0.5 }] }",
             "{ shape = \"linear\", repeat = \"1s\", points = [{ at = \"1s\", rate = \"1Gbit/s\" }] }",
-            "{ reorder = true, points = [{ at = \"1ms\", delay = \"0s\" }, { at = \"1ms\", rate = \"1bit/s\" }] }",
+            "{ reorder = true, points = [{ at = \"1ms\", delay = \"0s\" }, { at = \"1ms\", rate = \
+             \"1bit/s\" }] }",
             "{ points = [{ at = \"1s\" }, { at = \"0s\" }] }",
         ],
     ),

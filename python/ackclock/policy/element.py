@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ackclock._core import PolicyError
-from ackclock.policy.declared import Declaration, Policy, make_class
+from ackclock.policy.declared import Declaration, Policy, make_class, shown
 
 MORE = {
     "schedule": {
@@ -34,7 +34,9 @@ class Element(Policy):
         for name, value in more.items():
             wanted = "text" if name == "file" else "a list"
             if isinstance(value, Mapping) or isinstance(value, str) != (name == "file"):
-                raise PolicyError(f"`{self.declaration.name}`: `{name}` is {value!r:.60}, where {wanted} belongs")
+                raise PolicyError(
+                    f"`{self.declaration.name}`: `{name}` is {shown(value)}, where {wanted} belongs"
+                )
         super().__init__(**given)
         self.given.update({name: list(value) if name != "file" else value for name, value in more.items()})
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ackclock import _core
 from ackclock._core import InputError, PolicyError, ScenarioError
 from ackclock.policy import Policy, declarations
-from ackclock.policy.declared import scalar, shown
+from ackclock.policy.declared import class_name, scalar, shown
 from ackclock.scenario.tree import Tree, table
 
 Queue = Policy | str
@@ -40,6 +40,10 @@ class Link:
     """A packet-delivery trace in place of a rate, such as `ac.Mahimahi(file="lte.down")`."""
     jitter: Policy | Tree | None = None
     """A random extra delay of each packet, such as `ac.Jitter(mean="5ms")`."""
+    half_duplex: Policy | Tree | bool | None = None
+    """True, or such as `ac.HalfDuplex(gap="100us")`: both directions share one medium. It is given for the
+    way there.
+    """
 
     def __post_init__(self) -> None:
         for key, value in (("rate", self.rate), ("delay", self.delay), ("mtu", self.mtu)):
@@ -53,16 +57,18 @@ class Link:
         for fault in self.faults if isinstance(self.faults, list | tuple) else [self.faults]:
             _check_kind(fault, "fault")
         for name, element in self._elements().items():
-            if element is not None and not isinstance(element, Mapping):
+            said = isinstance(element, Mapping) or (name == "half_duplex" and isinstance(element, bool))
+            if element is not None and not said:
                 _check_element(name, element)
 
-    def _elements(self) -> dict[str, Policy | Tree | None]:
+    def _elements(self) -> dict[str, Policy | Tree | bool | None]:
         return {
             "policer": self.policer,
             "shaper": self.shaper,
             "schedule": self.schedule,
             "mahimahi": self.mahimahi,
             "jitter": self.jitter,
+            "half_duplex": self.half_duplex,
         }
 
     def to_scenario(self) -> Tree:
@@ -213,7 +219,7 @@ def _check_element(name: str, value: object) -> None:
     """Refuses what is not the element of that name."""
     if not isinstance(value, Policy) or (value.kind, value.name) != ("element", name):
         met = f"`{value.name}`" if isinstance(value, Policy) else shown(value)
-        raise ScenarioError(f"the `{name}` of a link is {met}, where `ac.{name.capitalize()}(...)` belongs")
+        raise ScenarioError(f"the `{name}` of a link is {met}, where `ac.{class_name(name)}(...)` belongs")
 
 
 def _check_kind(value: object, kind: str) -> None:

@@ -28,10 +28,11 @@ impl Fault for GilbertElliott {
 /// Two states.
 pub const ENTRY: Entry<dyn Fault> = Entry {
     name: "gilbert-elliott",
-    about: "Loses packets in bursts: a good and a bad state with a probability of delivery each, which change at \
-            random from packet to packet. It begins in the good state; the share of the bad one is p / (p + r).",
-    source: "Gilbert 1960, Elliott 1963; Salsano et al. 2012, Definition of a general and intuitive loss model \
-             for packet networks, section 4.3; `loss gemodel` of tc-netem(8)",
+    about: "Loses packets in bursts: a good and a bad state with a probability of delivery each, which \
+            change at random from packet to packet. It begins in the good state; the share of the bad one \
+            is p / (p + r).",
+    source: "Gilbert 1960, Elliott 1963; Salsano et al. 2012, Definition of a general and intuitive loss \
+             model for packet networks, section 4.3; `loss gemodel` of tc-netem(8)",
     params: &[
         Param::ratio("p", 0.01, 0.0..=1.0, "probability of a change from good to bad after each packet"),
         Param::ratio(

@@ -51,8 +51,8 @@ pub const ENTRY: Entry<dyn Fault> = Entry {
     about: "Loses packets alone and in bursts, which may have deliveries within them: a Markov chain of four \
             states, 1 and 2 delivered between and within bursts, 3 lost in a burst, 4 lost alone. Of two \
             probabilities that add up to more than 1 the second is cut.",
-    source: "Salsano et al. 2012, Definition of a general and intuitive loss model for packet networks, section \
-             4.1; `loss state` of tc-netem(8)",
+    source: "Salsano et al. 2012, Definition of a general and intuitive loss model for packet networks, \
+             section 4.1; `loss state` of tc-netem(8)",
     params: &[
         Param::ratio(
             "p13",

@@ -188,7 +188,8 @@ fn bursts(fault: &mut dyn Fault, n: usize) -> (f64, f64) {
 
 #[test]
 fn gilbert_elliott_loses_its_stationary_share_in_bursts() {
-    // Salsano et al. 2012, 4.3: of the time p / (p + r) is bad; a share 1 - h is lost then and 1 - k otherwise.
+    // Salsano et al. 2012, 4.3: of the time p / (p + r) is bad; a share 1 - h is lost then and 1 - k
+    // otherwise.
     for (p, r, h, k) in
         [(0.01, 0.25, 0.0, 1.0), (0.05, 0.5, 0.3, 0.99), (0.2, 0.2, 0.5, 0.9), (1.0, 1.0, 0.0, 1.0)]
     {
@@ -208,8 +209,8 @@ fn gilbert_elliott_loses_its_stationary_share_in_bursts() {
 
 #[test]
 fn the_four_state_chain_loses_its_stationary_share() {
-    // The balance of the chain (Salsano et al. 2012, 4.1): state 3 has p13 / p31 of state 1, state 2 p32 / p23 of
-    // state 3, state 4 p14 of state 1.
+    // The balance of the chain (Salsano et al. 2012, 4.1): state 3 has p13 / p31 of state 1, state 2 p32 /
+    // p23 of state 3, state 4 p14 of state 1.
     for (p13, p31, p32, p23, p14) in [
         (0.01, 0.3, 0.0, 1.0, 0.0),
         (0.02, 0.2, 0.4, 0.5, 0.01),

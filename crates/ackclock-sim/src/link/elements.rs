@@ -1,4 +1,5 @@
-//! What few links have: a largest packet, a policer, a transmitter of their own, a delay and a loss that vary.
+//! What few links have: a largest packet, a policer, a transmitter of their own, a delay and a loss that
+//! vary.
 
 use ackclock_policy::{Declaration, Queued};
 use ackclock_units::{Duration, Ecn, Instant, Rng};

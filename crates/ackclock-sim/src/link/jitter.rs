@@ -80,8 +80,8 @@ pub(crate) const JITTER: Declaration = Declaration {
     kind: "element",
     name: "jitter",
     about: "Adds a random delay to each packet on the wire, independently of the others: of one of the \
-            distributions, or of the one in a `file` with a delay in milliseconds and the probability of delays \
-            up to it on each line, or in `points`, a list of such pairs.",
+            distributions, or of the one in a `file` with a delay in milliseconds and the probability of \
+            delays up to it on each line, or in `points`, a list of such pairs.",
     source: "`delay` of tc-netem(8)",
     params: &[
         Param::choice(
@@ -100,7 +100,8 @@ pub(crate) const JITTER: Declaration = Declaration {
             "deviation",
             Duration::from_millis(2),
             Duration::ZERO..=Duration::from_secs(600),
-            "standard deviation, uniform and normal; what would be negative is cut to 0, which raises the mean",
+            "standard deviation, uniform and normal; what would be negative is cut to 0, which raises the \
+             mean",
         ),
         Param::ratio(
             "shape",

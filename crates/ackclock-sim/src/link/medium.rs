@@ -120,8 +120,8 @@ impl PacketScheduler for Stored {
 pub(crate) const HALF_DUPLEX: Declaration = Declaration {
     kind: "element",
     name: "half_duplex",
-    about: "Both directions of a link share one medium: one of them transmits at a time, at its own rate, and \
-            while both have packets they take turns, packet by packet.",
+    about: "Both directions of a link share one medium: one of them transmits at a time, at its own rate, \
+            and while both have packets they take turns, packet by packet.",
     source: "",
     params: &[Param::duration(
         "gap",

@@ -35,11 +35,10 @@ impl Opportunities {
     /// One sentence, for a trace that Mahimahi refuses too: empty, not in order, or without a length.
     pub fn new(times: Arc<[u32]>, size: u32, overhead: u32, repeat: bool) -> Result<Self, String> {
         if let Some(n) = times.windows(2).position(|pair| pair[1] < pair[0]) {
+            // The values may come from a file that whoever reads the error must not see.
             return Err(format!(
-                "opportunity {} is at {} ms, before the one at {} ms: give them in order of time",
-                n + 2,
-                times[n + 1],
-                times[n]
+                "opportunity {} is earlier than the one before it: give them in order of time",
+                n + 2
             ));
         }
         if times.last().is_none_or(|t| *t == 0) {
@@ -106,10 +105,10 @@ impl Transmitter for Opportunities {
 pub(crate) const MAHIMAHI: Declaration = Declaration {
     kind: "element",
     name: "mahimahi",
-    about: "A packet-delivery trace of Mahimahi in place of a rate: a `file` with a number of milliseconds on \
-            each line, in order, at each of which up to `size` bytes leave; or `times`, the numbers themselves. \
-            Several small packets share an opportunity, a large one takes several; what nobody waits for is \
-            lost.",
+    about: "A packet-delivery trace of Mahimahi in place of a rate: a `file` with a number of milliseconds \
+            on each line, in order, at each of which up to `size` bytes leave; or `times`, the numbers \
+            themselves. Several small packets share an opportunity, a large one takes several; what nobody \
+            waits for is lost.",
     source: "mm-link(1) and src/frontend/link_queue.cc of Mahimahi (Netravali et al. 2015)",
     params: &[
         Param::bytes(

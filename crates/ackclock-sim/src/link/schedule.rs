@@ -79,8 +79,8 @@ pub(crate) const SCHEDULE: Declaration = Declaration {
     kind: "element",
     name: "schedule",
     about: "Changes rate, delay and loss over time, as `points` say, a list of tables with `at` and any of \
-            `rate`, `delay` and `loss`, or the lines of a CSV `file` with these columns. Until the first point \
-            the link's own rate and delay apply; the last values stay.",
+            `rate`, `delay` and `loss`, or the lines of a CSV `file` with these columns. Until the first \
+            point the link's own rate and delay apply; the last values stay.",
     source: "",
     params: &[
         Param::choice(
@@ -98,8 +98,8 @@ pub(crate) const SCHEDULE: Declaration = Declaration {
         Param::flag(
             "reorder",
             false,
-            "whether packets overtake others when the delay falls; otherwise each arrives no earlier than those \
-             before it, as on a serial link",
+            "whether packets overtake others when the delay falls; otherwise each arrives no earlier than \
+             those before it, as on a serial link",
         ),
     ],
 };

@@ -93,8 +93,8 @@ fn media(r: &Resolved) -> Result<()> {
         }
         if there.is_none() && back.is_some_and(|b| b.elements.half_duplex.is_some()) {
             return Err(ScenarioError::new(format!(
-                "the way back of link `{}` is `half_duplex`: give that for the link itself, which shares its medium \
-                 with the way back",
+                "the way back of link `{}` is `half_duplex`: give that for the link itself, which shares \
+                 its medium with the way back",
                 edge.name
             )));
         }

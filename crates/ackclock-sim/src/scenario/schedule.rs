@@ -93,22 +93,18 @@ fn check(points: &[Placed], repeat: Duration, reader: &Reader<'_>) -> Result<()>
             format!("`{key}` has {n} points; at most {MOST_POINTS} are allowed"),
         ));
     }
+    // The values may come from a file that whoever reads the error must not see.
     for pair in points.windows(2) {
         let ((before, _), (point, place)) = (&pair[0], &pair[1]);
         if point.at < before.at {
-            return Err(ScenarioError::at(
-                place,
-                format!(
-                    "`{key}`: the point at `{}` follows the one at `{}`: give them in order of time",
-                    point.at, before.at
-                ),
-            ));
+            let wrong = "is earlier than the one before it: give them in order of time";
+            return Err(ScenarioError::at(place, format!("`{key}`: this point {wrong}")));
         }
     }
     if !repeat.is_zero() && last.at > repeat {
         return Err(ScenarioError::at(
             place,
-            format!("`{key}`: the point at `{}` lies after the period, `repeat = \"{repeat}\"`", last.at),
+            format!("`{key}`: the last point lies after the period, `repeat = \"{repeat}\"`"),
         ));
     }
     if points.iter().all(|(p, _)| p.rate.is_none() && p.delay.is_none() && p.loss.is_none()) {

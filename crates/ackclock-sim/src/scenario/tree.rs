@@ -154,8 +154,8 @@ pub(super) fn set(root: &mut Item, key: &str, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Makes the faults of a link a list that has the fault `part`, the name of a kind or the index after the last,
-/// so that an override such as `path.link.faults.loss.p=0.01` adds what is not there.
+/// Makes the faults of a link a list that has the fault `part`, the name of a kind or the index after the
+/// last, so that an override such as `path.link.faults.loss.p=0.01` adds what is not there.
 fn as_list_with(faults: &mut Item, part: &str, place: &Place) {
     match &mut faults.node {
         Node::List(_) => {}

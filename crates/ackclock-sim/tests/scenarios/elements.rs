@@ -12,8 +12,8 @@ use super::{examples, resolved, results};
 /// A scenario whose link has these keys besides a delay.
 fn with(link: &str) -> String {
     format!(
-        "duration = \"10s\"\n[path]\nkind = \"single\"\n[path.link]\ndelay = \"10ms\"\n{link}\n[workload]\nkind = \
-         \"bulk\"\n[stacks]\ntcp = \"cubic\"\n"
+        "duration = \"10s\"\n[path]\nkind = \"single\"\n[path.link]\ndelay = \
+         \"10ms\"\n{link}\n[workload]\nkind = \"bulk\"\n[stacks]\ntcp = \"cubic\"\n"
     )
 }
 
@@ -124,8 +124,8 @@ fn too_much_is_refused_while_it_is_read() {
     assert_eq!(met.unwrap_err(), "x.csv:100002: there are more than 100000 lines, which is the limit");
     // A chain reads its link for each hop.
     let folder = Folder::with("hops", "x.trace", &"7\n".repeat(1_000_000));
-    let chain = "[path]\nkind = \"chain\"\nhops = 9\nlink = { mahimahi = { file = \"x.trace\" } }\n[workload]\nkind = \
-                 \"bulk\"\n[stacks]\ntcp = \"reno\"\n";
+    let chain = "[path]\nkind = \"chain\"\nhops = 9\nlink = { mahimahi = { file = \"x.trace\" } \
+                 }\n[workload]\nkind = \"bulk\"\n[stacks]\ntcp = \"reno\"\n";
     assert_eq!(
         resolve(chain, &Files::in_folder(&folder.0)).unwrap_err(),
         "line 4: all links together have more than 4000000 opportunities in their traces, which is the limit"
@@ -152,9 +152,9 @@ fn a_file_and_a_list_of_the_same_points_are_the_same_schedule() {
         "# A comment.\nat [s], rate [Mbit/s], delay, loss\n0, 5, 10ms,\n2.5, , 20ms, 1%\n4, 0, ,\n",
     );
     let csv = "schedule = { file = \"x.csv\", shape = \"linear\", repeat = \"8s\", reorder = true }";
-    let list = "schedule = { shape = \"linear\", repeat = \"8s\", reorder = true, points = [{ at = \"0s\", rate = \
-                \"5Mbit/s\", delay = \"10ms\" }, { at = \"2500ms\", delay = \"20ms\", loss = 0.01 }, { at = \"4s\", \
-                rate = \"0bit/s\" }] }";
+    let list = "schedule = { shape = \"linear\", repeat = \"8s\", reorder = true, points = [{ at = \"0s\", \
+                rate = \"5Mbit/s\", delay = \"10ms\" }, { at = \"2500ms\", delay = \"20ms\", loss = 0.01 }, \
+                { at = \"4s\", rate = \"0bit/s\" }] }";
     let (a, b) = (resolve(&with(csv), &Files::in_folder(&folder.0)), resolve(&with(list), &Files::none()));
     assert_eq!(a.unwrap(), b.unwrap());
 }
@@ -170,12 +170,13 @@ fn rates(link: &str) -> [Option<u64>; 2] {
 fn a_rate_that_is_not_given_follows_from_trace_or_schedule() {
     // Three opportunities of 1500 bytes in 10 ms.
     assert_eq!(rates("mahimahi = { times = [1, 1, 10] }"), [Some(3_600_000); 2]);
-    let points = "points = [{ at = \"0s\", rate = \"1Mbit/s\" }, { at = \"1s\", rate = \"3Mbit/s\" }, { at = \"3s\", \
-                  rate = \"0bit/s\" }]";
+    let points = "points = [{ at = \"0s\", rate = \"1Mbit/s\" }, { at = \"1s\", rate = \"3Mbit/s\" }, { at \
+                  = \"3s\", rate = \"0bit/s\" }]";
     assert_eq!(rates(&format!("schedule = {{ repeat = \"4s\", {points} }}")), [Some(1_750_000); 2]);
     assert_eq!(rates(&format!("schedule = {{ shape = \"linear\", {points} }}")), [Some(1_666_666); 2]);
     assert_eq!(rates(&format!("rate = \"9Mbit/s\"\nschedule = {{ {points} }}")), [Some(9_000_000); 2]);
-    let shaped = "rate = \"1Gbit/s\"\nshaper = { rate = \"5Mbit/s\" }\nqueue = { kind = \"drop-tail\", limit = \"100ms\" }";
+    let shaped = "rate = \"1Gbit/s\"\nshaper = { rate = \"5Mbit/s\" }\nqueue = { kind = \"drop-tail\", \
+                  limit = \"100ms\" }";
     assert_eq!(rates(shaped), [Some(5_000_000); 2]);
     assert!(resolved(&with(shaped), &[]).to_toml().contains("limit = \"62500B\""), "100 ms at 5 Mbit/s");
 }
@@ -198,8 +199,8 @@ fn a_link_carries_what_its_element_lets_through() {
         (format!("mahimahi = {{ times = [1, 2, 3, 4, 50] }}\n{queue}"), 1.2),
         (
             format!(
-                "schedule = {{ repeat = \"100ms\", points = [{{ at = \"0s\", rate = \"8Mbit/s\" }}, {{ at = \"50ms\", \
-                 rate = \"0bit/s\" }}] }}\n{queue}"
+                "schedule = {{ repeat = \"100ms\", points = [{{ at = \"0s\", rate = \"8Mbit/s\" }}, {{ at = \
+                 \"50ms\", rate = \"0bit/s\" }}] }}\n{queue}"
             ),
             4.0,
         ),
@@ -254,12 +255,14 @@ fn an_override_adds_a_fault_or_changes_the_one_that_is_there() {
 /// Goodput of a download, and of an upload beside it, Mbit/s.
 fn goodputs(link: &str, uploads: usize) -> Vec<f64> {
     let mut text = format!(
-        "duration = \"20s\"\nwarmup = \"5s\"\n[path]\nkind = \"dumbbell\"\nrtt = \"20ms\"\n[path.bottleneck]\nrate = \
-         \"20Mbit/s\"\nqueue = {{ kind = \"drop-tail\", limit = \"60packets\" }}\n{link}\n[stacks]\ndown = \"cubic\"\nup = \
-         \"cubic\"\n[[workload]]\nkind = \"bulk\"\nname = \"down\"\nstack = \"down\"\n"
+        "duration = \"20s\"\nwarmup = \"5s\"\n[path]\nkind = \"dumbbell\"\nrtt = \
+         \"20ms\"\n[path.bottleneck]\nrate = \"20Mbit/s\"\nqueue = {{ kind = \"drop-tail\", limit = \
+         \"60packets\" }}\n{link}\n[stacks]\ndown = \"cubic\"\nup = \"cubic\"\n[[workload]]\nkind = \
+           \"bulk\"\nname = \"down\"\nstack = \"down\"\n"
     );
     for _ in 0..uploads {
-        text += "[[workload]]\nkind = \"bulk\"\nname = \"up\"\nstack = \"up\"\nclient = \"right\"\nserver = \"left\"\n";
+        text += "[[workload]]\nkind = \"bulk\"\nname = \"up\"\nstack = \"up\"\nclient = \"right\"\nserver \
+                 = \"left\"\n";
     }
     if uploads == 0 {
         text = text.replace("up = \"cubic\"\n", "");
@@ -290,11 +293,11 @@ fn a_half_duplex_link_shares_its_rate_among_both_directions() {
 
 #[test]
 fn a_medium_is_given_for_the_link_that_has_a_way_back() {
-    let text = "[workload]\nkind = \"bulk\"\n[stacks]\ntcp = \"reno\"\n[path]\nkind = \"single\"\nlink = { rate = \
-                \"1Mbit/s\", delay = \"1ms\" }\nback = { half_duplex = true }\n";
+    let text = "[workload]\nkind = \"bulk\"\n[stacks]\ntcp = \"reno\"\n[path]\nkind = \"single\"\nlink = { \
+                rate = \"1Mbit/s\", delay = \"1ms\" }\nback = { half_duplex = true }\n";
     assert_eq!(
         resolve(text, &Files::none()).unwrap_err(),
-        "the way back of link `link` is `half_duplex`: give that for the link itself, which shares its medium with the \
-         way back"
+        "the way back of link `link` is `half_duplex`: give that for the link itself, which shares its \
+         medium with the way back"
     );
 }

@@ -179,8 +179,8 @@ const TABLE: &[(&str, &str, &str)] = &[
         r#"rate = "10Mbit/s""#,
         r#"rate = "10Mbit/s", faults = ["losss"]"#,
         "line 6: `path.bottleneck.faults`: `losss` is not a known fault (did you mean `loss`?); known are \
-         loss, gilbert-elliott, markov-loss, periodic-loss, nth-loss, segment-loss, outage, stall, detour, batch, \
-         reorder, duplicate, corrupt",
+         loss, gilbert-elliott, markov-loss, periodic-loss, nth-loss, segment-loss, outage, stall, detour, \
+         batch, reorder, duplicate, corrupt",
     ),
     (
         r#"rate = "10Mbit/s""#,
@@ -191,8 +191,8 @@ const TABLE: &[(&str, &str, &str)] = &[
         r#"rate = "10Mbit/s""#,
         r#"rate = "10Mbit/s", faults = [{ p = 0.1 }]"#,
         "line 6: `path.bottleneck.faults` has no `kind`: give one of loss, gilbert-elliott, \
-         markov-loss, periodic-loss, nth-loss, segment-loss, outage, stall, detour, batch, reorder, duplicate, \
-         corrupt",
+         markov-loss, periodic-loss, nth-loss, segment-loss, outage, stall, detour, batch, reorder, \
+         duplicate, corrupt",
     ),
     (
         "[workload]\nkind = \"web\"",

@@ -1,4 +1,5 @@
-//! The shaper beside the kernel's `tbf`, and the policer, under the kernel's own traffic.
+//! Elements of links under the kernel's own traffic: the shaper beside the kernel's `tbf`, the policer, a
+//! packet-delivery trace, a half-duplex link.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -10,7 +11,10 @@ use std::process::Command;
 use std::time::{Duration as Time, Instant as Now};
 
 use ackclock_drive::{Clock, Emulator, EmulatorOptions, Namespace, Tun, TunOptions};
-use ackclock_sim::{ConstantRate, Elements, LinkSpec, Policer, Shaper, TokenBucket};
+use ackclock_sim::{
+    ConstantRate, Elements, LinkSpec, MediumEnd, Opportunities, Policer, Shaper, TokenBucket, Track,
+    VaryingRate,
+};
 use ackclock_units::{Duration, Rate};
 use common::allowed;
 
@@ -28,19 +32,18 @@ struct Pair {
 impl Pair {
     /// With the emulator between them.
     fn emulated(forward: LinkSpec) -> Self {
+        Self::emulated_both_ways(forward, LinkSpec::delay(Duration::ZERO))
+    }
+
+    fn emulated_both_ways(forward: LinkSpec, backward: LinkSpec) -> Self {
         let (a, b) = (Namespace::new(false).unwrap(), Namespace::new(false).unwrap());
         let tun = |ns: &Namespace, host| {
             let options = TunOptions { ipv4: ([10, 0, 0, host].into(), 24), ..TunOptions::default() };
             Tun::new(ns, &options).unwrap()
         };
         let ports = (tun(&a, 1).into(), tun(&b, 2).into());
-        let options = EmulatorOptions {
-            forward,
-            backward: LinkSpec::delay(Duration::ZERO),
-            access: Default::default(),
-            seed: 1,
-            clock: Clock::start(),
-        };
+        let options =
+            EmulatorOptions { forward, backward, access: Default::default(), seed: 1, clock: Clock::start() };
         let emulator = Emulator::start(ports.0, ports.1, options).unwrap();
         Self { a, b, emulator: Some(emulator) }
     }
@@ -166,8 +169,8 @@ fn a_shaper_has_the_rate_and_the_burst_of_the_kernels() {
         let (emulated, early) = blast(&ours, packets);
         let report = ours.emulator.map(Emulator::stop).unwrap();
         println!(
-            "{rate}, burst {burst}: tbf {kernel:.0} bit/s, {kernel_early} packets in 20 ms; ours {emulated:.0} \
-             bit/s, {early}; mean lateness {}",
+            "{rate}, burst {burst}: tbf {kernel:.0} bit/s, {kernel_early} packets in 20 ms; ours \
+             {emulated:.0} bit/s, {early}; mean lateness {}",
             report.mean_lateness
         );
         ratios.push(emulated / kernel);
@@ -235,4 +238,62 @@ fn a_policer_passes_its_rate_of_what_a_program_sends() {
     );
     assert_eq!((report.offered, report.queue_drops), (sent, report.policed));
     assert!((passed / expected - 1.0).abs() < 0.02, "{passed} of {expected}");
+}
+
+#[test]
+fn a_trace_and_a_schedule_carry_what_they_say() {
+    if !allowed() {
+        return;
+    }
+    // Mahimahi: 7 opportunities of a packet in 6 ms. Steps: 20 and 8 Mbit/s for 20 ms each.
+    let trace = Opportunities::new([1, 2, 2, 3, 4, 5, 6].into(), 1504, 4, true).unwrap();
+    let steps = Track::new([(0, 20_000_000), (20_000_000, 8_000_000)], 0, false, Some(40_000_000)).unwrap();
+    for (transmitter, expected) in [
+        (Box::new(trace) as Box<dyn ackclock_sim::Transmitter>, 14e6),
+        (Box::new(VaryingRate::new(steps)), 14e6),
+    ] {
+        let elements = Elements { transmitter: Some(transmitter), ..Elements::default() };
+        let pair = Pair::emulated(LinkSpec { rate: Some(mbit(14)), elements, ..LinkSpec::default() });
+        let (rate, _) = blast(&pair, 1200);
+        println!("{rate:.0} bit/s of {expected:.0}");
+        assert!((rate / expected - 1.0).abs() < 0.02, "{rate}");
+    }
+}
+
+#[test]
+fn both_directions_of_a_half_duplex_link_share_its_rate() {
+    if !allowed() {
+        return;
+    }
+    let [a, b] = MediumEnd::pair(Duration::ZERO).map(|end| LinkSpec {
+        rate: Some(mbit(10)),
+        elements: Elements { medium: Some(end), ..Elements::default() },
+        ..LinkSpec::default()
+    });
+    let pair = Pair::emulated_both_ways(a, b);
+    let socket = |ns: &Namespace, address: &str, to: &str| {
+        let socket = ns.run(|| UdpSocket::bind(address).unwrap()).unwrap();
+        socket.connect(to).unwrap();
+        socket
+    };
+    let (here, there) = (
+        socket(&pair.a, "10.0.0.1:1000", "10.0.0.2:1000"),
+        socket(&pair.b, "10.0.0.2:1000", "10.0.0.1:1000"),
+    );
+    // Two seconds' worth for each direction, so that both are busy throughout.
+    let began = Now::now();
+    for _ in 0..1600 {
+        here.send(&[7; 1472]).unwrap();
+        there.send(&[7; 1472]).unwrap();
+        if began.elapsed() > Time::from_millis(1000) {
+            break;
+        }
+    }
+    std::thread::sleep(Time::from_millis(1500).saturating_sub(began.elapsed()));
+    let emulator = pair.emulator.unwrap();
+    let span = began.elapsed().as_secs_f64();
+    let report = emulator.stop();
+    let rates = [report.forward, report.backward].map(|c| c.served_bytes as f64 * 8.0 / span / 1e6);
+    println!("{rates:?} Mbit/s in {span:.3} s");
+    assert!((rates[0] + rates[1] - 10.0).abs() < 0.2 && (rates[0] - rates[1]).abs() < 0.1, "{rates:?}");
 }

@@ -139,7 +139,8 @@ const LINK: Keys = &[
     ("mtu", &["\"1500B\"", "\"100B\"", "\"9000B\"", "1"]),
 ];
 
-const QUEUES: &[&str] = &["drop-tail", "fifo", "red", "fq", "codel", "x", "fq-codel", "pie", "dualpi2", "drr", "priority"];
+const QUEUES: &[&str] =
+    &["drop-tail", "fifo", "red", "fq", "codel", "x", "fq-codel", "pie", "dualpi2", "drr", "priority"];
 const FAULTS: &[&str] = &[
     "loss",
     "periodic-loss",

@@ -74,8 +74,8 @@ impl Link {
         }
     }
 
-    /// When to poll it: when the packet in service will have left, or when a scheduler that paces will let the
-    /// next one go into service. `None` when nothing waits, and for a link that is never polled
+    /// When to poll it: when the packet in service will have left, or when a scheduler that paces will let
+    /// the next one go into service. `None` when nothing waits, and for a link that is never polled
     /// ([`Link::is_fifo`]).
     pub fn next_departure(&self) -> Option<Instant> {
         self.in_service.map(|(_, departs)| departs).or(self.release_at)

@@ -237,7 +237,12 @@ fn transfers(queue: &str) -> (f64, f64) {
     let rate = (received.load(Ordering::Relaxed) - before) as f64 * 8.0 / 1e6 / began.elapsed().as_secs_f64();
     stop.store(true, Ordering::Relaxed);
     threads.into_iter().for_each(|t| t.join().unwrap());
-    emulator.stop();
+    let report = emulator.stop();
+    let c = report.forward;
+    println!(
+        "{} served, {} dropped ({} early), {} late of {}, mean lateness {}",
+        c.served, c.queue_drops, c.early_drops, report.late, report.delivered, report.mean_lateness
+    );
     (rate, delay)
 }
 

@@ -99,20 +99,20 @@ fn real(queue: &str) -> (Vec<Sent>, Vec<Option<f64>>) {
             arrived
         });
         let mut sent: Vec<Sent> = Vec::new();
-        for tick in 0..2000_u64 {
-            while start.elapsed() < Time::from_millis(tick) {
-                std::thread::sleep(Time::from_micros(200));
+        // A thick datagram every millisecond, and a thin one between two of them every ten.
+        for tick in 0..4000_u64 {
+            let thin = tick % 20 == 11;
+            if tick % 2 == 1 && !thin {
+                continue;
             }
-            for thin in [false, true] {
-                let bytes = if thin { 128 } else { 1500 };
-                if thin && tick % 10 != 5 {
-                    continue;
-                }
-                let mut packet = [0; 1472];
-                packet[..4].copy_from_slice(&(sent.len() as u32).to_be_bytes());
-                sent.push(Sent { at: since(start), bytes, thin });
-                here[usize::from(thin)].send(&packet[..bytes as usize - 28]).unwrap();
+            while start.elapsed() < Time::from_micros(500 * tick) {
+                std::thread::sleep(Time::from_micros(100));
             }
+            let bytes = if thin { 128 } else { 1500 };
+            let mut packet = [0; 1472];
+            packet[..4].copy_from_slice(&(sent.len() as u32).to_be_bytes());
+            sent.push(Sent { at: since(start), bytes, thin });
+            here[usize::from(thin)].send(&packet[..bytes as usize - 28]).unwrap();
         }
         (sent, receiver.join().unwrap())
     });
@@ -125,13 +125,13 @@ fn real(queue: &str) -> (Vec<Sent>, Vec<Option<f64>>) {
     (sent, took)
 }
 
-/// The median of a flow's delays in the second half, and the rate of all, Mbit/s.
+/// The median of a flow's delays in the second half, ms; zero when nothing arrived.
 fn median(sent: &[Sent], took: &[Option<f64>], thin: bool) -> f64 {
     let half = sent.len() / 2;
     let pairs = sent.iter().zip(took).skip(half).filter(|(s, _)| s.thin == thin);
     let mut delays: Vec<f64> = pairs.filter_map(|(_, ms)| *ms).collect();
     delays.sort_by(f64::total_cmp);
-    delays[delays.len() / 2]
+    delays.get(delays.len() / 2).copied().unwrap_or(0.0)
 }
 
 /// Bytes that arrived, of datagrams that were sent in the second half.
@@ -178,8 +178,38 @@ fn each_queue_delays_and_drops_as_on_a_simulated_link() {
     }
 }
 
-/// Mbit/s of payload that four transfers of the kernel's TCP get over a queue in three seconds, after one and
-/// a half, and the mean backlog as a delay in ms.
+/// The median one-way delay of small datagrams sent every 10 ms for three seconds, ms.
+fn probe(a: &Namespace, b: &Namespace) -> f64 {
+    let socket = |ns: &Namespace, address: &str| ns.run(|| UdpSocket::bind(address).unwrap()).unwrap();
+    let (here, there) = (socket(a, "10.0.0.1:1000"), socket(b, "10.0.0.2:1000"));
+    here.connect("10.0.0.2:1000").unwrap();
+    there.set_read_timeout(Some(Time::from_millis(700))).unwrap();
+    let start = Now::now();
+    let mut delays: Vec<f64> = std::thread::scope(|scope| {
+        let receiver = scope.spawn(|| {
+            let (mut buffer, mut delays) = ([0; 100], Vec::new());
+            while there.recv(&mut buffer).is_ok() {
+                let sent = Time::from_nanos(u64::from_be_bytes(buffer[..8].try_into().unwrap()));
+                delays.push((start.elapsed() - sent).as_secs_f64() * 1e3);
+            }
+            delays
+        });
+        for n in 0..300 {
+            while start.elapsed() < Time::from_millis(10 * n) {
+                std::thread::sleep(Time::from_micros(500));
+            }
+            let mut packet = [0; 100];
+            packet[..8].copy_from_slice(&(start.elapsed().as_nanos() as u64).to_be_bytes());
+            here.send(&packet).unwrap();
+        }
+        receiver.join().unwrap()
+    });
+    delays.sort_by(f64::total_cmp);
+    delays.get(delays.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// Mbit/s of payload that four transfers of the kernel's TCP get over a queue, after two seconds, and the
+/// median delay that a probe has meanwhile, ms.
 fn transfers(queue: &str) -> (f64, f64) {
     let (a, b, emulator) = two_kernels(link(queue), LinkSpec::delay(Duration::from_millis(5)));
     let listener = b.run(|| TcpListener::bind("10.0.0.2:80").unwrap()).unwrap();
@@ -201,15 +231,19 @@ fn transfers(queue: &str) -> (f64, f64) {
             }
         }));
     }
-    std::thread::sleep(Time::from_millis(1500));
+    std::thread::sleep(Time::from_secs(2));
     let (before, began) = (received.load(Ordering::Relaxed), Now::now());
-    std::thread::sleep(Time::from_secs(3));
+    let delay = probe(&a, &b);
     let rate = (received.load(Ordering::Relaxed) - before) as f64 * 8.0 / 1e6 / began.elapsed().as_secs_f64();
     stop.store(true, Ordering::Relaxed);
     threads.into_iter().for_each(|t| t.join().unwrap());
     let report = emulator.stop();
-    let waited = report.forward.byte_ns as f64 / report.forward.served_bytes.max(1) as f64 / 1e6;
-    (rate, waited)
+    let c = report.forward;
+    println!(
+        "{} served, {} dropped ({} early), {} late of {}, mean lateness {}",
+        c.served, c.queue_drops, c.early_drops, report.late, report.delivered, report.mean_lateness
+    );
+    (rate, delay)
 }
 
 #[test]
@@ -217,19 +251,24 @@ fn the_kernels_transfers_fill_the_link_behind_each_queue() {
     if !allowed() {
         return;
     }
-    // The mean wait of a byte, ms: near the targets of those that have one.
-    for (queue, waits) in [
-        ("codel", 2.0..12.0),
-        ("fq-codel", 2.0..12.0),
-        ("pie", 8.0..30.0),
-        ("dualpi2", 8.0..30.0),
-        ("drr limit=100packets", 5.0..130.0),
+    // The delay of a probe, ms: 5 of the link, and what its queue holds. Fair queues let it pass.
+    for (queue, delays) in [
+        ("codel", 6.0..17.0),
+        ("fq-codel", 5.0..8.5),
+        ("pie", 13.0..35.0),
+        ("dualpi2", 13.0..35.0),
+        ("drr limit=100packets", 5.0..8.5),
     ] {
-        let (rate, waited) = transfers(queue);
-        // 1448 bytes of payload in 1500 with timestamps.
-        let share = rate * 1500.0 / 1448.0 / MBIT as f64;
-        println!("{queue}: {share:.4} of the rate, a mean wait of {waited:.2} ms");
-        assert!((0.98..1.02).contains(&share), "{queue}: {share}");
-        assert!(waits.contains(&waited), "{queue}: {waited} ms");
+        // A busy machine may be late once.
+        let mut last = String::new();
+        let good = (0..3).any(|_| {
+            let (rate, delay) = transfers(queue);
+            // 1448 bytes of payload in 1500 with timestamps.
+            let share = rate * 1500.0 / 1448.0 / MBIT as f64;
+            last = format!("{queue}: {share:.4} of the rate, a probe's delay is {delay:.2} ms");
+            println!("{last}");
+            (0.98..1.02).contains(&share) && delays.contains(&delay)
+        });
+        assert!(good, "{last}");
     }
 }

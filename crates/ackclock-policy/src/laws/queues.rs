@@ -110,16 +110,16 @@ fn small(c: &Chosen<dyn QueueDiscipline>, rng: &mut Rng) -> Chosen<dyn QueueDisc
     chosen
 }
 
-/// Offers a packet of one of `flows` flows. Those of a flow are of one size and have one ECN field, by which a
-/// queue may tell packets apart.
+/// Offers a packet of one of `flows` flows. Those of a flow are of one size and have one ECN field, by which
+/// a queue may tell packets apart.
 fn offer_any(q: &mut Watched<'_>, flows: u64, rng: &mut Rng) {
     let flow = rng.below(flows) as u32;
     let bytes = [60, 1500, 40, 700, 1000, 256, 257, 1400][flow as usize % 8];
     q.offer(flow, bytes, Ecn::from_bits(flow as u8));
 }
 
-/// Each packet that is queued leaves or is dropped, once; those of a flow, if they are alike, leave in order of
-/// arrival; the backlog is what is queued; only ECN-capable packets are marked.
+/// Each packet that is queued leaves or is dropped, once; those of a flow, if they are alike, leave in order
+/// of arrival; the backlog is what is queued; only ECN-capable packets are marked.
 pub fn every_packet_leaves_once_in_the_order_of_its_flow(registry: &Registry) {
     for_all::<dyn QueueDiscipline>(registry, |c, rng| {
         let chosen = small(c, rng);

@@ -32,34 +32,6 @@ impl Drr {
             pushed_out: Vec::new(),
         }
     }
-
-    /// Drops from the head of the bucket with the most bytes until the limit is kept. The packet that arrived
-    /// last is in bucket `own`; it is dropped only where nothing else is larger.
-    #[inline(never)]
-    fn make_room(&mut self, own: u32) -> Admit {
-        let mut first = None;
-        while exceeds(self.packets.backlog(), self.limit) {
-            let Some(mut victim) = self.flows.fattest(None) else { break };
-            if victim == own && self.flows.get_mut(own).list.backlog().packets == 1 {
-                if first.is_none() {
-                    self.packets.pop(&mut self.flows.get_mut(own).list);
-                    return Admit::Drop { early: false };
-                }
-                let Some(other) = self.flows.fattest(Some(own)) else { break };
-                victim = other;
-            }
-            let Some(packet) = self.packets.pop(&mut self.flows.get_mut(victim).list) else { break };
-            match first {
-                None => first = Some(packet.id),
-                Some(_) => self.pushed_out.push(packet.id),
-            }
-        }
-        first.map_or(Admit::Take, Admit::PushOut)
-    }
-
-    fn end_turn(&mut self) {
-        self.in_turn = false;
-    }
 }
 
 impl Policy for Drr {
@@ -80,7 +52,8 @@ impl QueueDiscipline for Drr {
             self.flows.append(Turns::Old, own);
         }
         if exceeds(self.packets.backlog(), self.limit) {
-            return self.make_room(own);
+            let room = (&mut self.packets, self.limit);
+            return self.flows.make_room(room, (own, 1), &mut self.pushed_out, |(), _| {});
         }
         Admit::Take
     }
@@ -106,7 +79,7 @@ impl PacketScheduler for Drr {
             let Some(size) = self.packets.first(&bucket.list).map(|p| i64::from(p.bytes)) else {
                 // Its packets were pushed out.
                 self.flows.remove_first(turns);
-                self.end_turn();
+                self.in_turn = false;
                 continue;
             };
             if !self.in_turn {
@@ -115,7 +88,7 @@ impl PacketScheduler for Drr {
             }
             if size > bucket.credit {
                 self.flows.rotate(turns, next);
-                self.end_turn();
+                self.in_turn = false;
                 continue;
             }
             bucket.credit -= size;
@@ -123,7 +96,7 @@ impl PacketScheduler for Drr {
             if bucket.list.is_empty() {
                 // A bucket without packets keeps no credit.
                 self.flows.remove_first(turns);
-                self.end_turn();
+                self.in_turn = false;
             }
             return Some(packet.into());
         }

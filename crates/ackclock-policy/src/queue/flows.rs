@@ -2,7 +2,8 @@
 
 use ackclock_units::Rng;
 
-use super::packets::PacketList;
+use super::packets::{PacketList, Packets, exceeds};
+use crate::{Admit, PacketId, QueueSize};
 
 /// No bucket.
 const NIL: u32 = u32::MAX;
@@ -143,6 +144,50 @@ impl<S: Default> Flows<S> {
             }
         }
         fattest.map(|(_, bucket)| bucket)
+    }
+
+    /// Drops packets from the head of the bucket with the most bytes until all of them keep `limit`: half of
+    /// its bytes, at most `batch` packets at a time. The packet that arrived last, in bucket `own`, is
+    /// dropped only where nothing else is larger. Pushed-out packets after the first go to `also`; `count` is called
+    /// with a bucket's state and the number of packets dropped from it.
+    #[inline(never)]
+    pub(super) fn make_room(
+        &mut self,
+        (packets, limit): (&mut Packets, QueueSize),
+        (own, batch): (u32, u64),
+        also: &mut Vec<PacketId>,
+        count: impl Fn(&mut S, u32),
+    ) -> Admit {
+        let mut first = None;
+        while exceeds(packets.backlog(), limit) {
+            let Some(mut victim) = self.fattest(None) else { break };
+            if victim == own && self.get_mut(own).list.backlog().packets == 1 {
+                if first.is_none() {
+                    packets.pop(&mut self.get_mut(own).list);
+                    return Admit::Drop { early: false };
+                }
+                let Some(other) = self.fattest(Some(own)) else { break };
+                victim = other;
+            }
+            let bucket = self.get_mut(victim);
+            // What arrived last stays.
+            let keep = u32::from(victim == own);
+            let half = bucket.list.backlog().bytes / 2;
+            let (mut dropped, mut bytes) = (0, 0);
+            while dropped < batch && (dropped == 0 || bytes < half) {
+                if bucket.list.backlog().packets == keep {
+                    break;
+                }
+                let Some(packet) = packets.pop(&mut bucket.list) else { break };
+                (dropped, bytes) = (dropped + 1, bytes + u64::from(packet.bytes));
+                match first {
+                    None => first = Some(packet.id),
+                    Some(_) => also.push(packet.id),
+                }
+            }
+            count(&mut bucket.state, dropped as u32);
+        }
+        first.map_or(Admit::Take, Admit::PushOut)
     }
 
     /// Memory held, bytes.

@@ -173,10 +173,10 @@ pub const ENTRY: Entry<dyn QueueDiscipline> = Entry {
     name: "fq",
     about: "A queue for each flow, served in turn by bytes with new flows first; a flow can be paced to a \
             greatest rate, and arrivals are dropped when it or its flow is full.",
-    source: "Linux 6.18, sch_fq.c, for packets that are forwarded: flows are told apart by a hash. A sender's \
-             own pacing rate is part of its stack, and its packets reach a link paced already; max_rate is \
-             the qdisc's `maxrate`. Left out: priority bands, departure times set by the sender, the path \
-             around an idle qdisc",
+    source: "Linux 6.18, sch_fq.c, for packets that are forwarded: flows are told apart by a hash. A \
+             sender's own pacing rate is part of its stack, and its packets reach a link paced already; \
+             max_rate is the qdisc's `maxrate`. Left out: priority bands, departure times set by the sender, \
+             the path around an idle qdisc",
     params: &[
         Param::queue(
             "limit",

@@ -34,42 +34,6 @@ impl FqCodel {
             pushed_out: Vec::new(),
         }
     }
-
-    /// Drops packets from the head of the bucket with the most bytes until the limit is kept: half of its
-    /// bytes, at most `drop_batch` packets at a time (RFC 8290 section 4.1). The packet that arrived last is
-    /// in bucket `own`; it is dropped only where nothing else is larger.
-    #[inline(never)]
-    fn make_room(&mut self, own: u32) -> Admit {
-        let mut first = None;
-        while exceeds(self.packets.backlog(), self.limit) {
-            let Some(mut victim) = self.flows.fattest(None) else { break };
-            let alone = victim == own && self.flows.get_mut(own).list.backlog().packets == 1;
-            if alone && first.is_none() {
-                self.packets.pop(&mut self.flows.get_mut(own).list);
-                return Admit::Drop { early: false };
-            }
-            if alone {
-                let Some(other) = self.flows.fattest(Some(own)) else { break };
-                victim = other;
-            }
-            let bucket = self.flows.get_mut(victim);
-            let half = bucket.list.backlog().bytes / 2;
-            let (mut count, mut bytes) = (0, 0);
-            while count < self.drop_batch && (count == 0 || bytes < half) {
-                if victim == own && bucket.list.backlog().packets == 1 {
-                    break;
-                }
-                let Some(packet) = self.packets.pop(&mut bucket.list) else { break };
-                (count, bytes) = (count + 1, bytes + u64::from(packet.bytes));
-                match first {
-                    None => first = Some(packet.id),
-                    Some(_) => self.pushed_out.push(packet.id),
-                }
-            }
-            bucket.state.count_drops(count as u32);
-        }
-        first.map_or(Admit::Take, Admit::PushOut)
-    }
 }
 
 impl Policy for FqCodel {
@@ -91,7 +55,14 @@ impl QueueDiscipline for FqCodel {
             self.flows.append(Turns::New, own);
         }
         if exceeds(self.packets.backlog(), self.limit) {
-            return self.make_room(own);
+            // RFC 8290 section 4.1; CoDel counts these drops, as in Linux.
+            let room = (&mut self.packets, self.limit);
+            return self.flows.make_room(
+                room,
+                (own, self.drop_batch),
+                &mut self.pushed_out,
+                Codel::count_drops,
+            );
         }
         Admit::Take
     }

@@ -13,7 +13,7 @@ use crate::{
 enum First {
     /// At most this size on the wire.
     Small(Bytes),
-    /// ECT(1) or CE, which identify L4S (RFC 9331 section 2).
+    /// ECT(1) or CE, which identify L4S (RFC 9331).
     L4s,
 }
 
@@ -113,7 +113,7 @@ pub const ENTRY: Entry<dyn QueueDiscipline> = Entry {
     about: "Two bands, of which the second is served only while the first is empty; a packet of the first \
             pushes out the oldest of the second when it is full.",
     source: "strict priority between two first-in first-out queues; simulated packets carry no DSCP, so \
-             that their size or their ECN field (RFC 9331 section 2) tells the bands apart",
+             that their size or their ECN field (RFC 9331) tells the bands apart",
     params: &[
         Param::queue(
             "limit",
@@ -125,8 +125,8 @@ pub const ENTRY: Entry<dyn QueueDiscipline> = Entry {
             "by",
             "size",
             &["size", "ecn"],
-            "what goes first: packets of at most `small` bytes, such as acks, keystrokes and voice, or packets \
-             with ECT(1) or CE",
+            "what goes first: packets of at most `small` bytes, such as acks and keystrokes, or those with \
+             ECT(1) or CE",
         ),
         Param::bytes("small", 256, 1..=65_535, "largest packet of the first band, with headers"),
     ],

@@ -54,8 +54,8 @@ fn codel_holds_the_standing_queue_at_its_target() {
         let r = measured("10Mbit/s", queue, &four);
         let (delay, rate) = (delay_ms(&r), goodput(&r, "bulk"));
         println!("{queue}: {delay:.2} ms, {rate:.2} Mbit/s");
-        // The target is for the least delay of an interval (RFC 8289 section 3.1); the mean is above it by what
-        // windows grow between drops.
+        // The target is for the least delay of an interval; the mean is above it by what windows grow
+        // between drops.
         assert!((0.6 * target..1.8 * target).contains(&delay), "{queue}: {delay} ms");
         assert!(rate > 9.0, "{queue}: {rate} Mbit/s");
         assert!(r.links[0].dropped_early > Some(50) && r.links[0].dropped_queue > 50);

@@ -112,7 +112,7 @@ const TABLE: &[(&str, &str, &str)] = &[
         r#""red""#,
         r#""rde""#,
         "line 6: `path.bottleneck.queue`: `rde` is not a known queue (did you mean `red`?); known are \
-         drop-tail, red",
+         drop-tail, red, ...",
     ),
     (
         r#""2bdp""#,
@@ -515,9 +515,9 @@ const OVERRIDES: &[((&str, &str), &str)] = &[
          such as `10ms`, `1.5s`, `200us` or `2min`",
     ),
     (
-        ("path.bottleneck.queue.kind", "fq"),
-        "--set path.bottleneck.queue.kind=fq: `path.bottleneck.queue`: `fq` is not a known queue; known are \
-         drop-tail, red",
+        ("path.bottleneck.queue.kind", "hfsc"),
+        "--set path.bottleneck.queue.kind=hfsc: `path.bottleneck.queue`: `hfsc` is not a known queue; known \
+         are drop-tail, red, ...",
     ),
     (("path.bottleneck.queue.limit", "1MB"), "no error"),
     (

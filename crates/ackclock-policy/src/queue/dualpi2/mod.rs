@@ -157,7 +157,7 @@ impl QueueDiscipline for DualPi2 {
         if !fits(self.packets.backlog(), p.bytes, self.limit) {
             return Admit::Drop { early: false };
         }
-        // RFC 9331 section 2: ECT(1) and CE are L4S.
+        // RFC 9331: ECT(1) and CE are L4S.
         let l4s = matches!(p.ecn, Ecn::Ect1 | Ecn::Ce);
         self.packets.push(if l4s { &mut self.l4s } else { &mut self.classic }, p);
         Admit::Take

@@ -44,7 +44,9 @@ fn late_updates_use_the_ages_of_their_time() {
     offer(&mut q, 0, Ecn::NotEct, us(1000));
     q.advance(us(50_000));
     let mut pi = dualpi2(&[]).pi;
-    [15, 31, 47].map(|age| pi.update(Duration::from_millis(age)));
+    for age in [15, 31, 47] {
+        pi.update(Duration::from_millis(age));
+    }
     assert!((q.pi.p - pi.p).abs() < 1e-12 && q.pi.prevq == pi.prevq);
     assert_eq!(q.pi.next_update, us(64_000));
     // Nothing to do for years with empty queues.
@@ -97,7 +99,9 @@ fn the_l4s_queue_marks_on_a_ramp_of_its_own() {
     assert!((shares(0.1, Ecn::Ect1, 1100).0 - 0.75).abs() < 2e-4, "coupled: 0.2, native: 0.75");
     // A packet with nothing behind it is not marked for its sojourn time.
     let mut q = dualpi2(&[("range", "0s")]);
-    [0, 1].map(|id| offer(&mut q, id, Ecn::Ect1, us(0)));
+    for id in [0, 1] {
+        offer(&mut q, id, Ecn::Ect1, us(0));
+    }
     let marked = [(); 2].map(|()| q.dequeue(us(10_000), &mut Vec::new()).unwrap().marked);
     assert_eq!(marked, [true, false]);
 }

@@ -148,7 +148,8 @@ fn late_updates_equal_those_of_a_timer() {
             marks += u32::from(x == Admit::Mark);
             dropped += u32::from(x == Admit::Drop { early: true });
         } else {
-            [&mut lazy, &mut timed].map(|q| q.dequeued(1500, us(t)));
+            lazy.dequeued(1500, us(t));
+            timed.dequeued(1500, us(t));
         }
         assert_eq!(lazy.drops.probability, timed.drops.probability);
     }

@@ -119,7 +119,10 @@ fn sojourn_times_last_from_arrival_to_service() {
     }
     assert_eq!(link.take_recent_sojourns(us(1000)).map(|s| (s.count, s.sum)), Some((2, us(900) - us(0))));
     let found = link.sojourns(us(5000)).expect("measured");
-    assert_eq!((found.count(), found.mean(), found.max()), (3, Some(us(900) - us(0)), Some(us(1800) - us(0))));
+    assert_eq!(
+        (found.count(), found.mean(), found.max()),
+        (3, Some(us(900) - us(0)), Some(us(1800) - us(0)))
+    );
     assert_eq!(link.take_recent_sojourns(us(5000)).map(|s| (s.count, s.max)), Some((1, us(1800) - us(0))));
 
     // Last in, first out: packet 1 is pushed out, 3 waits from 300 to 1000 us, 2 from 200 to 2000 us.

@@ -80,7 +80,7 @@ fn rows_of_flows_add_up_to_the_table_of_flows() {
         if let Some(end) = flow.end {
             assert!(mine.last().is_some_and(|r| r.time >= end && r.time.since(end) <= r.interval));
         }
-        assert_eq!(mine.iter().all(|r| r.cwnd.is_some()), flow.protocol == "tcp");
+        assert_eq!(mine.iter().any(|r| r.cwnd.is_some()), flow.protocol == "tcp");
     }
 }
 

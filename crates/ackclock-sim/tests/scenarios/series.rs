@@ -78,7 +78,8 @@ fn rows_of_flows_add_up_to_the_table_of_flows() {
         assert_eq!(mine[0].time.as_nanos(), first, "flow {}", flow.flow);
         assert!(mine.windows(2).all(|w| w[1].time == w[0].time + w[1].interval), "flow {}", flow.flow);
         if let Some(end) = flow.end {
-            assert!(mine.last().is_some_and(|r| r.time >= end && r.time.since(end) <= r.interval));
+            // The server may end later than the client.
+            assert!(mine.last().is_some_and(|r| r.time >= end), "flow {}", flow.flow);
         }
         assert_eq!(mine.iter().any(|r| r.cwnd.is_some()), flow.protocol == "tcp");
     }

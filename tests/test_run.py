@@ -51,7 +51,8 @@ def test_a_run_prints_a_table_and_writes_a_folder(ackclock, scenario, tmp_path):
     done = ackclock("run", scenario)
     assert done.code == 0
     lines = done.out.splitlines()
-    assert lines[0].split() == [
+    assert lines[0].startswith("Every number c")
+    assert lines[1].split() == [
         "stack",
         "flows",
         "finished",
@@ -64,7 +65,7 @@ def test_a_run_prints_a_table_and_writes_a_folder(ackclock, scenario, tmp_path):
         "spurious",
         "retransmissions",
     ]
-    assert [line.split("  ")[0] for line in lines[1:3]] == ["tcp", "no backoff"]
+    assert [line.split("  ")[0] for line in lines[2:4]] == ["tcp", "no backoff"]
     assert "\x1b" not in done.out + done.err
     folder = tmp_path / "runs" / "short"
     assert {p.name for p in folder.iterdir()} == {
@@ -264,7 +265,7 @@ def test_what_is_traced_is_in_the_run_folder(ackclock, scenario, tmp_path):
 def test_the_private_state_of_policies_is_a_table():
     path = ac.Single(ac.Link("5Mbit/s", queue=ac.DropTail(limit="50packets")), rtt="40ms")
     state = ac.simulate(path, ac.Bulk(), {"tcp": "cubic"}, trace="state", duration="10s").traces["state"]
-    assert state.column_names == ["run", "time", "connection", "policy", "name", "value"]
+    assert state.column_names == ["run", "time", "connection", "flow", "side", "policy", "name", "value"]
     rows = [row for row in state.to_pylist() if row["policy"] == "window"]
     assert {row["name"] for row in rows} == {"w_max", "k", "w_est"}
     # A row is a change, and slow start has ended.

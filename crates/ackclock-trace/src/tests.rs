@@ -145,6 +145,8 @@ mod events {
         ]);
         let first = EpisodeRow {
             connection: 0,
+            flow: 0,
+            side: Side::Client,
             class: LossClass::NonCa,
             begin: at(10),
             end: Some(at(30)),
@@ -156,8 +158,25 @@ mod events {
             retransmissions: 2,
             spurious: true,
         };
-        let open = EpisodeRow { begin: at(50), recovery_point: SeqNumber(9), ..EpisodeRow::default() };
+        let open = EpisodeRow {
+            begin: at(50),
+            side: Side::Client,
+            recovery_point: SeqNumber(9),
+            ..EpisodeRow::default()
+        };
         assert_eq!(episodes, [first, open]);
+    }
+
+    #[test]
+    fn rows_name_the_flow_and_its_end() {
+        let window = EventKind::Window { cwnd: 2000, ssthresh: 1, pipe: 1000 };
+        let (samples, _, segments) =
+            rows(&[event(1, 4, window), event(2, 5, window), event(3, 7, sent(SendKind::New))]);
+        assert_eq!(
+            samples.iter().map(|r| (r.connection, r.flow, r.side)).collect::<Vec<_>>(),
+            [(4, 2, Side::Client), (5, 2, Side::Server)]
+        );
+        assert_eq!((segments[0].flow, segments[0].side), (3, Side::Server));
     }
 
     #[test]

@@ -102,8 +102,6 @@ def command(
     target = out or Path("runs") / scenario.stem
     folder.check_writable(target)
     given, recorded = recording(given, plots)
-    if recorded:
-        note(recorded)
     if (events := given.expected_events()) > TRACED_EVENTS:
         note(
             f"The trace may have about {round_number(events)} events ({size(events * EVENT)}); what "
@@ -119,6 +117,8 @@ def command(
         print_json({**run.summary, "folder": str(written)})
         return
     show(run)
+    if recorded:
+        note(recorded)
     drawn = sorted(path.name for path in written.glob("*.png"))
     note(f"Run folder: {written}{f', with {listed(drawn)}' if drawn else ''}")
 
@@ -187,13 +187,14 @@ def show(run: Run) -> None:
 
     for sentence in workloads.sentences(workloads.numbers(run.traces), run.flows):
         say(sentence)
+    say(run.window)
     without = endless.rows(run)
     if run.stacks and all((r["run"], r["stack"]) in without and r["mean"] is None for r in run.stacks):
         show_endless(run)
     else:
         columns = [(name, "left" if name == "stack" else "right") for name in COLUMNS]
         rows = [row(r, (r["run"], r["stack"]) in without) for r in run.stacks]
-        print_table(columns, rows, run.window, spare=SPARE, short=SHORT, elsewhere=ELSEWHERE)
+        print_table(columns, rows, spare=SPARE, short=SHORT, elsewhere=ELSEWHERE)
     loads = [f"{r['stack']} {r['load']:.3g}" for r in run.stacks if r["load"]]
     if loads:
         size = next(r["mean_size"] for r in run.stacks if r["load"])
@@ -230,9 +231,7 @@ def show_endless(run: Run) -> None:
             "timeouts": count(r["timeouts"]),
         }
         rows.append([cells[name] for name, _ in columns])
-    print_table(
-        columns, rows, run.window, spare=ENDLESS_SPARE, short={"retransmitted": "rtx"}, elsewhere=ELSEWHERE
-    )
+    print_table(columns, rows, spare=ENDLESS_SPARE, short={"retransmitted": "rtx"}, elsewhere=ELSEWHERE)
 
 
 def row(r: dict[str, Any], without_end: bool = False) -> list[str]:

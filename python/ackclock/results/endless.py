@@ -24,7 +24,7 @@ KIND = "bulk"
 
 def rows(run: Run) -> set[tuple[str, str]]:
     """The runs and stacks all of whose flows are unlimited in size."""
-    if not run.flows.num_rows:
+    if not run.flows.num_rows or not {"run", "stack", "size"} <= set(run.flows.column_names):
         return set()
     sizes = run.flows.group_by(["run", "stack"]).aggregate([("size", "count")]).to_pylist()
     return {(found["run"], found["stack"]) for found in sizes if not found["size_count"]}
@@ -33,6 +33,8 @@ def rows(run: Run) -> set[tuple[str, str]]:
 def described(run: Run) -> list[dict[str, Any]]:
     """The rows of `run.stacks`; those of which no flow has an end have their numbers as `endless`."""
     without = rows(run)
+    if not without:
+        return run.stacks
     return [
         {**row, "endless": numbers(run, row)} if (row["run"], row["stack"]) in without else row
         for row in run.stacks

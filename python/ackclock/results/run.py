@@ -142,7 +142,8 @@ def load(directory: str | Path) -> Run:
     if not (directory / folder.SUMMARY).is_file():
         raise InputError(f"`{directory}` is not a run folder: it holds no {folder.SUMMARY}")
     about = json.loads(files.read(directory / folder.SUMMARY, files.SUMMARY, "give a run folder"))
-    stacks = about.pop("stacks")
+    # The numbers of endless flows are derived from the tables.
+    stacks = [{k: v for k, v in row.items() if k != "endless"} for row in about.pop("stacks")]
     about.pop("classes", None)
     flows, links = (folder.read_table(directory / f"{name}.parquet") for name in ("flows", "links"))
     traces = {

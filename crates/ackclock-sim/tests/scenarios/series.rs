@@ -74,13 +74,14 @@ fn rows_of_flows_add_up_to_the_table_of_flows() {
         assert!(sum(|r| r.bytes_arrived) >= flow.bytes_delivered, "flow {}", flow.flow);
         assert!(mine.iter().all(|r| (&r.group, r.protocol) == (&flow.group, flow.protocol)));
         // One row for each interval in which it was active.
-        let begun = flow.start.as_nanos() / 300_000_000;
-        assert_eq!(mine[0].time.as_nanos(), (begun + 1) * 300_000_000, "flow {}", flow.flow);
+        let first = flow.start.as_nanos().div_ceil(300_000_000).max(1) * 300_000_000;
+        assert_eq!(mine[0].time.as_nanos(), first, "flow {}", flow.flow);
         assert!(mine.windows(2).all(|w| w[1].time == w[0].time + w[1].interval), "flow {}", flow.flow);
         if let Some(end) = flow.end {
-            assert!(mine.last().is_some_and(|r| r.time >= end && end > r.time - r.interval || end == r.time));
+            // The server may end later than the client.
+            assert!(mine.last().is_some_and(|r| r.time >= end), "flow {}", flow.flow);
         }
-        assert_eq!(mine.iter().all(|r| r.cwnd.is_some()), flow.protocol == "tcp");
+        assert_eq!(mine.iter().any(|r| r.cwnd.is_some()), flow.protocol == "tcp");
     }
 }
 
@@ -105,7 +106,7 @@ fn rows_of_links_add_up_to_the_table_of_links() {
             "RED neither pushes out nor sheds"
         );
         assert_eq!(mine.iter().filter_map(|r| r.sojourn_max).max(), link.sojourn_max);
-        assert_eq!(mine.last().map(|r| r.time - r.interval), mine.iter().rev().nth(1).map(|r| r.time));
+        assert!(mine.windows(2).all(|w| w[1].time == w[0].time + w[1].interval), "without gaps");
         marked += link.marked;
     }
     assert!(marked > 0);

@@ -27,7 +27,7 @@ const TABLE: &[(&str, &str, &str)] = &[
         "seed = 1",
         "sede = 1",
         "line 2: `sede` is not a known key (did you mean `seed`?); known are duration, warmup, measure_from, \
-         measure_after, drain, title, seed, repeat, seeds, trace, path, stacks, syn_retries, workload, mix",
+         measure_after, drain, series, title, seed, repeat, seeds, trace, path, stacks, syn_retries, workload, mix",
     ),
     ("seed = 1", "seed = 2024-01-01", "line 2: `2024-01-01` is a date, which no key accepts"),
     (

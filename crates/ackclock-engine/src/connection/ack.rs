@@ -42,6 +42,7 @@ impl Connection {
             return;
         }
         let flight_before = self.flight_size();
+        let undelivered = self.undelivered_segments();
         let advanced = segment.ack.bytes_since(self.snd_una);
         let dsack = self.dsack_of(segment);
         if seldom(dsack.is_some()) {
@@ -107,7 +108,7 @@ impl Connection {
         } else if seldom(sample.is_some()) {
             self.on_sack_sample(now, sample);
         }
-        let mut delivered = u64::from(acked.newly_delivered + newly_sacked);
+        let mut delivered = self.counted_delivery(acked.newly_delivered + newly_sacked, undelivered, dsack);
         let marked = self.marked_bytes(segment, delivered);
         if seldom(!self.sack_on) {
             let before = u64::from(self.sender.dup_acks.delivered);
@@ -274,7 +275,10 @@ impl Connection {
     /// the view after that. `undone`: the ack has just undone a timeout, and does not grow the restored
     /// window.
     fn recover(&mut self, now: Instant, info: &mut AckInfo, undone: bool) -> SenderView {
-        if seldom(self.phase == Phase::Cwr) && self.snd_una >= self.sender.recovery_point {
+        // RFC 3168 §6.1.2 reduces once for a window of data, which ends there; Linux holds the reduction until
+        // something above it is acknowledged.
+        let held = u32::from(self.config.hold_cwr);
+        if seldom(self.phase == Phase::Cwr) && self.snd_una >= self.sender.recovery_point + held {
             self.enter(now, Phase::Open);
         }
         let mut v = self.view(now);
@@ -310,7 +314,7 @@ impl Connection {
             && matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss)
             && (before != Phase::Recovery
                 || seldom(self.config.grow_after_repair && self.sack_on) && self.phase != before)
-            && !undone
+            && !(undone && !self.config.grow_after_undo)
             && !info.ece;
         if mostly(info.may_grow) || self.rare.is_some_and(|r| r.needs.every_ack) {
             if seldom(before == Phase::Recovery) && info.may_grow {

@@ -38,6 +38,7 @@ struct Rules {
     byte_counting: bool,
     explore_segs: u64,
     refresh: Duration,
+    whole_target: bool,
     reduces_window: bool,
     initial: InitialWindow,
 }
@@ -54,6 +55,7 @@ impl Rules {
             byte_counting: p.flag("byte_counting"),
             explore_segs: p.count("explore_segs"),
             refresh: p.duration("refresh"),
+            whole_target: p.flag("whole_target"),
             reduces_window: p.choice("reduce_from") == "window",
             initial: InitialWindow::new(p),
         }
@@ -140,6 +142,9 @@ impl<U: InUse> Cubic<U> {
             3.0 * (1.0 - self.rules.beta_cubic) / (1.0 + self.rules.beta_cubic)
         };
         curve.w_est += alpha_cubic * acked / cwnd;
+        if self.rules.whole_target {
+            return self.whole_avoidance(acked, cwnd.floor(), v).max(least);
+        }
         if v.now.since(self.read_at) < self.rules.refresh {
             return least;
         }
@@ -150,6 +155,24 @@ impl<U: InUse> Cubic<U> {
         // §4.2, §4.4, §4.5: towards the curve one round trip from now, by at most half of the window in it.
         let target = w_cubic(self.rules.c, t + rtt, curve.k, curve.plateau).clamp(cwnd, 1.5 * cwnd);
         ((target - cwnd) / cwnd * if self.rules.byte_counting { acked } else { 1.0 }).max(least)
+    }
+
+    /// The same as Linux counts it (`bictcp_update`): the curve and Reno's window in whole segments, and one
+    /// more for so many acknowledged, by what the curve showed when it was read last.
+    #[cold]
+    fn whole_avoidance(&mut self, acked: f64, cwnd: f64, v: &SenderView) -> f64 {
+        if v.now.since(self.read_at) >= self.rules.refresh {
+            self.read_at = v.now;
+        }
+        let curve = &self.curve;
+        let min_rtt = v.rtt.map_or(Duration::ZERO, |r| r.min_rtt);
+        let t = (self.read_at.since(curve.epoch_start.unwrap_or(v.now)) + min_rtt).as_secs_f64();
+        let at = w_cubic(self.rules.c, t, curve.k, curve.plateau);
+        let target = if at < curve.plateau { at.ceil() } else { at.floor() };
+        let friendly = if self.rules.reno_friendly { curve.w_est.floor() } else { 0.0 };
+        let target = target.max(friendly);
+        let for_one = if target > cwnd { (cwnd / (target - cwnd)).floor() } else { 100.0 * cwnd };
+        acked / for_one.max(2.0)
     }
 
     fn grown(&mut self, a: &AckInfo, slow_start: &mut dyn SlowStart, v: &SenderView) -> Window {
@@ -166,7 +189,9 @@ impl<U: InUse> Cubic<U> {
             return slow_start.on_ack(a, most, v).applied_to(v);
         }
         let smss = f64::from(v.smss);
-        let segs = self.avoidance(a.newly_acked as f64 / smss, self.remainder.with(cwnd) / smss, v);
+        // Linux counts what is newly delivered (`acked_sacked`).
+        let acked = if self.rules.whole_target { a.delivered } else { a.newly_acked };
+        let segs = self.avoidance(acked as f64 / smss, self.remainder.with(cwnd) / smss, v);
         Window { cwnd: cwnd.saturating_add(self.remainder.take(segs * smss)), ..v.window }
     }
 
@@ -276,6 +301,11 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
             Duration::ZERO..=Duration::from_secs(1),
             "shortest time between two readings of the curve, on which the window grows; 0s for on every \
              ack; Linux has the 32nd of a second",
+        ),
+        Param::flag(
+            "whole_target",
+            false,
+            "read the curve and Reno's window in whole segments, as Linux does; otherwise exactly",
         ),
         VALIDATE,
         IN_USE,

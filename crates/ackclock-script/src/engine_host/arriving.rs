@@ -70,6 +70,9 @@ impl EngineHost {
                 // (`tcp_ack_probe`, `tcp_check_probe_timer`)
                 flow.connection.restart_cork(self.now);
             }
+        } else if let Some(sending) = &mut flow.sending {
+            // What is dropped makes Linux send nothing that waits.
+            sending.idle = true;
         }
         flow.learn_to_predict(self.now, segment);
         let unread = self.flows[i].connection.readable();

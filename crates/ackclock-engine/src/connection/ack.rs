@@ -314,7 +314,7 @@ impl Connection {
             && matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss)
             && (before != Phase::Recovery
                 || seldom(self.config.grow_after_repair && self.sack_on) && self.phase != before)
-            && !(undone && !self.config.grow_after_undo)
+            && (!undone || self.config.grow_after_undo)
             && !info.ece;
         if mostly(info.may_grow) || self.rare.is_some_and(|r| r.needs.every_ack) {
             if seldom(before == Phase::Recovery) && info.may_grow {

@@ -96,6 +96,30 @@ pub struct Config {
     /// Take the acknowledgment of a segment whose text ends at the next byte expected, although it holds
     /// nothing new (RFC 9293 §3.10.7.4 drops it): what Linux does (`tcp_sequence`).
     pub old_text_acks: bool,
+    /// Congestion windows count segments: each outstanding one, however short, takes a full-sized segment of
+    /// the window, and adds one where it is delivered. RFC 5681 §3.1 counts bytes.
+    pub count_segments: bool,
+    /// Without SACK, count duplicate acks that come sooner than a round trip after what they would show to be
+    /// delivered. RFC 5681 §3.2, in its note on bogus duplicate acks, has a sender not trust them.
+    pub early_duplicates: bool,
+    /// Remember the timestamps of what header prediction expects before the acknowledgment number is looked
+    /// at, and of other segments only where that is not old: what Linux does (`tcp_rcv_established`).
+    pub predict_headers: bool,
+    /// Retransmit only while fewer retransmissions are in the network than segments are lost, whichever they
+    /// are of: what Linux does (`tcp_xmit_retransmit_queue`).
+    pub repair_by_count: bool,
+    /// Retransmit nothing beyond a window that the receiver has shrunk, except for the oldest segment (RFC 9293
+    /// §3.8.6 allows either).
+    pub repair_in_window: bool,
+    /// The own limit of segments' size bounds what the peer announces, and not the default where it announces
+    /// nothing: what Linux does (`tcp_parse_options`).
+    pub uncapped_default: bool,
+    /// The ack that undoes a timeout grows the restored window as well. RFC 5682 §3.1 and RFC 4015 §3.4 only
+    /// restore it.
+    pub grow_after_undo: bool,
+    /// After an ECN echo the window does not grow until something is acknowledged that was sent after it
+    /// (RFC 3168 §6.1.2: until all is that was sent before it).
+    pub hold_cwr: bool,
     /// How long the receiver has to take back that it has forgotten what it had SACKed, after an ack that
     /// shows it; half the smoothed round-trip time where that is longer. Zero: until the retransmission timer
     /// expires (RFC 2018 §8).
@@ -238,6 +262,55 @@ pub const OPTIONS: &[Param] = &[
         false,
         "take the acknowledgment of a segment of old text that ends at the next byte expected, as Linux \
          does; RFC 9293 3.10.7.4 drops it",
+    ),
+    Param::flag(
+        "count_segments",
+        false,
+        "congestion windows count segments, short ones as full-sized, as Linux does; otherwise bytes (RFC 5681 \
+         3.1)",
+    ),
+    Param::flag(
+        "early_duplicates",
+        false,
+        "without SACK, count duplicate acks that come sooner than a round trip after what was sent, as Linux \
+         does; otherwise they are taken for bogus (RFC 5681 3.2)",
+    ),
+    Param::flag(
+        "predict_headers",
+        false,
+        "remember the timestamps of expected headers before the acknowledgment number is looked at, and of \
+         other segments only where it is not old, as Linux does; otherwise of all acceptable ones (RFC 7323 \
+         4.3)",
+    ),
+    Param::flag(
+        "repair_by_count",
+        false,
+        "retransmit only while fewer retransmissions are in the network than segments are lost, whichever \
+         they are of, as Linux does; otherwise each that is lost (RFC 6675 4)",
+    ),
+    Param::flag(
+        "repair_in_window",
+        false,
+        "retransmit nothing but the oldest segment beyond a window that the receiver has shrunk, as Linux does \
+         (RFC 9293 3.8.6 allows either)",
+    ),
+    Param::flag(
+        "uncapped_default",
+        false,
+        "the own limit of segments' size does not bound the default size where the peer announces none, as in \
+         Linux; otherwise it does (RFC 9293 3.7.1)",
+    ),
+    Param::flag(
+        "grow_after_undo",
+        false,
+        "the ack that undoes a timeout grows the restored window, as in Linux; otherwise it only restores it \
+         (RFC 4015 3.4)",
+    ),
+    Param::flag(
+        "hold_cwr",
+        false,
+        "after an ECN echo the window does not grow until something is acknowledged that was sent after it, as \
+         in Linux; otherwise until all is that was sent before it (RFC 3168 6.1.2)",
     ),
     Param::duration(
         "renege_wait",
@@ -386,6 +459,14 @@ impl Config {
             rfc1337: p.flag("rfc1337"),
             probe_data: p.flag("probe_data"),
             old_text_acks: p.flag("old_text_acks"),
+            count_segments: p.flag("count_segments"),
+            early_duplicates: p.flag("early_duplicates"),
+            predict_headers: p.flag("predict_headers"),
+            repair_by_count: p.flag("repair_by_count"),
+            repair_in_window: p.flag("repair_in_window"),
+            uncapped_default: p.flag("uncapped_default"),
+            grow_after_undo: p.flag("grow_after_undo"),
+            hold_cwr: p.flag("hold_cwr"),
             renege_wait: p.duration("renege_wait"),
             sack_samples: p.flag("sack_samples"),
             probe_in_flight: p.flag("probe_in_flight"),

@@ -33,11 +33,21 @@ impl Dialect {
     }
 
     /// Options of that stack that are the host's own: Linux probes a closed window with an empty segment
-    /// (`tcp_xmit_probe_skb`), and gives tail loss probes two of its ticks (`tcp_schedule_loss_probe`). What
-    /// a policy of the stack does not have is left out.
+    /// (`tcp_xmit_probe_skb`), gives tail loss probes two of its ticks (`tcp_schedule_loss_probe`), counts
+    /// windows in segments (`tcp_packets_in_flight`) and each duplicate ack (`tcp_add_reno_sack`), holds a
+    /// reduction by an ECN echo until something above it is acknowledged (`tcp_fastretrans_alert`), and
+    /// retransmits nothing beyond a shrunk window (`__tcp_retransmit_skb`). What a policy of the stack does not
+    /// have is left out.
     pub(crate) fn options_of_stack(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Self::Linux => &[("probe_data", "false"), ("recovery.pto_margin", "2ms")],
+            Self::Linux => &[
+                ("probe_data", "false"),
+                ("recovery.pto_margin", "2ms"),
+                ("count_segments", "true"),
+                ("early_duplicates", "true"),
+                ("hold_cwr", "true"),
+                ("repair_in_window", "true"),
+            ],
             Self::FreeBsd | Self::Plain => &[],
         }
     }
@@ -52,7 +62,11 @@ impl Dialect {
     /// acknowledgment of old text that ends at the next byte expected (`tcp_sequence`), segments without the
     /// timestamps that were negotiated, and no window that is smaller and comes without news
     /// (`tcp_may_update_window`); its timer does not reduce a threshold that was reduced in the same window
-    /// (`tcp_enter_loss`), and one lost SYN not the initial window (`tcp_init_transfer`). The search for
+    /// (`tcp_enter_loss`), and one lost SYN not the initial window (`tcp_init_transfer`); it remembers the
+    /// timestamps of what it predicts first, and of no other old ack (`tcp_rcv_established`), and it
+    /// retransmits no more segments than are lost, whichever they are (`tcp_xmit_retransmit_queue`), takes
+    /// `TCP_MAXSEG` for a limit only of what the peer announces (`tcp_parse_options`), and the ack that undoes
+    /// a timeout for one that grows the window (`tcp_cong_control`). The search for
     /// differences sets it, so that what follows from it hides nothing else.
     pub(crate) fn departures(self) -> &'static [(&'static str, &'static str)] {
         match self {
@@ -63,6 +77,10 @@ impl Dialect {
                     ("window_by_news", "true"),
                     ("cut_once", "true"),
                     ("forgive_syn", "true"),
+                    ("predict_headers", "true"),
+                    ("repair_by_count", "true"),
+                    ("uncapped_default", "true"),
+                    ("grow_after_undo", "true"),
                 ];
                 ALL
             }

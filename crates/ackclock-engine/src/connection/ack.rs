@@ -59,6 +59,7 @@ impl Connection {
             return;
         }
         let flight_before = self.flight_size();
+        let undelivered = self.undelivered_segments();
         let advanced = segment.ack.bytes_since(self.snd_una);
 
         let dsack = if PLAIN { None } else { self.dsack_of(segment) };
@@ -126,7 +127,7 @@ impl Connection {
         } else if seldom(sample.is_some()) {
             self.on_sack_sample(now, sample);
         }
-        let mut delivered = u64::from(acked.newly_delivered + newly_sacked);
+        let mut delivered = self.counted_delivery(acked.newly_delivered + newly_sacked, undelivered, dsack);
         let marked = if PLAIN { None } else { self.marked_bytes(segment, delivered) };
         if !PLAIN && seldom(!self.sack_on) {
             let before = u64::from(self.sender.dup_acks.delivered);
@@ -299,7 +300,7 @@ impl Connection {
     /// the view after that. `undone`: the ack has just undone a timeout, and does not grow the restored
     /// window.
     fn recover<const PLAIN: bool>(&mut self, now: Instant, info: &mut AckInfo, undone: bool) -> SenderView {
-        if !PLAIN && seldom(self.phase == Phase::Cwr) && self.snd_una >= self.sender.recovery_point {
+        if !PLAIN && seldom(self.phase == Phase::Cwr) && self.ends_reduction() {
             self.enter(now, Phase::Open);
         }
         let mut v = self.view(now);
@@ -336,7 +337,7 @@ impl Connection {
             && matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss)
             && (before != Phase::Recovery
                 || seldom(self.config.grow_after_repair && self.sack_on) && self.phase != before)
-            && !undone
+            && (!undone || self.config.grow_after_undo)
             && !info.ece;
         if mostly(info.may_grow) || self.needs::<PLAIN>(|r| r.needs.every_ack) {
             if seldom(before == Phase::Recovery) && info.may_grow {
@@ -382,6 +383,13 @@ impl Connection {
         }
         self.trace_state(now);
         v
+    }
+
+    /// True when what has been acknowledged ends a reduction for an ECN echo. RFC 3168 §6.1.2 reduces once for a
+    /// window of data, which ends there; Linux holds the reduction until something above it is acknowledged.
+    #[cold]
+    fn ends_reduction(&self) -> bool {
+        self.snd_una >= self.sender.recovery_point + u32::from(self.config.hold_cwr)
     }
 
     /// True when an ack, which has `advanced` or not, shows that the peer has discarded what it had SACKed.

@@ -1,5 +1,6 @@
 //! Duplicate acks. Without SACK, each of them shows that one segment has left the network.
 
+use ackclock_policy::Phase;
 use ackclock_units::{Duration, Instant};
 
 use super::Connection;
@@ -45,6 +46,18 @@ impl Connection {
         flight_before: u32,
     ) {
         let smss = self.smss;
+        if is_dup && self.config.early_duplicates && self.phase == Phase::Loss {
+            // After a timeout Linux counts them only where they may report new data (`tcp_process_loss`).
+            if self.snd_nxt <= self.sender.recovery_point {
+                return;
+            }
+        }
+        let repaired = self.stats.fast_recoveries + self.stats.timeouts > 0;
+        if is_dup && self.config.early_duplicates && repaired && self.snd_una == self.sender.recovery_point {
+            // And none at the end of a repair, which retransmissions may have elicited
+            // (`tcp_is_non_sack_preventing_reopen`, RFC 6582 §4).
+            return;
+        }
         if is_dup {
             let most = self.acknowledgeable(now).min(flight_before).saturating_sub(smss);
             let dups = &mut self.sender.make_mut().dup_acks;
@@ -60,6 +73,9 @@ impl Connection {
     /// So forged duplicate acks release no more segments than honest ones (RFC 5681 §3.2 step 4, its note on
     /// bogus duplicate acks).
     fn acknowledgeable(&self, now: Instant) -> u32 {
+        if self.config.early_duplicates {
+            return u32::MAX;
+        }
         let measured = self.estimator.rtt().map(|r| r.min_rtt);
         let Some(shortest) = self.sender.dup_acks.shortest.into_iter().chain(measured).min() else {
             return u32::MAX;

@@ -315,6 +315,14 @@ impl Connection {
         }
     }
 
+    /// The last reduction was undone: a CWR that is due for it (RFC 3168 §6.1.2) would report what is so no
+    /// more.
+    pub(super) fn withdraw_reduction(&mut self) {
+        if self.rare.is_some_and(|r| r.ecn.cwr) {
+            self.rare.make_mut().ecn.cwr = false;
+        }
+    }
+
     /// Reads the ECN flags of an acceptable segment, with ECN in use.
     #[inline(never)]
     pub(super) fn read_ecn_flags(&mut self, flags: Flags) {

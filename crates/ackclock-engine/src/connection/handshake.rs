@@ -148,8 +148,8 @@ impl Connection {
         }
         // RFC 9293 §3.7.1 and RFC 6691: the announced size does not count options, so those in every segment
         // are subtracted. Announcements below 64 bytes are treated as 64.
-        let announced =
-            o.mss.map_or(self.config.default_mss, u32::from).min(self.config.mss).clamp(64, MAX_LEN - 1);
+        let most = if o.mss.is_none() && self.config.uncapped_default { MAX_LEN } else { self.config.mss };
+        let announced = o.mss.map_or(self.config.default_mss, u32::from).min(most).clamp(64, MAX_LEN - 1);
         self.smss = announced - if self.rare.timestamps.on { 12 } else { 0 };
         self.agree_on_ecn(segment, ecn);
         self.snd_wnd = u32::from(segment.window);

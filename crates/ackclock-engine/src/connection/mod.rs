@@ -6,6 +6,7 @@ mod assemble;
 mod blocks;
 mod close;
 mod copies;
+mod counted;
 mod duplicates;
 mod ecn;
 mod fast_open;
@@ -332,7 +333,7 @@ impl Connection {
     #[inline(always)]
     fn pipe(&self) -> u32 {
         let pipe = self.sender.pipe(self.flight_size());
-        if seldom(self.fin_sent) { pipe.saturating_sub(self.sender.sent.fins_in_network()) } else { pipe }
+        if seldom(self.fin_sent | self.config.count_segments) { self.counted_pipe(pipe) } else { pipe }
     }
 
     /// Sequence number of the oldest unacknowledged byte of the stream. The state, not a comparison with

@@ -96,7 +96,7 @@ impl Connection {
             }
             return None;
         }
-        if seldom(room < u64::from(len)) {
+        if seldom(room < self.cost(len)) {
             return None;
         }
         let fin = fin_due && last;
@@ -113,9 +113,10 @@ impl Connection {
         let offset = self.send.end() - unsent;
         let ecn =
             if self.rare.is_allocated() { self.before_new_data(now, len, &mut flags) } else { Ecn::NotEct };
+        let cost = self.cost(len);
         let sender = self.sender.make_mut();
         sender.sent.push(seq, len + u32::from(fin), fin, now);
-        sender.quota = sender.quota.saturating_sub(u64::from(len));
+        sender.quota = sender.quota.saturating_sub(cost);
         self.snd_nxt = seq + len + u32::from(fin);
         self.last_sent_at = now;
         if seldom(self.config.rtt_sampling == RttSampling::OncePerRtt) && self.rare.timed.is_none() {
@@ -196,7 +197,7 @@ impl Connection {
                 || self.rare.is_some_and(|r| r.loss_probe.is_some());
         }
         // (3): at least half of the largest window ever advertised by the peer.
-        at_once && len >= self.max_snd_wnd / 2
+        at_once && (len >= self.max_snd_wnd / 2 || self.rare.is_some_and(|r| r.fills) && !self.corked)
     }
 
     /// True when no segment is outstanding that was small when it was sent. Text of a SYN does not count: it

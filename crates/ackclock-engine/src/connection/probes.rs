@@ -58,6 +58,11 @@ impl Connection {
             (self.snd_nxt, len)
         };
         let offset = self.position(seq);
+        let mut flags = Flags::ACK | Flags::PSH;
+        // Data inside the window confirms a reduction, as any new data (RFC 3168 §6.1.2).
+        if !again && usable > 0 && self.rare.is_allocated() && self.rare.make_mut().ecn.take_cwr(seq) {
+            flags |= Flags::CWR;
+        }
         if again {
             self.sender.make_mut().sent.retransmit(seq, len, now)?;
         } else {
@@ -73,7 +78,7 @@ impl Connection {
             self.probe_outstanding = true;
             self.arm_persist(now);
         }
-        let segment = self.segment(now, seq, len, Flags::ACK | Flags::PSH);
+        let segment = self.segment(now, seq, len, flags);
         // A probe of a closed window is not ECN-capable, new data inside the window is (RFC 3168 §6.1.6).
         let ecn = if !again && usable > 0 && self.rare.is_allocated() {
             self.rare.ecn.codepoint()
@@ -137,6 +142,15 @@ impl Connection {
     pub(super) fn arm_cork(&mut self, now: Instant) {
         if !self.timers.is_armed(Timer::Persist) {
             self.timers.arm(Timer::Persist, now + MAX_CORK);
+        }
+    }
+
+    /// Starts anew the time for which a cork holds, where it does, or the retransmission timeout where
+    /// that is longer: a world whose host does so with each ack.
+    pub fn restart_cork(&mut self, now: Instant) {
+        let corks = self.corked && self.sender.sent.is_empty() && self.timers.is_armed(Timer::Persist);
+        if corks && self.unsent() <= u64::from(self.snd_wnd) {
+            self.timers.arm(Timer::Persist, now + self.timeout.max(MAX_CORK));
         }
     }
 

@@ -156,6 +156,8 @@ pub(super) struct RareState {
     pub(super) small_until: Option<SeqNumber>,
     /// New data is held back.
     pub(super) held: bool,
+    /// New data may fill the receiver's window with a small segment.
+    pub(super) fills: bool,
     /// The last ack has shown that the receiver has forgotten what it had SACKed: nothing is sent again on
     /// its account.
     pub(super) reneged: bool,
@@ -213,6 +215,7 @@ impl RareState {
         fin_is_latest: false,
         small_until: None,
         held: false,
+        fills: false,
         reneged: false,
         timestamps: TimestampState {
             on: false,

@@ -142,13 +142,18 @@ impl Connection {
         if seldom(self.state == State::SynReceived) && !self.handle_ack_of_syn(now, segment, was_syn) {
             return false;
         }
+        if seldom(self.config.predict_headers) && segment.len == 0 && self.predicts(segment) {
+            self.remember_timestamp(now, segment);
+        }
         if !self.ack_is_plausible(segment) && !self.acknowledges_withdrawn_probe(now, segment) {
             self.challenge(now);
             return false;
         }
         // Not earlier: a segment that is discarded must not update the timestamp that later segments are
         // checked against (RFC 5961 §5.2).
-        self.remember_timestamp(now, segment);
+        if mostly(segment.ack >= self.snd_una) || !self.config.predict_headers {
+            self.remember_timestamp(now, segment);
+        }
         if self.rare.is_some_and(|r| r.ecn.is_on()) {
             self.read_ecn_flags(flags);
         }
@@ -214,7 +219,7 @@ impl Connection {
     /// RFC 9293 §3.4, table 6, with the window as it was advertised. A segment without sequence space may
     /// also lie at the right edge of the window: a sender that has filled the window sends its acks from
     /// there (see docs/departures.md). A reset there is outside the window (RFC 5961 §3.2).
-    fn is_acceptable(&self, segment: &Segment) -> bool {
+    pub(super) fn is_acceptable(&self, segment: &Segment) -> bool {
         let (seq, window) = (segment.seq, self.rcv_window());
         if mostly((seq == self.rcv_nxt) & (window > 0)) {
             return true;
@@ -235,7 +240,7 @@ impl Connection {
     /// True for a segment of old text that ends at the next byte expected, or above the last acknowledgment
     /// sent.
     #[cold]
-    fn is_just_old(&self, segment: &Segment) -> bool {
+    pub(super) fn is_just_old(&self, segment: &Segment) -> bool {
         let acknowledged = self.rcv_nxt - self.unacked.bytes;
         segment.seq < self.rcv_nxt
             && segment.flags.has(Flags::ACK)
@@ -257,7 +262,7 @@ impl Connection {
     }
 
     /// RFC 5961 §5.2: the ACK field must be in `snd_una - max_snd_wnd ..= snd_nxt`.
-    fn ack_is_plausible(&self, segment: &Segment) -> bool {
+    pub(super) fn ack_is_plausible(&self, segment: &Segment) -> bool {
         segment.ack <= self.snd_nxt && (mostly(segment.ack >= self.snd_una) || self.was_sent(segment.ack))
     }
 

@@ -154,11 +154,12 @@ impl Connection {
             // Nothing to repair and no data: a FIN may still be due.
             return if self.unsent() == 0 { self.transmit_new(now, quota) } else { None };
         };
-        if range.start >= self.snd_nxt {
+        let enough = seldom(self.config.repair_by_count) && !self.sender.sent.lacks_retransmissions();
+        if range.start >= self.snd_nxt || enough {
             return self.transmit_new(now, quota);
         }
         let fin = u32::from(self.fin_sent && range.end == self.snd_nxt);
-        if self.phase != Phase::Open && self.sender.quota < u64::from((range.len() - fin).min(self.smss)) {
+        if self.phase != Phase::Open && self.sender.quota < self.cost((range.len() - fin).min(self.smss)) {
             return None;
         }
         self.retransmit_segment(now, range.start)
@@ -167,7 +168,14 @@ impl Connection {
     /// Retransmits the segment at `seq`.
     #[inline(never)]
     fn retransmit_segment(&mut self, now: Instant, seq: SeqNumber) -> Option<Transmit> {
-        let most = self.max_payload(now);
+        let mut most = self.max_payload(now);
+        if seldom(self.config.repair_in_window) && seq != self.snd_una {
+            let end = self.snd_una + self.snd_wnd;
+            if seq >= end {
+                return None;
+            }
+            most = most.min(end.bytes_since(seq));
+        }
         let (range, fin) = self.sender.make_mut().sent.retransmit(seq, most, now)?;
         if seldom(!self.config.probe_in_flight) && self.rare.is_some_and(|r| r.loss_probe.is_some()) {
             self.sender.make_mut().sent.uncount_retransmission(range.start);
@@ -182,7 +190,7 @@ impl Connection {
             self.note_skipped_retransmission(range);
         }
         let len = range.len() - u32::from(fin);
-        self.sender.make_mut().quota = self.sender.quota.saturating_sub(u64::from(len));
+        self.sender.make_mut().quota = self.sender.quota.saturating_sub(self.cost(len));
         let v = self.view(now);
         self.sender.policies().recovery.on_retransmit(range, &v);
         if self.sender.policies().undo.examines_episodes() {

@@ -137,7 +137,8 @@ impl Connection {
             self.count_spurious_timeout();
         }
         self.rare.reset(|r| r.suspect_episode = None);
-        self.sender.make_mut().sent.restore_marks();
+        let keeps = self.config.repair_by_count;
+        self.sender.make_mut().sent.restore_marks(keeps);
         self.sender.make_mut().dup_acks.reset();
         self.expiries = 0;
         (self.phase, self.sender.make_mut().recovery_point) =
@@ -150,6 +151,7 @@ impl Connection {
         self.sender.policies().recovery.on_undo(&v);
         let window = self.sender.policies().undo.resume(a, &w.timeout, &v);
         self.set_window(window, now);
+        self.withdraw_reduction();
         self.notify_episode_end(EpisodeEnd::Spurious, now);
     }
 

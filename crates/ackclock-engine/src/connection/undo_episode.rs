@@ -116,6 +116,7 @@ impl Connection {
         let window = self.sender.window;
         let (cwnd, ssthresh) = (window.cwnd.max(e.window.cwnd), window.ssthresh.max(e.window.ssthresh));
         self.set_window(Window { cwnd, ssthresh }, now);
+        self.withdraw_reduction();
         self.notify_episode_end(EpisodeEnd::Spurious, now);
     }
 }

@@ -4,6 +4,8 @@
 use ackclock_policy::{Phase, ScoreboardView as _};
 use ackclock_units::{Instant, SeqRange, seldom};
 
+use ackclock_wire::{Flags, Segment};
+
 use super::{Connection, State};
 use crate::timer::Timer;
 
@@ -96,6 +98,45 @@ impl Connection {
             self.rare.make_mut().held = true;
         } else {
             self.rare.reset(|r| r.held = false);
+        }
+    }
+
+    /// True for a segment with nothing but the next text or an ack, in the window that was advertised last,
+    /// and with no text missing: what Van Jacobson's header prediction expects.
+    pub fn predicts(&self, segment: &Segment) -> bool {
+        let push = Flags::PSH.0;
+        self.state == State::Established
+            && segment.flags.0 & !push == Flags::ACK.0
+            && segment.seq == self.rcv_nxt
+            && segment.ack <= self.snd_nxt
+            && u32::from(segment.window) << self.snd_wnd_shift == self.snd_wnd
+            && segment.options.sack.is_empty()
+            && !self.receive.has_gap()
+            && self.rcv_window() > 0
+    }
+
+    /// True for a segment whose acknowledgment is looked at: it lies inside the window, or is the last text
+    /// received, and acknowledges nothing that was not sent.
+    pub fn reads_ack_of(&self, segment: &Segment) -> bool {
+        segment.flags.has(Flags::ACK)
+            && !segment.flags.any(Flags::SYN | Flags::RST)
+            && (self.is_acceptable(segment) || self.config.old_text_acks && self.is_just_old(segment))
+            && self.ack_is_plausible(segment)
+    }
+
+    /// The payload of a full-sized segment that is sent now: the SMSS less the options of the moment, bytes.
+    pub fn full_payload(&self, now: Instant) -> u32 {
+        self.max_payload(now)
+    }
+
+    /// While it fills, a segment that the receiver's window cuts short is sent all the same, unless Nagle's
+    /// algorithm or a cork holds it: a world may send it in one packet with others (RFC 9293 §3.8.6.2.1 waits
+    /// for a full-sized one).
+    pub fn fill_window(&mut self, fills: bool) {
+        if fills {
+            self.rare.make_mut().fills = true;
+        } else {
+            self.rare.reset(|r| r.fills = false);
         }
     }
 

@@ -24,6 +24,14 @@ impl OutstandingSegments {
         seldom(self.lost_bytes > 0) && self.next_lost(self.lost_hint()).is_some()
     }
 
+    /// True while there are fewer retransmissions in the network than segments marked lost, whichever they
+    /// are of.
+    #[cold]
+    pub fn lacks_retransmissions(&self) -> bool {
+        let marked = |mark| self.sent.iter().filter(|s| s.has(mark)).count();
+        marked(RETRANSMITTED) < marked(LOST)
+    }
+
     /// Bytes marked lost and not yet retransmitted.
     pub fn awaiting_retransmission(&self) -> u32 {
         self.lost_bytes.saturating_sub(self.retransmitted_bytes)
@@ -88,14 +96,17 @@ impl OutstandingSegments {
         }
     }
 
-    /// Restores the marks saved by [`OutstandingSegments::save_marks`]. SACKs stay.
-    pub fn restore_marks(&mut self) {
+    /// Restores the marks saved by [`OutstandingSegments::save_marks`]. SACKs stay. `keeps`: and what has been
+    /// retransmitted since counts as in the network.
+    pub fn restore_marks(&mut self, keeps: bool) {
         (self.lost_bytes, self.retransmitted_bytes) = (0, 0);
         if let Some(rates) = self.rates() {
             rates.restore_lost();
         }
         for s in &mut self.sent {
-            s.marks = (s.marks & (SACKED | FIN | AGAIN_BITS)) | ((s.marks >> 3) & (LOST | RETRANSMITTED));
+            let since = if keeps { s.marks & RETRANSMITTED } else { 0 };
+            s.marks =
+                (s.marks & (SACKED | FIN | AGAIN_BITS)) | ((s.marks >> 3) & (LOST | RETRANSMITTED)) | since;
             if s.has(LOST) {
                 self.lost_bytes += s.len();
             }

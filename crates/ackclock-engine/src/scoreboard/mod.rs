@@ -166,6 +166,25 @@ impl OutstandingSegments {
         fin.map_or(0, |s| u32::from(!s.has(SACKED | LOST)) + u32::from(s.has(RETRANSMITTED)))
     }
 
+    /// Segments in the network, as [`in_network`](Self::in_network) counts bytes.
+    #[cold]
+    pub fn segments_in_network(&self) -> u32 {
+        if self.sacked_bytes + self.lost_bytes + self.retransmitted_bytes == 0 {
+            return self.segments();
+        }
+        let of = |s: &Sent| u32::from(!s.has(SACKED | LOST)) + u32::from(s.has(RETRANSMITTED));
+        self.sent.iter().map(of).sum()
+    }
+
+    /// Outstanding segments that are not SACKed.
+    #[cold]
+    pub fn unsacked_segments(&self) -> u32 {
+        if self.sacked_bytes == 0 {
+            return self.segments();
+        }
+        self.sent.iter().filter(|s| !s.has(SACKED)).count() as u32
+    }
+
     /// When the oldest outstanding segment was last sent.
     pub fn oldest_sent_at(&self) -> Option<Instant> {
         self.sent.front().map(|s| s.sent_at(self.epoch))

@@ -317,7 +317,7 @@ mod tests {
                         b.retransmit(SeqNumber(pick(&mut rng)), 1 + rng.below(800) as u32, now);
                     }
                     7 if rng.chance(0.5) => b.save_marks(),
-                    7 => b.restore_marks(),
+                    7 => b.restore_marks(false),
                     _ if rng.chance(0.2) => b.forget_sacks(),
                     _ => {
                         if let Some(s) = b.rate_sample(now, Duration::ZERO) {

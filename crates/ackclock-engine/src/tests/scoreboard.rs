@@ -130,7 +130,7 @@ fn saved_marks_are_restored() {
     assert_eq!(pipe(&b), MSS);
     b.sack(segs(2, 3));
     b.push(seq(10), MSS, false, Instant::from_nanos(40));
-    b.restore_marks();
+    b.restore_marks(false);
     assert_eq!(pipe(&b), 10 * MSS, "eleven outstanding, one of them SACKed since");
     assert_eq!(b.next_lost(seq(0)), None);
     b.acknowledge(seq(11));

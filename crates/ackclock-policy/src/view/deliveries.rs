@@ -31,6 +31,8 @@ pub struct Deliveries {
     pub lowest_sent_once: Option<SeqNumber>,
     /// The highest of those acknowledged cumulatively and not SACKed before, and whether it was sent once.
     pub highest_acked: Option<(Transmission, bool)>,
+    /// The highest of those SACKed, and whether it was sent once.
+    pub highest_sacked: Option<(Transmission, bool)>,
     /// The lowest of those SACKed and sent once.
     pub lowest_sacked_once: Option<Transmission>,
     /// By its timestamp echo, the ack was elicited by nothing sent after this moment.
@@ -45,9 +47,18 @@ impl Deliveries {
     pub fn add(&mut self, last: Transmission, sent_once: bool, acked: bool) {
         if acked {
             self.highest_acked = Some((last, sent_once));
-        } else if sent_once && self.lowest_sacked_once.is_none_or(|t| last.end_seq < t.end_seq) {
+            return self.add_any(last, sent_once);
+        }
+        if self.highest_sacked.is_none_or(|(t, _)| last.end_seq > t.end_seq) {
+            self.highest_sacked = Some((last, sent_once));
+        }
+        if sent_once && self.lowest_sacked_once.is_none_or(|t| last.end_seq < t.end_seq) {
             self.lowest_sacked_once = Some(last);
         }
+        self.add_any(last, sent_once);
+    }
+
+    fn add_any(&mut self, last: Transmission, sent_once: bool) {
         let latest = if sent_once { &mut self.sent_once } else { &mut self.retransmitted };
         if latest.is_none_or(|t| last.is_after(t)) {
             *latest = Some(last);

@@ -50,8 +50,10 @@ impl InUse for Flight {
     fn sent(&mut self, v: &SenderView) {
         let full = v.pipe + u64::from(v.smss) > v.window.cwnd;
         let over = self.most == 0 || v.snd_una >= self.until;
-        if over || full || (!self.full && v.flight_size > self.most) {
-            *self = Self { full, most: v.flight_size, until: v.snd_nxt };
+        // Where windows count segments, short ones take more than their bytes.
+        let out = v.flight_size.max(v.pipe);
+        if over || full || (!self.full && out > self.most) {
+            *self = Self { full, most: out, until: v.snd_nxt };
         }
     }
 

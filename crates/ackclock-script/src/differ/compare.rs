@@ -165,6 +165,9 @@ fn of_segment(first: &Timeline, what: String, sent: &Sent) -> Cause {
 /// What leaves so long after a stimulus leaves on account of a timer.
 const TIMER: Duration = Duration::from_millis(4);
 
+/// Most bytes of options, which a segment may have to leave for another one (RFC 9293 §3.1).
+const OPTIONS: u32 = 40;
+
 /// What a cause calls a segment.
 fn name(timeline: &Timeline, i: usize) -> String {
     let tcp = &timeline.sent[i].tcp;
@@ -173,6 +176,8 @@ fn name(timeline: &Timeline, i: usize) -> String {
     let again = timeline.sent[..i]
         .iter()
         .any(|s| s.tcp.len > 0 && s.tcp.seq < end && tcp.seq < s.tcp.seq + s.tcp.len);
+    let before = i.checked_sub(1).map(|before| &timeline.sent[before]);
+    let follows = before.is_some_and(|b| b.tcp.len > 0 && b.tcp.seq.wrapping_add(b.tcp.len) == tcp.seq);
     let sack =
         matches!(&tcp.options, TcpOptions::List(l) if l.iter().any(|o| matches!(o, TcpOption::Sack(_))));
     match () {
@@ -181,6 +186,7 @@ fn name(timeline: &Timeline, i: usize) -> String {
         () if has(Flags::SYN) && has(Flags::ACK) => "SYN-ACK",
         () if has(Flags::SYN) => "SYN",
         () if has(Flags::FIN) => "FIN",
+        () if tcp.len > 0 && again && tcp.len <= OPTIONS && follows => "rest of a retransmission",
         () if tcp.len > 0 && again => "retransmission",
         () if tcp.len > 0 => "data",
         () if sack => "ack with SACK",

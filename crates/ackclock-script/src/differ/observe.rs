@@ -43,7 +43,7 @@ pub fn lead(conversation: &Conversation, host: &mut dyn Host) -> Timeline {
         run.heard = run.timeline.sent.len();
         let state = run.host.state();
         let (doing, kind) = match &step.act {
-            Act::Call(op) => (Doing::Call(*op), op.kind().to_owned()),
+            Act::Call(op) => (Doing::Call(*op), format!("{}{}", op.kind(), peer.contradictions())),
             Act::Inject(segment) => {
                 let (tcp, kind) = peer.says(segment, at);
                 (Doing::Inject(tcp, segment.ecn), kind)

@@ -27,6 +27,14 @@ pub(super) struct Peer {
     host_offer: Option<Vec<TcpOption>>,
     /// The host's latest timestamp.
     heard: u32,
+    /// The end of what it has to send, by its first FIN.
+    end: Option<u32>,
+    /// It has sent a FIN or data that contradict its first FIN.
+    contradicts: bool,
+    /// The end of what the host has of it in order.
+    received: u32,
+    /// It has SACKed the byte that its ack asks for, or what it has acknowledged beyond a DSACK.
+    denies: bool,
 }
 
 impl Peer {
@@ -40,6 +48,10 @@ impl Peer {
             outstanding: Vec::new(),
             host_offer: None,
             heard: 0,
+            end: None,
+            contradicts: false,
+            received: 0,
+            denies: false,
         }
     }
 
@@ -77,7 +89,17 @@ impl Peer {
         } else {
             self.next.wrapping_add(segment.offset as u32)
         };
+        self.note_end(segment, seq);
+        if let Some(ack) = ack.filter(|_| self.sacks()) {
+            let known = ack.max(self.acked);
+            let mut blocks = segment.sack.iter().filter_map(|b| self.block(*b, Some(ack)));
+            self.denies |= blocks.any(|(from, to)| from <= known && known < to);
+        }
         let kind = self.kind(segment, ack);
+        let end = seq.wrapping_add(segment.len + u32::from(has(Flags::SYN)));
+        if seq.wrapping_sub(self.received) as i32 <= 0 && end.wrapping_sub(self.received) as i32 > 0 {
+            self.received = end;
+        }
         let tcp = Tcp {
             flags: TcpFlags { bits: segment.flags, ace: None },
             seq,
@@ -96,6 +118,22 @@ impl Peer {
             }
         }
         (tcp, kind)
+    }
+
+    /// Notes where a FIN ends what the peer sends, and whether data or another FIN says otherwise.
+    fn note_end(&mut self, segment: &Segment, seq: u32) {
+        let fin = segment.flags & Flags::FIN.0 != 0;
+        let dropped = segment.flags & (Flags::RST | Flags::SYN | Flags::ACK).0 != Flags::ACK.0;
+        if dropped || self.next == 0 || segment.len == 0 && !fin {
+            return;
+        }
+        let to = seq.wrapping_add(segment.len);
+        self.contradicts |= self.end.is_some_and(|end| to.wrapping_sub(end) as i32 > 0 || (fin && to != end))
+            || fin && self.ahead.iter().any(|(_, known)| known.wrapping_sub(to) as i32 > 0)
+            || fin && self.next.wrapping_sub(to) as i32 > 0;
+        if fin {
+            self.end.get_or_insert(to);
+        }
     }
 
     /// Numbers that the peer has sent: the next one comes after all that follow each other.
@@ -243,9 +281,13 @@ impl Peer {
         let (from, to) = (segment.offset, segment.offset + i64::from(segment.len));
         let next = i64::from(self.next);
         let again = self.ahead.iter().any(|(a, b)| next + from < i64::from(*b) && i64::from(*a) < next + to);
+        let begun = segment.offset >= 0
+            && self.next.wrapping_add(from as u32).wrapping_sub(self.received) as i32 <= -1
+            && !has(Flags::SYN);
         let notes = [
-            (ack.is_some_and(inside), " inside a segment"),
+            (ack.is_some_and(inside) || inside(self.acked), " inside a segment"),
             (segment.len > 0 && again, " over data ahead"),
+            (segment.len > 0 && begun, " over data received"),
             (!segment.sack.is_empty(), if self.sacks() { " with SACK" } else { " with SACK unasked" }),
             (self.sacks() && in_parts, " of parts"),
             (segment.window == 0 && !has(Flags::RST), " with closed window"),
@@ -261,6 +303,16 @@ impl Peer {
             (segment.ecn == ackclock_units::Ecn::Ce, " with CE"),
         ];
         notes.iter().filter(|(there, _)| *there).for_each(|(_, note)| kind.push_str(note));
+        kind.push_str(self.contradictions());
         kind
+    }
+
+    /// What a cause says of all that follows once the peer has contradicted itself.
+    pub(super) fn contradictions(&self) -> &'static str {
+        match (self.contradicts, self.denies) {
+            (true, _) => " against a FIN",
+            (false, true) => " against an ack",
+            (false, false) => "",
+        }
     }
 }

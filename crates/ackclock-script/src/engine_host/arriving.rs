@@ -6,7 +6,7 @@ use ackclock_wire::{FastOpen, Flags, IcmpError, Segment};
 
 use super::flow::Flow;
 use super::socket::{Socket, SocketKind};
-use super::{EngineHost, MAX_OPEN};
+use super::{Dialect, EngineHost, MAX_OPEN};
 use crate::constants as c;
 use crate::host::Ports;
 
@@ -29,6 +29,12 @@ impl EngineHost {
         }
         let mut changed = *segment;
         let mut segment = segment;
+        if segment.flags.has(Flags::URG) && segment.urgent == 0 && self.dialect == Dialect::Linux {
+            // A pointer of 0 is the segment's first byte, as one of 1 is (`tcp_check_urg`); by RFC 9293 §3.8.5
+            // nothing would be urgent.
+            changed.urgent = 1;
+            segment = &changed;
+        }
         if segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK) {
             let mut accepted = false;
             if found.is_none() {
@@ -55,9 +61,20 @@ impl EngineHost {
             return;
         }
         self.flows[i].arrived(self.now, segment);
-        if !self.flows[i].expects(self.now, segment) {
-            self.flows[i].release_more(self.now);
+        let flow = &mut self.flows[i];
+        if flow.connection.reads_ack_of(segment) {
+            if !flow.expects(self.now, segment) {
+                flow.release_more(self.now);
+            }
+            if flow.sending.is_some() {
+                // (`tcp_ack_probe`, `tcp_check_probe_timer`)
+                flow.connection.restart_cork(self.now);
+            }
+        } else if let Some(sending) = &mut flow.sending {
+            // What is dropped makes Linux send nothing that waits.
+            sending.idle = true;
         }
+        flow.learn_to_predict(self.now, segment);
         let unread = self.flows[i].connection.readable();
         let begun = self.flows[i].connection.state() == State::SynSent;
         self.flows[i].connection.handle_segment(self.now, segment, &[], ecn);

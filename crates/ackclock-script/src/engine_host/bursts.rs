@@ -26,5 +26,5 @@ pub(super) fn segments(connection: &Connection, least: u64, now: Instant) -> u64
     let min_rtt = (rtt.min_rtt.as_nanos() / 1000) >> 9;
     let short = if min_rtt < 32 { MOST >> min_rtt } else { 0 };
     let bytes = of_a_millisecond.saturating_add(short).min(MOST);
-    (bytes / smss).max(least).min(half)
+    (bytes / u64::from(connection.full_payload(now).max(1))).max(least).min(half)
 }

@@ -249,7 +249,13 @@ impl EngineHost {
                 flow.connection.set_cork(now, false);
                 self.run(i);
             }
-            self.flows[i].connection.set_cork(now, options.corks());
+            let of_tcp = level.0 == c::SOL_TCP;
+            let uncorks = of_tcp && name == c::TCP_CORK && !options.corks();
+            let at_once = of_tcp && name == c::TCP_NODELAY && options.sends_at_once();
+            self.flows[i].uncork(now, uncorks || at_once);
+            if let Some(sending) = self.flows[i].sending.as_mut().filter(|_| !uncorks && !at_once) {
+                sending.idle = true;
+            }
             if (level.0, name) == (c::SOL_TCP, c::TCP_QUICKACK) {
                 self.flows[i].connection.set_quick_acks(now, options.acks_quickly());
             }

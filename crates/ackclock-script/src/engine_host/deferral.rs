@@ -21,15 +21,18 @@ const PART: Bytes = 3;
 /// Which new data may leave while a connection sends.
 #[derive(Debug)]
 pub(super) struct Deferral {
-    /// Position past the packet that is leaving.
+    /// Positions of the packet that is leaving, and past it.
+    from: u64,
     until: u64,
+    /// The next segment is not the first one of that packet.
+    inside: bool,
     most: u64,
 }
 
 impl Deferral {
     /// `most`: segments of a packet.
     pub(super) fn new(most: u64) -> Self {
-        Self { until: 0, most }
+        Self { from: 0, until: 0, inside: false, most }
     }
 
     /// True when the next new data is kept back. To be asked before each segment; `finishes`: a FIN follows
@@ -43,6 +46,7 @@ impl Deferral {
     ) -> bool {
         let v = connection.view(now);
         let position = sending.queue.end().saturating_sub(v.unsent);
+        self.inside = v.unsent > 0 && position < self.until && position > self.from;
         if v.unsent == 0 || position < self.until {
             return false;
         }
@@ -51,11 +55,19 @@ impl Deferral {
         let (cwnd, in_flight) = (v.window.cwnd / smss, v.pipe.div_ceil(smss));
         let room = cwnd.saturating_sub(in_flight);
         let quota = (cwnd / 2).max(1).min(room).min(self.most.max(1));
-        if next.bytes > smss && self.defers(&next, room * smss, sending, finishes, connection, now) {
+        let payload = u64::from(connection.full_payload(now).max(1));
+        if next.bytes > payload && self.defers(&next, room * payload, sending, finishes, connection, now) {
             return true;
         }
-        self.until = position + next.bytes.min(quota.max(1) * smss);
+        self.from = position;
+        self.until = position + next.bytes.min(quota.max(1) * payload);
         false
+    }
+
+    /// True when the next segment may be cut short by the receiver's window, as one that ends a packet
+    /// (`tcp_mss_split_point`).
+    pub(super) fn fills(&self) -> bool {
+        self.inside
     }
 
     fn defers(
@@ -69,15 +81,16 @@ impl Deferral {
     ) -> bool {
         let v = connection.view(now);
         let smss = u64::from(v.smss.max(1));
+        let payload = u64::from(connection.full_payload(now).max(1));
         let recent = sending.left_at.is_some_and(|at| now.since(at) < RECENT);
         let by_receiver = v.rwnd.saturating_sub(v.flight_size);
         let limit = by_cwnd.min(by_receiver);
         let Some((rtt, oldest)) = v.rtt.zip(v.oldest_sent_at) else { return false };
         let at_once = matches!(v.phase, Phase::Recovery | Phase::Loss)
             || !recent
-            || limit >= self.most * smss
+            || limit >= self.most * payload
             || (!next.last && limit >= next.bytes)
-            || limit >= v.rwnd.min(v.window.cwnd / smss * smss) / PART
+            || limit >= v.rwnd.min(v.window.cwnd / smss * payload) / PART
             || oldest + rtt.srtt > now + SOON.min(rtt.srtt / 2);
         let bounded = limit <= next.bytes;
         !at_once && (bounded || !(next.record || (next.last && finishes)))

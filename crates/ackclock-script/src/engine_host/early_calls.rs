@@ -110,6 +110,16 @@ impl EngineHost {
         let now = self.now;
         let i = self.new_client(fd, port)?;
         let flow = &mut self.flows[i];
+        if let Some(limit) =
+            flow.options.int(c::SOL_TCP, c::TCP_MAXSEG).and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0)
+        {
+            // Of what a client's peer does not announce it is the default (`tcp_connect_init`).
+            flow.connection.reconfigure(now, |config| {
+                if config.uncapped_default {
+                    config.default_mss = limit;
+                }
+            });
+        }
         if flow.options.int(c::SOL_TCP, c::TCP_FASTOPEN_CONNECT) != Some(1) {
             flow.connection.connect(now);
             self.run(i);

@@ -46,6 +46,8 @@ pub(crate) struct Flow {
     pub counts: Counts,
     pub stalls: Stalls,
     pub reordering: Reordering,
+    /// Headers are predicted.
+    pub predicting: bool,
     /// What Linux keeps of it; none of other hosts.
     pub sending: Option<Sending>,
 }
@@ -98,6 +100,7 @@ impl Flow {
             counts: Counts::default(),
             stalls: Stalls::default(),
             reordering: Reordering::default(),
+            predicting: true,
             sending,
         }
     }
@@ -156,6 +159,7 @@ impl Flow {
         match event {
             ConnectionEvent::Established => {
                 self.established = true;
+                self.predicting = self.listener.is_some() || self.connection.window_shifts().0 == 0;
                 // The clock of what is received begins here (`tcp_init_transfer`).
                 self.counts.last_data_received.get_or_insert(now);
                 self.connection.room(now);

@@ -31,6 +31,7 @@ impl EngineHost {
                     deferral.keeps(&flow.connection, sending, flow.shut_write, self.now)
                 };
                 flow.connection.hold_new_data(keeps);
+                flow.connection.fill_window(deferral.fills());
                 sending.kept = keeps;
             }
             let Some(t) = flow.connection.poll_transmit(self.now) else { break };
@@ -44,6 +45,7 @@ impl EngineHost {
             burst.push(t);
         }
         flow.connection.hold_new_data(false);
+        flow.connection.fill_window(false);
         if let Some(sending) = &mut flow.sending {
             sending.idle = false;
         }

@@ -196,10 +196,13 @@ impl Host for EngineHost {
         for i in 0..self.flows.len() {
             let flow = &mut self.flows[i];
             let before = flow.connection.stats().timeouts;
+            // Other timers than that of pacing send again what was sent, or one new segment, and leave the rest as
+            // it is.
+            let paced = flow.connection.pacing_rate().is_some();
             let mut idle = true;
             while flow.connection.poll_timeout().is_some_and(|at| at <= self.now) {
                 flow.connection.handle_timeout(self.now);
-                idle = false;
+                idle &= !paced;
             }
             if let Some(sending) = &mut flow.sending {
                 sending.idle = idle;

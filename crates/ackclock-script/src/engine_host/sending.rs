@@ -128,10 +128,27 @@ impl Flow {
             return true;
         }
         segment.len > 0
-            && !segment.flags.any(Flags::FIN | Flags::SYN | Flags::RST | Flags::URG)
-            && segment.seq == connection.rcv_nxt()
             && segment.ack == connection.view(now).snd_una
-            && !connection.has_gap()
+            && self.predicting
+            && connection.predicts(segment)
+    }
+
+    /// Before a segment arrives: after a handshake with scaled windows a client predicts no headers
+    /// (`tcp_finish_connect`) until text has arrived, or another window (`tcp_fast_path_check`).
+    pub(super) fn learn_to_predict(&mut self, now: Instant, segment: &Segment) {
+        let next = segment.len > 0 && segment.seq == self.connection.rcv_nxt();
+        let v = self.connection.view(now);
+        let window = u64::from(segment.window) << self.connection.window_shifts().0;
+        self.predicting |= self.established && (next || window != v.rwnd);
+    }
+
+    /// What Linux lets go of a cork that only a call has set (`MSG_MORE`): an option that pushes.
+    pub(super) fn uncork(&mut self, now: Instant, pushes: bool) {
+        let more = self.sending.as_ref().is_some_and(|s| s.more) && !pushes;
+        if let Some(sending) = &mut self.sending {
+            sending.more = more;
+        }
+        self.connection.set_cork(now, more || self.options.corks());
     }
 
     /// An ack lets go what `MSG_MORE` has held: it holds small segments for the call alone (`tcp_push`).

@@ -187,10 +187,12 @@ impl WriteQueue {
         let at = self.packets.partition_point(|p| p.end <= first.offset);
         let Some(queued) = self.packets.get(at).copied().filter(|_| first.segment.len > 0) else { return 1 };
         let end = |t: &Transmit| t.offset + u64::from(t.segment.len);
+        // SACK blocks make all of a packet's segments shorter, by 40 bytes at most.
+        let is_full = |t: &Transmit| t.segment.len == first.segment.len && t.segment.len + 40 >= smss;
         let mut count = 1;
         while let Some(next) = burst.get(count)
             && (count as u64) < most
-            && burst[count - 1].segment.len == smss
+            && is_full(&burst[count - 1])
             && next.segment.len > 0
             && next.offset == end(&burst[count - 1])
             && next.offset < queued.end

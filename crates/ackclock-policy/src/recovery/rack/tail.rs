@@ -103,6 +103,10 @@ impl Tail {
     /// have repaired a loss.
     pub fn process_ack(&mut self, a: &AckInfo, v: &SenderView) -> Option<Bytes> {
         self.sampled |= a.rtt.is_some();
+        if a.ece && self.rearms() && matches!(v.phase, Phase::Open | Phase::Disorder) {
+            // Linux forgets a probe where it reduces the window for an echo (`tcp_init_cwnd_reduction`).
+            self.forget();
+        }
         let end_seq = self.end_seq.filter(|end_seq| a.ack >= *end_seq)?;
         // New data was delivered, or both the segment and its copy were (case 1: DSACK; case 2: a duplicate
         // ack of a receiver that has no DSACK).

@@ -1,7 +1,7 @@
 //! A link with a first-in first-out queue: a packet's departure is known when it is offered.
 
 use ackclock_policy::{Admit, Queued};
-use ackclock_units::Instant;
+use ackclock_units::{Instant, seldom};
 
 use super::ahead::Booked;
 use super::delivery::Offer;
@@ -127,9 +127,10 @@ impl Link {
         while self.ahead.next_start <= now {
             let Some(first) = self.ahead.packets.pop_front() else { break };
             let start = self.ahead.next_start;
-            self.ahead.next_start = match self.ahead.finished.pop_front() {
-                Some(finished) => finished,
-                None => start + self.time_to_send(first.bytes()),
+            self.ahead.next_start = if seldom(self.elements.is_some()) {
+                self.finished_next(start)
+            } else {
+                start + self.time_to_send(first.bytes())
             };
             self.ahead.bytes -= u64::from(first.bytes());
             self.ahead.serving = first;
@@ -137,5 +138,11 @@ impl Link {
                 queue.dequeued(first.bytes(), start);
             }
         }
+    }
+
+    /// When the packet that goes into service at `start` has left, on a link with elements.
+    #[cold]
+    fn finished_next(&mut self, start: Instant) -> Instant {
+        self.ahead.finished.pop_front().unwrap_or(start)
     }
 }

@@ -145,10 +145,10 @@ fn each_queue_delays_and_drops_as_on_a_simulated_link() {
     if !allowed() {
         return;
     }
+    // RED is left out: its drops are random, and other times mean other drops.
     for queue in [
         "drop-tail limit=50packets",
         "drop-tail limit=50packets drop=head",
-        "red",
         "codel",
         "fq-codel",
         "pie",
@@ -208,10 +208,12 @@ fn probe(a: &Namespace, b: &Namespace) -> f64 {
     delays.get(delays.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// Mbit/s of payload that four transfers of the kernel's TCP get over a queue, after two seconds, and the
+/// Mbit/s of payload that four transfers of the kernel's TCP get over a queue, after five seconds, and the
 /// median delay that a probe has meanwhile, ms.
 fn transfers(queue: &str) -> (f64, f64) {
     let (a, b, emulator) = two_kernels(link(queue), LinkSpec::delay(Duration::from_millis(5)));
+    // BBR, the default of some kernels, heeds few of the drops.
+    a.set_sysctl("net.ipv4.tcp_congestion_control", "cubic").unwrap();
     let listener = b.run(|| TcpListener::bind("10.0.0.2:80").unwrap()).unwrap();
     let (received, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
     let mut threads = Vec::new();
@@ -231,7 +233,8 @@ fn transfers(queue: &str) -> (f64, f64) {
             }
         }));
     }
-    std::thread::sleep(Time::from_secs(2));
+    // CoDel takes seconds to drain what slow start overshoots by.
+    std::thread::sleep(Time::from_secs(5));
     let (before, began) = (received.load(Ordering::Relaxed), Now::now());
     let delay = probe(&a, &b);
     let rate = (received.load(Ordering::Relaxed) - before) as f64 * 8.0 / 1e6 / began.elapsed().as_secs_f64();
@@ -251,13 +254,15 @@ fn the_kernels_transfers_fill_the_link_behind_each_queue() {
     if !allowed() {
         return;
     }
-    // The delay of a probe, ms: 5 of the link, and what its queue holds. Fair queues let it pass.
+    // The delay of a probe, ms: 5 of the link, and what its queue holds. CoDel holds a few packets of each flow
+    // even where its target is shorter. FQ-CoDel lets it pass; with deficit round robin it waits for one
+    // packet of each of the four flows, 1.2 ms each.
     for (queue, delays) in [
-        ("codel", 6.0..17.0),
+        ("codel", 6.0..22.0),
         ("fq-codel", 5.0..8.5),
         ("pie", 13.0..35.0),
         ("dualpi2", 13.0..35.0),
-        ("drr limit=100packets", 5.0..8.5),
+        ("drr limit=100packets", 5.0..11.0),
     ] {
         // A busy machine may be late once.
         let mut last = String::new();

@@ -212,7 +212,8 @@ table! {
         data_packets: u64, "";
         /// Packets that arrived whole at the other end.
         delivered: u64, "";
-        /// Packets that the queue dropped: full, early, pushed out or shed.
+        /// Packets that the queue, or a policer before it, dropped, for one of the causes of the next six
+        /// columns.
         dropped_queue: u64, "";
         /// Those of them that an active queue dropped before it was full; missing if the queue does not count
         /// them.
@@ -224,6 +225,10 @@ table! {
         /// Those of them that were in the queue and were shed as it chose what to send next; missing if not
         /// counted.
         dropped_shed: Option<u64>, "";
+        /// Those of them that exceeded the rate of a policer; missing if not counted.
+        dropped_policed: Option<u64>, "";
+        /// Those of them that were larger than the link carries; missing if not counted.
+        dropped_oversized: Option<u64>, "";
         /// Packets lost on the wire by a fault: random, by pattern or scripted.
         dropped_wire: u64, "";
         /// Packets that the queue marked Congestion Experienced.
@@ -242,13 +247,14 @@ table! {
         /// Payload bytes put on the wire, repeated ones not counted: goodput at this link (B-U2); missing if
         /// not counted.
         unique_bytes: Option<u64>, "B";
-        /// Share of the time in which it was sending.
+        /// Share of the time in which it was sending, waits for a shaper or an opportunity of its trace included.
         utilisation: Option<f64>, "";
         /// Time-average of the queue, the packet in service not counted.
         queue_mean_packets: f64, "packets";
         /// The same in bytes.
         queue_mean_bytes: f64, "B";
-        /// The same as a delay: the bytes over the rate (M-U2).
+        /// The same as a delay: the bytes over the rate (M-U2); missing where the rate varies or is shaped, for
+        /// which `series` gives sojourn times.
         queue_mean_delay: Option<Duration>, "s";
         /// Mean of the sojourn times: from a packet's arrival at the queue until it goes into service, one
         /// value for each packet that did. Missing, as the next four, unless the scenario has `series`, and

@@ -97,6 +97,10 @@ table! {
         dropped_pushed_out: u64, "";
         /// Packets in the queue that were shed as it chose what to send next.
         dropped_shed: u64, "";
+        /// Packets that exceeded the rate of a policer.
+        dropped_policed: u64, "";
+        /// Packets that were larger than the link carries.
+        dropped_oversized: u64, "";
         /// Packets lost on the wire by a fault.
         dropped_wire: u64, "";
         /// Packets that the queue marked Congestion Experienced.

@@ -296,6 +296,8 @@ CAUSES: Mapping[str, str] = {
     "dropped_early": "dropped: early",
     "dropped_pushed_out": "dropped: pushed out",
     "dropped_shed": "dropped: shed from the queue",
+    "dropped_policed": "dropped: over the policer's rate",
+    "dropped_oversized": "dropped: too large",
     "dropped_wire": "lost: fault on the wire",
     "marked": "marked (ECN)",
 }

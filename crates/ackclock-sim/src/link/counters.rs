@@ -11,15 +11,15 @@ pub struct LinkCounters {
     pub offered_bytes: Bytes,
     /// Packets dropped by the queue: refused, pushed out, or dropped after admission.
     pub queue_drops: u64,
-    /// Those of them that the queue dropped although there was room: early drops, and drops as packets leave.
+    /// Those of them that the queue refused although there was room.
     pub early_drops: u64,
     /// Those of them that were in the queue and made room for another packet.
     pub pushed_out: u64,
     /// Those of them that were in the queue and that its scheduler dropped as it chose the next packet.
     pub shed: u64,
-    /// Those of the early drops that a policer refused.
+    /// Those of them that a policer refused.
     pub policed: u64,
-    /// Those of the early drops that were larger than the link carries.
+    /// Those of them that were larger than the link carries.
     pub oversized: u64,
     /// The bytes of all of them.
     pub queue_drop_bytes: Bytes,
@@ -60,6 +60,7 @@ pub struct LinkCounters {
 impl LinkCounters {
     /// Packets that found the queue full: those that it dropped for no other reason.
     pub fn full_drops(&self) -> u64 {
-        self.queue_drops.saturating_sub(self.early_drops + self.pushed_out + self.shed)
+        let others = self.early_drops + self.pushed_out + self.shed + self.policed + self.oversized;
+        self.queue_drops.saturating_sub(others)
     }
 }

@@ -93,7 +93,6 @@ impl Link {
         };
         if verdict == Policed::Drop {
             self.advance(packet.at);
-            self.counters.early_drops += 1;
             return self.refuse(packet.bytes);
         }
         let marks = verdict == Policed::Mark;
@@ -110,6 +109,11 @@ impl Link {
             self.counters.marked += u64::from(!before);
         }
         offer
+    }
+
+    /// True when something other than its rate alone decides when transmissions finish.
+    pub(crate) fn has_transmitter(&self) -> bool {
+        self.elements.as_ref().is_some_and(|state| state.elements.transmitter.is_some())
     }
 
     /// When a transmission that starts at `start` is finished; `idle` as in [`Transmitter::finish`].

@@ -130,8 +130,8 @@ fn link_since(row: &LinkRow, before: &LinkRow) -> LinkRow {
     since!(LinkRow { row, before }
         counted {
             packets_offered, bytes_offered, packets, bytes, data_packets, delivered, dropped_queue,
-            dropped_early, dropped_full, dropped_pushed_out, dropped_shed, dropped_wire, marked,
-            marked_leaving, duplicated, corrupted, reordered, retransmitted_packets,
+            dropped_early, dropped_full, dropped_pushed_out, dropped_shed, dropped_policed,
+            dropped_oversized, dropped_wire, marked, marked_leaving, duplicated, corrupted, reordered, retransmitted_packets,
             unique_bytes,
         }
         kept {
@@ -145,6 +145,7 @@ fn link_since(row: &LinkRow, before: &LinkRow) -> LinkRow {
             queue_mean_bytes: queue_mean_bytes,
             queue_mean_delay: row
                 .rate
+                .filter(|_| row.queue_mean_delay.is_some())
                 .map(|r| Duration::from_secs_f64(queue_mean_bytes * 8.0 / r.bits_per_sec().max(1) as f64)),
         }
     )

@@ -86,6 +86,7 @@ impl Simulation {
         let seconds = observed.as_nanos().max(1) as f64;
         let queue_mean_bytes = c.byte_ns as f64 / seconds;
         let (rate, delay) = (place.link.rate(), place.link.delay());
+        let steady = !place.link.has_transmitter();
         let sojourns = place.link.sojourns(now);
         let sojourn = |q| sojourns.and_then(|s| s.quantile(q));
         LinkRow {
@@ -109,6 +110,8 @@ impl Simulation {
             dropped_full: Some(c.full_drops()),
             dropped_pushed_out: Some(c.pushed_out),
             dropped_shed: Some(c.shed),
+            dropped_policed: Some(c.policed),
+            dropped_oversized: Some(c.oversized),
             dropped_wire: c.fault_drops,
             marked: c.marked,
             marked_leaving: Some(c.marked_leaving),
@@ -121,6 +124,7 @@ impl Simulation {
             queue_mean_packets: c.packet_ns as f64 / seconds,
             queue_mean_bytes,
             queue_mean_delay: rate
+                .filter(|_| steady)
                 .map(|r| Duration::from_secs_f64(queue_mean_bytes * 8.0 / r.bits_per_sec().max(1) as f64)),
             sojourn_mean: sojourns.and_then(DelayHistogram::mean),
             sojourn_median: sojourn(0.5),

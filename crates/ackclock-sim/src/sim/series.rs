@@ -209,6 +209,8 @@ impl Simulation {
             dropped_early: c.early_drops - b.early_drops,
             dropped_pushed_out: c.pushed_out - b.pushed_out,
             dropped_shed: c.shed - b.shed,
+            dropped_policed: c.policed - b.policed,
+            dropped_oversized: c.oversized - b.oversized,
             dropped_wire: c.fault_drops - b.fault_drops,
             marked: c.marked - b.marked,
             marked_leaving: c.marked_leaving - b.marked_leaving,

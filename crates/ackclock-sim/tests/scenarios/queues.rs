@@ -58,7 +58,7 @@ fn codel_holds_the_standing_queue_at_its_target() {
         // between drops.
         assert!((0.6 * target..1.8 * target).contains(&delay), "{queue}: {delay} ms");
         assert!(rate > 9.0, "{queue}: {rate} Mbit/s");
-        assert!(r.links[0].dropped_early > Some(50) && r.links[0].dropped_queue > 50);
+        assert!(r.links[0].dropped_shed > Some(50) && r.links[0].dropped_queue > 50);
     }
     // ECN-capable flows lose nothing.
     let marking = [("bulk", "kind = \"bulk\"\nflows = 4", CUBIC_ECN)];
@@ -109,7 +109,10 @@ fn prague_beside_cubic_has_a_millisecond_of_queue_and_a_fair_share() {
     assert!((45.0..65.0).contains(&other), "CUBIC's round trips: {other} ms");
     // Windows are equal for equal round-trip times (RFC 9332 section 2.1 with k = 2); Prague's is shorter.
     assert!((0.5..2.0).contains(&(prague / cubic)) && prague + cubic > 36.0, "{prague}, {cubic}");
-    assert!(r.links[0].marked > 1000 && r.links[0].dropped_early > Some(5));
+    assert!(
+        r.links[0].marked > 1000
+            && r.links[0].dropped_early.zip(r.links[0].dropped_shed).map(|(a, b)| a + b) > Some(5)
+    );
     // DCTCP's feedback has ECT(0): it is classic traffic here. Prague alone fills the link.
     let r = measured("40Mbit/s", "\"dualpi2\"", &loads[..1]);
     assert!(goodput(&r, "prague") > 36.0 && delay_ms(&r) < 1.5, "{} ms", delay_ms(&r));

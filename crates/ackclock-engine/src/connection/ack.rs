@@ -37,6 +37,7 @@ impl Connection {
         !self.rare.is_allocated()
             & (self.phase == Phase::Open)
             & self.sack_on
+            & !self.config.count_segments
             & segment.options.sack.is_empty()
             & (self.snd_una < segment.ack)
     }
@@ -59,9 +60,8 @@ impl Connection {
             return;
         }
         let flight_before = self.flight_size();
-        let undelivered = self.undelivered_segments();
+        let undelivered = if PLAIN { 0 } else { self.undelivered_segments() };
         let advanced = segment.ack.bytes_since(self.snd_una);
-
         let dsack = if PLAIN { None } else { self.dsack_of(segment) };
         if seldom(dsack.is_some()) {
             self.sender.make_mut().dsack_seen = true;
@@ -127,7 +127,11 @@ impl Connection {
         } else if seldom(sample.is_some()) {
             self.on_sack_sample(now, sample);
         }
-        let mut delivered = self.counted_delivery(acked.newly_delivered + newly_sacked, undelivered, dsack);
+        let mut delivered = if PLAIN {
+            u64::from(acked.newly_delivered)
+        } else {
+            self.counted_delivery(acked.newly_delivered + newly_sacked, undelivered, dsack)
+        };
         let marked = if PLAIN { None } else { self.marked_bytes(segment, delivered) };
         if !PLAIN && seldom(!self.sack_on) {
             let before = u64::from(self.sender.dup_acks.delivered);

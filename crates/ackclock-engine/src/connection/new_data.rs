@@ -96,7 +96,8 @@ impl Connection {
             }
             return None;
         }
-        if seldom(room < self.cost(len)) {
+        let cost = self.cost(len);
+        if seldom(room < cost) {
             return None;
         }
         let fin = fin_due && last;
@@ -113,7 +114,6 @@ impl Connection {
         let offset = self.send.end() - unsent;
         let ecn =
             if self.rare.is_allocated() { self.before_new_data(now, len, &mut flags) } else { Ecn::NotEct };
-        let cost = self.cost(len);
         let sender = self.sender.make_mut();
         sender.sent.push(seq, len + u32::from(fin), fin, now);
         sender.quota = sender.quota.saturating_sub(cost);

@@ -142,7 +142,11 @@ impl Connection {
         if seldom(self.state == State::SynReceived) && !self.handle_ack_of_syn(now, segment, was_syn) {
             return false;
         }
-        if seldom(self.config.predict_headers) && segment.len == 0 && self.predicts(segment) {
+        if self.rare.is_allocated()
+            && self.config.predict_headers
+            && segment.len == 0
+            && self.predicts(segment)
+        {
             self.remember_timestamp(now, segment);
         }
         if !self.ack_is_plausible(segment) && !self.acknowledges_withdrawn_probe(now, segment) {
@@ -151,11 +155,13 @@ impl Connection {
         }
         // Not earlier: a segment that is discarded must not update the timestamp that later segments are
         // checked against (RFC 5961 §5.2).
-        if mostly(segment.ack >= self.snd_una) || !self.config.predict_headers {
-            self.remember_timestamp(now, segment);
-        }
-        if self.rare.is_some_and(|r| r.ecn.is_on()) {
-            self.read_ecn_flags(flags);
+        if self.rare.is_allocated() {
+            if segment.ack >= self.snd_una || !self.config.predict_headers {
+                self.remember_timestamp(now, segment);
+            }
+            if self.rare.ecn.is_on() {
+                self.read_ecn_flags(flags);
+            }
         }
         self.handle_ack(now, segment);
         self.after_ack_of_fin(now);

@@ -107,12 +107,9 @@ impl Detection {
         // shows or its arrival within less than the smallest round-trip time. The timestamp of an ack that
         // SACKs the segment above a hole echoes data from before the hole (RFC 7323 §4.3), and shows nothing.
         let soonest = self.min_rtt.get().unwrap_or(Duration::ZERO);
-        // Linux reads no timestamps here (`tcp_rack_advance`).
-        let echo_allows = |t: &Transmission| {
-            self.rtt_of_highest || t.end_seq > v.snd_una || d.echoed.is_none_or(|echoed| t.xmit_ts <= echoed)
-        };
-        let in_time = |t: &Transmission| now.since(t.xmit_ts) >= soonest;
-        let elicited = |t: &Transmission| echo_allows(t) && in_time(t);
+        let echo_allows =
+            |t: &Transmission| t.end_seq > v.snd_una || d.echoed.is_none_or(|echoed| t.xmit_ts <= echoed);
+        let elicited = |t: &Transmission| echo_allows(t) && now.since(t.xmit_ts) >= soonest;
         let valid = d.retransmitted.filter(elicited);
         // The later one of the two.
         let last = match (d.sent_once, valid) {
@@ -129,7 +126,7 @@ impl Detection {
         }
         if let Some((highest, sent_once)) = d.highest_acked.or(d.highest_sacked)
             && self.rtt_of_highest
-            && (sent_once || in_time(&highest))
+            && (sent_once || elicited(&highest))
         {
             self.rtt = now.since(highest.xmit_ts);
         }
@@ -393,9 +390,8 @@ pub(super) const PERSIST: Param = Param::count(
 pub(super) const RTT_OF_HIGHEST: Param = Param::flag(
     "rtt_of_highest",
     false,
-    "take RACK.rtt of the highest segment that an ack acknowledges, or SACKs if it acknowledges none, and \
-     judge retransmissions by the smallest RTT alone, as Linux does; otherwise of the one sent last, and by \
-     timestamps too (RFC 8985 6.2 step 2)",
+    "take RACK.rtt of the highest segment that an ack acknowledges, or SACKs if it acknowledges none, as \
+     Linux does; otherwise of the one sent last (RFC 8985 6.2 step 2)",
 );
 /// Span of the windowed minimum RACK.min_RTT.
 pub(super) const MIN_RTT_SPAN: Param = Param::duration(

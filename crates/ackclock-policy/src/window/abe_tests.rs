@@ -19,8 +19,16 @@ fn an_echo_leaves_more_than_a_loss() {
         ("cubic", "true", 100, Congestion::Loss, 70_000),
         ("cubic", "true", 2, ECN, 2000),
     ] {
-        let after = with(name, &[("abe", abe)]).after_congestion(c, &window(segs * 1000, u64::MAX));
+        let after = with(name, &[("abe", abe)]).after_congestion(c, &window(segs * 1000, segs * 1000));
         assert_eq!(after, Window { cwnd: left, ssthresh: left }, "{name} {abe} {segs} {c:?}");
+    }
+}
+
+#[test]
+fn in_slow_start_an_echo_leaves_what_a_loss_leaves() {
+    for (name, left) in [("reno", 50_000), ("cubic", 70_000)] {
+        let after = with(name, &[("abe", "true")]).after_congestion(ECN, &window(100_000, u64::MAX));
+        assert_eq!(after, Window { cwnd: left, ssthresh: left }, "{name}");
     }
 }
 

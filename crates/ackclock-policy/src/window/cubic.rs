@@ -4,7 +4,9 @@ use ackclock_units::{Bytes, Duration, Instant};
 
 use super::cubic_linux::{Scales, Stage};
 use super::growth::{Remainder, counted};
-use super::in_use::{ABE, Flight, Half, IN_USE, InUse, REDUCE_FROM, VALIDATE, counts_flights, reduced_from};
+use super::in_use::{
+    ABE, Flight, Half, IN_USE, InUse, REDUCE_FROM, VALIDATE, backs_off_less, counts_flights, reduced_from,
+};
 use super::initial::{INITIAL_SEGS, INITIAL_WINDOW, InitialWindow};
 use super::paced::{PACED, paced};
 use crate::{
@@ -184,7 +186,7 @@ impl<U: InUse> Cubic<U> {
                 Window { cwnd: u64::from(v.smss), ssthresh }
             }
             Congestion::Loss | Congestion::Ecn => {
-                let beta = if c == Congestion::Ecn { self.rules.beta_ecn } else { self.rules.beta_cubic };
+                let beta = if backs_off_less(c, v) { self.rules.beta_ecn } else { self.rules.beta_cubic };
                 let ssthresh = self.reduce(beta, v);
                 Window { cwnd: ssthresh, ssthresh }
             }

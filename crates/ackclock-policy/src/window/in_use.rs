@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use ackclock_units::SeqNumber;
 
-use crate::{AckInfo, Param, Params, SenderView};
+use crate::{AckInfo, Congestion, Param, Params, SenderView};
 
 /// Decides on each ack whether the window was in use.
 pub(super) trait InUse: Default + Debug + Send + 'static {
@@ -93,9 +93,14 @@ pub(super) const REDUCE_FROM: Param = Param::choice(
 pub(super) const ABE: Param = Param::flag(
     "abe",
     false,
-    "an ECN echo leaves `beta_ecn` of the window, which is more than a loss leaves: the queue that marks is a \
-     short one (RFC 8511 3)",
+    "in congestion avoidance an ECN echo leaves `beta_ecn` of the window, which is more than a loss leaves: the \
+     queue that marks is a short one (RFC 8511 3)",
 );
+
+/// True where [`ABE`] applies: RFC 8511 changes the reaction to an ECN echo in congestion avoidance.
+pub(super) fn backs_off_less(c: Congestion, v: &SenderView) -> bool {
+    c == Congestion::Ecn && v.window.cwnd >= v.window.ssthresh
+}
 
 /// The bytes that a reduction begins with, by [`REDUCE_FROM`]. Neither data that Limited Transmit sent beyond
 /// the window counts (RFC 5681 §3.2), nor an unused part of the window.

@@ -3,7 +3,9 @@ use std::sync::Arc;
 use ackclock_units::Bytes;
 
 use super::growth::{Remainder, counted};
-use super::in_use::{ABE, Flight, Half, IN_USE, InUse, REDUCE_FROM, VALIDATE, counts_flights, reduced_from};
+use super::in_use::{
+    ABE, Flight, Half, IN_USE, InUse, REDUCE_FROM, VALIDATE, backs_off_less, counts_flights, reduced_from,
+};
 use super::initial::{INITIAL_SEGS, INITIAL_WINDOW, InitialWindow};
 use super::paced::{PACED, paced};
 use crate::{
@@ -183,7 +185,7 @@ impl<U: InUse> Reno<U> {
 
     /// The part of the window that a reduction leaves.
     fn left(&self, c: Congestion, v: &SenderView) -> Bytes {
-        let decrease = if c == Congestion::Ecn { self.rules.ecn_decrease } else { self.rules.decrease };
+        let decrease = if backs_off_less(c, v) { self.rules.ecn_decrease } else { self.rules.decrease };
         let left = (reduced_from(self.rules.reduces_window, v) * decrease) as u64;
         if self.rules.whole_segs_left { left - left % u64::from(v.smss) } else { left }
     }

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ackclock.results.over_time import jain, nice
-
-if TYPE_CHECKING:
-    from ackclock.results.run import Run
+from ackclock.results.recorded import Recorded
 
 MOMENTS = 300
 """Moments that the tables over time have if nothing else is asked for, at most."""
@@ -22,7 +20,7 @@ KIND = "bulk"
 """The kind of workload whose flows are unlimited in size."""
 
 
-def rows(run: Run) -> set[tuple[str, str]]:
+def rows(run: Recorded) -> set[tuple[str, str]]:
     """The runs and stacks all of whose flows are unlimited in size."""
     if not run.flows.num_rows or not {"run", "stack", "size"} <= set(run.flows.column_names):
         return set()
@@ -30,7 +28,7 @@ def rows(run: Run) -> set[tuple[str, str]]:
     return {(found["run"], found["stack"]) for found in sizes if not found["size_count"]}
 
 
-def described(run: Run) -> list[dict[str, Any]]:
+def described(run: Recorded) -> list[dict[str, Any]]:
     """The rows of `run.stacks`; those of which no flow has an end have their numbers as `endless`."""
     without = rows(run)
     if not without:
@@ -41,7 +39,7 @@ def described(run: Run) -> list[dict[str, Any]]:
     ]
 
 
-def numbers(run: Run, row: dict[str, Any]) -> dict[str, Any]:
+def numbers(run: Recorded, row: dict[str, Any]) -> dict[str, Any]:
     """The numbers of one stack in one run, in the window that `run.window` names; None where one is missing.
 
     goodput: payload delivered by its flows, bit/s. share: that over what all flows of the run delivered.

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ackclock._core import InputError
 from ackclock.results.over_time import BINS, FlowsOverTime, LinkOverTime, nice
-
-if TYPE_CHECKING:
-    from ackclock.results.run import Run
+from ackclock.results.recorded import Recorded
 
 MOST_PANELS = 6
 """Runs that one figure shows."""
@@ -20,7 +18,7 @@ MOST_PANELS = 6
 class SeriesOfRun:
     """Looks up what a figure draws in the tables over time of a run."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Recorded) -> None:
         self._run = run
 
     def _about(self, subtitle: str | None, width: float | None) -> str:

@@ -217,7 +217,7 @@ DIFFICULT = (
         "What Reno keeps if acks are split",
         "7.6",
         "A flow whose receiver sends ten acks for each segment, beside one of Reno with an honest receiver, "
-        "over RED, since a queue that drops its tail favours one of two flows by the times at which acks come: "
+        "over RED, since a queue that drops its tail favours one of two flows by when acks come: "
         "Reno's goodput over its equal share.",
         (
             over(

@@ -1,11 +1,10 @@
 //! Processing of acknowledgments on the sending side: scoreboard, samples, phases, windows.
 
-use ackclock_policy::{AckInfo, Deliveries, Phase, RateSample, SenderView, TimerEvent};
-use ackclock_units::{Bytes, Duration, Instant, mostly, seldom};
+use ackclock_policy::{AckInfo, Deliveries, Phase, RateSample, TimerEvent};
+use ackclock_units::{Duration, Instant, mostly, seldom};
 use ackclock_wire::Segment;
 
 use super::rare::RareState;
-use super::sender::BuiltSender;
 use super::{Connection, PendingEvents, State};
 use crate::scoreboard::Acked;
 use crate::timer::Timer;
@@ -199,7 +198,7 @@ impl Connection {
 
     /// Evaluates `predicate` on the rarely needed state, unless the ack is plain.
     #[inline(always)]
-    fn needs<const PLAIN: bool>(&self, predicate: impl FnOnce(&RareState) -> bool) -> bool {
+    pub(super) fn needs<const PLAIN: bool>(&self, predicate: impl FnOnce(&RareState) -> bool) -> bool {
         !PLAIN && self.rare.is_some_and(predicate)
     }
 
@@ -297,125 +296,6 @@ impl Connection {
             } else {
                 self.timers.disarm(Timer::User);
             }
-        }
-    }
-
-    /// Passes the ack to the loss recovery, enters the phase that it returns, and updates the window. Returns
-    /// the view after that. `undone`: the ack has just undone a timeout, and does not grow the restored
-    /// window.
-    fn recover<const PLAIN: bool>(&mut self, now: Instant, info: &mut AckInfo, undone: bool) -> SenderView {
-        if !PLAIN && seldom(self.phase == Phase::Cwr) && self.ends_reduction() {
-            self.enter(now, Phase::Open);
-        }
-        let mut v = self.view(now);
-        let before = if PLAIN { Phase::Open } else { self.phase };
-        let BuiltSender { policies, state } = self.sender.split_mut();
-        let phase = policies.recovery.on_ack(info, &state.sent, &v, &mut state.lost);
-        // The same view is used until something other than the window changes: one more for each ack takes
-        // 3.7 % more instructions with one flow (callgrind, `bench_dumbbell`).
-        let stale = !state.lost.is_empty()
-            | (phase != Phase::Open)
-            | (before != Phase::Open)
-            | info.ece
-            | (state.dup_acks.delivered > 0);
-        info.newly_lost = self.mark_lost(now);
-        self.enter(now, phase);
-        if seldom(self.sender.episode.is_some()) && !matches!(self.phase, Phase::Recovery | Phase::Loss) {
-            self.end_repaired(now);
-        }
-        if seldom(stale) && self.phase == Phase::Open {
-            self.sender.make_mut().dup_acks.delivered = 0;
-        }
-        let echo_last = seldom(info.ece) && self.rare.is_some_and(|r| r.needs.echo_after_ack);
-        if seldom(info.ece) && !echo_last {
-            self.handle_ecn_echo(now, info.newly_acked);
-        }
-        let time_based = info.deliveries.is_some();
-        if seldom(time_based) {
-            // A loss that a probe has repaired reduces the window before the ack grows it.
-            let mut reduced = self.view(now);
-            self.adjust(now, &mut reduced);
-            v.window = reduced.window;
-        }
-        info.may_grow = info.newly_acked > 0
-            && matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss)
-            && (before != Phase::Recovery
-                || seldom(self.config.grow_after_repair && self.sack_on) && self.phase != before)
-            && (!undone || self.config.grow_after_undo)
-            && !info.ece;
-        if mostly(info.may_grow) || self.needs::<PLAIN>(|r| r.needs.every_ack) {
-            if seldom(before == Phase::Recovery) && info.may_grow {
-                // Of what ends a repair, only what it delivers counts.
-                info.newly_acked = info.delivered;
-                v = self.view(now);
-            } else if seldom(before != self.phase)
-                || (info.newly_lost > 0 && self.needs::<PLAIN>(|r| r.needs.losses))
-            {
-                // The ack counts for the phase that it may have ended (RFC 3465 §2.3: after a timeout the
-                // window grows by one segment per ack at most).
-                v = SenderView { phase: before, ..self.view(now) };
-            }
-            let BuiltSender { policies, state } = self.sender.split_mut();
-            let control = policies.window_on_ack(info, &v);
-            if control.window != state.window {
-                self.set_window(control.window, now);
-            }
-            self.set_pacing(control.pacing);
-            v.window = self.sender.window;
-        }
-        if seldom(info.deliveries.is_some()) {
-            self.follow_recovery_deadline();
-        }
-        if seldom(echo_last) {
-            self.handle_ecn_echo(now, info.newly_acked);
-        }
-        if seldom(stale) {
-            v = self.view(now);
-        }
-        if seldom((self.phase != Phase::Open) | (before != Phase::Open)) && !time_based {
-            self.adjust(now, &mut v);
-        }
-        if seldom(self.phase != Phase::Open) {
-            let reducing = self.phase == before && self.repair_window().is_some();
-            self.sender.make_mut().quota = if reducing && info.delivered == 0 {
-                // An ack that delivers nothing changes nothing (RFC 9937 §6.2), but for what it shows to be
-                // lost.
-                self.sender.quota + info.newly_lost
-            } else {
-                self.quota_after(info, &v)
-            };
-        }
-        self.trace_state(now);
-        v
-    }
-
-    /// True when what has been acknowledged ends a reduction for an ECN echo. RFC 3168 §6.1.2 reduces once for a
-    /// window of data, which ends there; Linux holds the reduction until something above it is acknowledged.
-    #[cold]
-    fn ends_reduction(&self) -> bool {
-        self.snd_una >= self.sender.recovery_point + u32::from(self.config.hold_cwr)
-    }
-
-    /// True when an ack, which has `advanced` or not, shows that the peer has discarded what it had SACKed.
-    #[cold]
-    fn has_reneged(&mut self, advanced: bool) -> bool {
-        let reneged = advanced && self.sender.sent.reneged();
-        if reneged {
-            self.rare.make_mut().reneged = true;
-        } else {
-            self.rare.reset(|r| r.reneged = false);
-        }
-        reneged
-    }
-
-    /// Bytes that may be sent on account of this ack, outside the Open phase.
-    #[inline]
-    fn quota_after(&mut self, info: &AckInfo, v: &SenderView) -> Bytes {
-        let policies = self.sender.policies();
-        let quota = policies.recovery.quota(v);
-        match policies.reduction() {
-            Some(reduction) if matches!(v.phase, Phase::Recovery | Phase::Cwr) => reduction.on_ack(info, v),
-            _ => quota,
         }
     }
 

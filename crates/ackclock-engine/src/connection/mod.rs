@@ -23,6 +23,7 @@ mod receive;
 mod receiver_events;
 mod reconfigure;
 mod records;
+mod repair;
 mod report;
 mod right_sizing;
 mod segment;

@@ -1,0 +1,257 @@
+//! The declaration of the options: names, defaults, bounds and texts.
+
+use ackclock_policy::Param;
+use ackclock_units::Duration;
+
+/// The default of `min_pmtu`: that of Linux's `ip_rt_min_pmtu`, a segment of 512 bytes.
+pub const MIN_PMTU: u32 = 552;
+
+const SECOND: Duration = Duration::from_secs(1);
+const NONE: Duration = Duration::ZERO;
+const WEEK: Duration = Duration::from_secs(604_800);
+
+/// The options as parameters. Scenario files, `--help` and Python read this declaration.
+pub const OPTIONS: &[Param] = &[
+    Param::bytes("mss", 1460, 64..=65_495, "largest segment, payload bytes, options not counted"),
+    Param::bytes("rcv_buf", 1 << 20, 1..=1 << 30, "receive buffer; with `rcv_autotune` the most it grows to"),
+    Param::flag(
+        "rcv_autotune",
+        false,
+        "the receive buffer grows with what the application reads in a round trip (dynamic right-sizing, Fisk \
+         and Feng 2001; Linux's `tcp_moderate_rcvbuf`)",
+    ),
+    Param::bytes(
+        "rcv_buf_initial",
+        65_536,
+        1..=1 << 30,
+        "receive buffer at the start, with `rcv_autotune`; half of 128 KiB, the second number of Linux's \
+         `tcp_rmem`, is for data",
+    ),
+    Param::bytes("snd_buf", 1 << 20, 1..=1 << 30, "send buffer"),
+    Param::flag("window_scaling", true, "offer window scaling (RFC 7323)"),
+    Param::count(
+        "window_shift",
+        0,
+        0..=14,
+        "smallest shift of the window scale that is offered (RFC 7323 2.2); larger where the receive buffer \
+         needs it",
+    ),
+    Param::flag("timestamps", false, "offer timestamps (RFC 7323)"),
+    Param::flag("sack", true, "offer selective acknowledgments (RFC 2018)"),
+    Param::flag("ecn", false, "offer explicit congestion notification (RFC 3168)"),
+    Param::choice(
+        "ecn_feedback",
+        "rfc3168",
+        &["rfc3168", "dctcp", "accurate"],
+        "how a receiver reports marks: ECE until the sender responds with CWR (RFC 3168), whether the last \
+         packet was marked (DCTCP, RFC 8257), or counters (RFC 9768)",
+    ),
+    Param::count(
+        "ecn_check_rounds",
+        4,
+        0..=100,
+        "with counters of marks, and every packet of so many round trips at the beginning reported as marked: \
+         send without ECN from then on, and ignore marks (RFC 9768 3.2.2.3: three or four); 0 to trust them",
+    ),
+    Param::flag("nagle", true, "hold small segments while data is unacknowledged (RFC 9293 3.7.4)"),
+    Param::flag(
+        "minshall",
+        false,
+        "hold them only while another small segment is unacknowledged (Minshall's change of `nagle`, Linux)",
+    ),
+    Param::count(
+        "syn_retries",
+        6,
+        0..=255,
+        "retransmissions of a SYN before the connection is given up (B-A6)",
+    ),
+    Param::duration(
+        "time_wait",
+        Duration::from_secs(60),
+        NONE..=Duration::from_secs(240),
+        "time in TIME-WAIT (2 MSL)",
+    ),
+    Param::duration(
+        "user_timeout",
+        NONE,
+        NONE..=WEEK,
+        "abort when data stays unacknowledged this long; 0s for never",
+    ),
+    Param::flag("rfc1337", false, "a reset does not end TIME-WAIT (RFC 1337 3)"),
+    Param::flag(
+        "probe_data",
+        true,
+        "a probe of a closed window carries the next byte (RFC 9293 3.8.6.1); without, it is an empty \
+         segment below the window, as Linux sends it",
+    ),
+    Param::flag(
+        "old_text_acks",
+        false,
+        "take the acknowledgment of a segment of old text that ends at the next byte expected, as Linux \
+         does; RFC 9293 3.10.7.4 drops it",
+    ),
+    Param::flag(
+        "count_segments",
+        false,
+        "congestion windows count segments, short ones as full-sized, as Linux does; otherwise bytes (RFC 5681 \
+         3.1)",
+    ),
+    Param::flag(
+        "early_duplicates",
+        false,
+        "without SACK, count duplicate acks that come sooner than a round trip after what was sent, as Linux \
+         does; otherwise they are taken for bogus (RFC 5681 3.2)",
+    ),
+    Param::flag(
+        "predict_headers",
+        false,
+        "remember the timestamps of expected headers before the acknowledgment number is looked at, and of \
+         other segments only where it is not old, as Linux does; otherwise of all acceptable ones (RFC 7323 \
+         4.3)",
+    ),
+    Param::flag(
+        "repair_by_count",
+        false,
+        "retransmit only while fewer retransmissions are in the network than segments are lost, whichever \
+         they are of, as Linux does; otherwise each that is lost (RFC 6675 4)",
+    ),
+    Param::flag(
+        "repair_in_window",
+        false,
+        "retransmit nothing but the oldest segment beyond a window that the receiver has shrunk, as Linux does \
+         (RFC 9293 3.8.6 allows either)",
+    ),
+    Param::flag(
+        "uncapped_default",
+        false,
+        "the own limit of segments' size does not bound the default size where the peer announces none, as in \
+         Linux; otherwise it does (RFC 9293 3.7.1)",
+    ),
+    Param::flag(
+        "grow_after_undo",
+        false,
+        "the ack that undoes a timeout grows the restored window, as in Linux; otherwise it only restores it \
+         (RFC 4015 3.4)",
+    ),
+    Param::flag(
+        "hold_cwr",
+        false,
+        "after an ECN echo the window does not grow until something is acknowledged that was sent after it, as \
+         in Linux; otherwise until all is that was sent before it (RFC 3168 6.1.2)",
+    ),
+    Param::duration(
+        "renege_wait",
+        NONE,
+        NONE..=SECOND,
+        "time that a receiver has to take back that it has forgotten what it had SACKed, half the smoothed \
+         round-trip time at least, as in Linux; 0s until the retransmission timer expires (RFC 2018 8)",
+    ),
+    Param::flag(
+        "sack_samples",
+        false,
+        "take round-trip samples of segments that are SACKed, too, where an ack acknowledges none that was \
+         sent once, as Linux does",
+    ),
+    Param::flag(
+        "probe_in_flight",
+        true,
+        "count a tail loss probe that sends something again as in the network (RFC 6675 4); Linux does not",
+    ),
+    Param::flag(
+        "window_by_news",
+        false,
+        "an ack sets the window only where it acknowledges more, has a higher sequence number, opens the \
+         window further or closes it, and is no duplicate then, as in Linux; otherwise any that is not older \
+         (RFC 9293 3.10.7.4)",
+    ),
+    Param::flag(
+        "sack_fin",
+        false,
+        "report a FIN that arrives ahead of missing data in a SACK block of its own, as Linux does; RFC 2018 \
+         3 reports data",
+    ),
+    Param::flag(
+        "grow_after_repair",
+        false,
+        "the ack that ends a recovery grows the window, as in Linux; RFC 5681 3.2 step 6 only sets it",
+    ),
+    Param::flag(
+        "cut_once",
+        false,
+        "the timer does not reduce the threshold again where a recovery or an ECN echo has in the same \
+         window of data, as in Linux; RFC 5681 3.1 does",
+    ),
+    Param::flag(
+        "forgive_syn",
+        false,
+        "one lost SYN leaves the initial window as it is, as in Linux; RFC 5681 3.1 has one segment after it",
+    ),
+    Param::flag(
+        "untimed_segments",
+        false,
+        "take segments without timestamps although they were negotiated, as Linux does; RFC 7323 3.2 drops \
+         them",
+    ),
+    Param::duration("keepalive", NONE, NONE..=WEEK, "idle time before keepalive probes; 0s for none"),
+    Param::duration(
+        "keepalive_interval",
+        Duration::from_secs(75),
+        SECOND..=WEEK,
+        "time between keepalive probes",
+    ),
+    Param::count(
+        "keepalive_probes",
+        9,
+        1..=255,
+        "unanswered keepalive probes before the connection is given up",
+    ),
+    Param::flag("idle_restart", true, "restart from the restart window after idling for a timeout (J-A12)"),
+    Param::choice(
+        "idle_after",
+        "rto",
+        &["rto", "rtt"],
+        "length of an idle period: the timeout, or the smoothed round-trip time (J-A12)",
+    ),
+    Param::choice(
+        "idle_since",
+        "send",
+        &["send", "receive"],
+        "when an idle period begins: with the last segment sent, or with the last one received (J-A12)",
+    ),
+    Param::flag("karn_backoff", true, "keep a backed-off timeout until an unambiguous sample (E-A2)"),
+    Param::duration(
+        "thin_min_rto",
+        NONE,
+        NONE..=Duration::from_secs(3600),
+        "minimum of the timeout while at most `thin_window` of the window is outstanding (I-A5); 0s for the \
+         estimator's `min_rto` at all times",
+    ),
+    Param::ratio(
+        "thin_window",
+        0.25,
+        0.0..=1.0,
+        "fraction of the congestion window (or of the initial one, if larger) up to which a flow is thin \
+         (`thin_min_rto`)",
+    ),
+    Param::flag(
+        "karn_samples",
+        true,
+        "take no round-trip sample of a retransmitted segment (J-A8); if false, a timing once per round trip \
+         continues through retransmissions",
+    ),
+    Param::choice(
+        "rtt_sampling",
+        "every-segment",
+        &["every-segment", "once-per-rtt"],
+        "which segments are timed without timestamps (E-A3)",
+    ),
+    Param::count("challenge_ack_limit", 100, 1..=1_000_000, "challenge ACKs per second at most (RFC 5961 7)"),
+    Param::count(
+        "skip_test",
+        0,
+        0..=1 << 32,
+        "mean number of new segments between two that are sent a round trip late, to abort a connection \
+         whose peer acknowledges them before they are sent (optimistic acks, Sherwood et al. 2005); 0 for \
+         none",
+    ),
+];

@@ -3,10 +3,11 @@
 use std::net::SocketAddr;
 
 use ackclock_engine::{AbortReason, ConnectionEvent, State};
-use ackclock_policy::{Phase, SenderView};
+use ackclock_policy::{CongestionControl, Phase, Registry, Role, SenderView};
 use ackclock_testkit::timeline::{Timeline, seg};
 use ackclock_testkit::{Setup, choose};
 use ackclock_units::Duration;
+use ackclock_wire::IcmpError;
 use ackclock_wire::IcmpKind::{self, ParameterProblem, SourceQuench, TimeExceeded, TooBig, Unreachable};
 
 /// A sender that has sent four segments of 1000 bytes, unchecked, with an initial window of ten.
@@ -203,6 +204,38 @@ fn segments_that_are_too_long_are_retransmitted_at_once_and_the_window_stays() {
             t.write(1200);
             t.expect(60, seg(".").seq(4001).len(600));
             t.expect(60, seg("P.").seq(4601).len(600));
+        }
+    }
+}
+
+#[test]
+fn no_window_takes_segments_that_are_too_long_for_lost_ones() {
+    // RFC 8201 §5.4. BBR hears of each segment that is lost, and would reduce.
+    for entry in <dyn CongestionControl>::entries(&Registry::builtin()) {
+        let window = entry.name;
+        for timeouts in [0, 1] {
+            let mut t = Timeline::connected(
+                &plain().with_policies(|s| s.window = choose(window)),
+                seg("S.").ack(1).mss(1000).sack_permitted(true).window(60_000),
+            );
+            t.write(4000);
+            // Some pace what they send.
+            let mut now = 30;
+            t.run_to(now);
+            while t.endpoint.connection.stats().timeouts < timeouts {
+                now += 100;
+                t.run_to(now);
+            }
+            let before = view(&t).window;
+            let at = t.now();
+            let c = &mut t.endpoint.connection;
+            let (end, seq) = ("127.0.0.1:1".parse().unwrap(), c.view(at).snd_una);
+            c.handle_icmp(
+                at,
+                &IcmpError { kind: TooBig { mtu: 640 }, from: end, to: end, seq, packet_len: 1040 },
+            );
+            // Before anything is retransmitted, which a window may hear of as well.
+            assert_eq!((view(&t).window, view(&t).smss), (before, 600), "{window}, {timeouts} timeouts");
         }
     }
 }

@@ -181,7 +181,7 @@ impl Connection {
         state
             .lost
             .extend(state.sent.segments_from(from).filter(|s| !s.sacked && lost(s.range)).map(|s| s.range));
-        self.mark_lost(now);
+        self.mark_lost_without_congestion(now);
         let v = self.view(now);
         self.sender.make_mut().quota = self.sender.policies().recovery.quota(&v);
     }

@@ -16,8 +16,24 @@ impl Connection {
         if self.sender.lost.is_empty() { 0 } else { self.mark_each_lost(now) }
     }
 
+    /// The same for segments whose loss is no sign of congestion, which the window does not hear of.
+    #[cold]
+    pub(super) fn mark_lost_without_congestion(&mut self, now: Instant) {
+        self.mark_ranges_lost(now);
+        let unheard = self.sender.make_mut().sent.take_losses();
+        self.sender.make_mut().sent.return_losses(unheard);
+    }
+
     #[inline(never)]
     fn mark_each_lost(&mut self, now: Instant) -> Bytes {
+        let newly_lost = self.mark_ranges_lost(now);
+        if self.rare.is_some_and(|r| r.needs.losses) {
+            self.notify_lost(now);
+        }
+        newly_lost
+    }
+
+    fn mark_ranges_lost(&mut self, now: Instant) -> Bytes {
         let mut newly_lost = 0;
         let mut lost = std::mem::take(&mut self.sender.make_mut().lost);
         for range in lost.drain(..) {
@@ -26,9 +42,6 @@ impl Connection {
             self.trace(Mask::EPISODES, now, || EventKind::Lost { range });
         }
         self.sender.make_mut().lost = lost;
-        if self.rare.is_some_and(|r| r.needs.losses) {
-            self.notify_lost(now);
-        }
         newly_lost
     }
 

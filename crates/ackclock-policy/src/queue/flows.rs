@@ -147,9 +147,9 @@ impl<S: Default> Flows<S> {
     }
 
     /// Drops packets from the head of the bucket with the most bytes until all of them keep `limit`: half of
-    /// its bytes, at most `batch` packets at a time. The packet that arrived last, in bucket `own`, is
-    /// dropped only where nothing else is larger. Pushed-out packets after the first go to `also`; `count` is called
-    /// with a bucket's state and the number of packets dropped from it.
+    /// its bytes, as in Linux, at most `batch` packets at a time. The packet that arrived last, in bucket
+    /// `own`, is dropped only where nothing else is larger. Pushed-out packets after the first go to `also`;
+    /// `count` is called with a bucket's state and the number of packets dropped from it.
     #[inline(never)]
     pub(super) fn make_room(
         &mut self,

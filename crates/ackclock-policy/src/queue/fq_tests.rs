@@ -103,7 +103,8 @@ fn a_flow_that_comes_back_has_a_new_quantum_or_the_initial_one() {
 
 #[test]
 fn late_packets_are_marked_above_the_threshold() {
-    let q = &mut queue(&[("ce_threshold", "1ms"), ("max_rate", "8Mbit/s"), ("low_rate_threshold", "8Mbit/s")]);
+    let q =
+        &mut queue(&[("ce_threshold", "1ms"), ("max_rate", "8Mbit/s"), ("low_rate_threshold", "8Mbit/s")]);
     (0..3).for_each(|n| _ = offer(q, n, 1, 1000, 0));
     let mut marked = |at| q.dequeue(us(at), &mut Vec::new()).map(|d| d.marked);
     assert_eq!(marked(0), Some(false));

@@ -211,7 +211,7 @@ pub const ENTRY: Entry<dyn QueueDiscipline> = Entry {
             "max_rate",
             Rate::from_bits_per_sec(0),
             Rate::from_bits_per_sec(0)..=Rate::from_bits_per_sec(1_000_000_000_000_000),
-            "greatest rate of each flow, kept by spacing its turns, and its first turn is not; 0bit/s for none",
+            "greatest rate of each flow, kept by spacing its turns; 0bit/s for none",
         ),
         Param::rate(
             "low_rate_threshold",

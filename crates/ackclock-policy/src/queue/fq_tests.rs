@@ -50,8 +50,8 @@ fn arrivals_are_dropped_when_their_flow_or_the_queue_is_full() {
 
 #[test]
 fn a_greatest_rate_spaces_the_turns_of_each_flow() {
-    // Linux: packets leave together until the turn of 2000 bytes is used up; the gap after them is that of the
-    // turn at 8 Mbit/s, 2 ms, even where they had more (here 3000: the first of them left 500 over).
+    // As in Linux, packets leave together until the turn is used up; the gap after them is that of a turn of
+    // 2000 bytes at 8 Mbit/s, 2 ms, even where they had more, as the first turn here.
     let q = &mut queue(&[("max_rate", "8Mbit/s"), ("quantum", "2000B"), ("initial_quantum", "5000B")]);
     (0..10).for_each(|n| _ = offer(q, n, 1, 1500, 0));
     let burst = |q: &mut Fq, at| std::iter::from_fn(|| next(q, at)).count();

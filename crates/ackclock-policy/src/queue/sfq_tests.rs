@@ -24,8 +24,8 @@ fn order(q: &mut Sfq, at: Instant) -> Vec<u32> {
 
 #[test]
 fn queues_take_turns_that_end_with_the_packet_that_uses_them_up() {
-    // Turns of 1500 bytes. Packets of 1000: 1500 and 500 are left before the first two, then -500, so that the
-    // next turn has 1000, one packet, and then a whole turn begins again. Packets of 1500: one in each turn.
+    // Turns of 1500 bytes. Packets of 1000: 1500 and 500 are left before the first two, then -500, so that
+    // the next turn has 1000, one packet, and then a whole turn begins again. Packets of 1500: one in each.
     let q = &mut queue(&[("quantum", "1500B")]);
     for n in 0..6 {
         offer(q, 10 + n, 1, 1000, s(0));

@@ -6,8 +6,8 @@ use ackclock_units::{Duration, Instant};
 
 use crate::{resolved, results};
 
-/// A run of a minute, measured after 20 s, with series of 5 ms. `workloads`: group, kind with its keys, stack if
-/// it has one.
+/// A run of a minute, measured after 20 s, with series of 5 ms. `workloads`: group, kind with its keys, stack
+/// if it has one.
 fn measured(rate: &str, queue: &str, workloads: &[(&str, &str, &str)]) -> Results {
     let mut text = format!(
         "duration = \"60s\"\nmeasure_from = \"20s\"\nseries = \"5ms\"\nseed = 1\n[path]\nkind = \"dumbbell\"\nrtt = \
@@ -29,8 +29,8 @@ fn delay_ms(r: &Results) -> f64 {
     r.links[0].queue_mean_delay.expect("a link with a rate").as_secs_f64() * 1e3
 }
 
-/// The median of the least queue of each interval, as a delay at 10 Mbit/s, ms: the standing queue, what stays
-/// in the queue all the time (RFC 8289 section 3.1).
+/// The median of the least queue of each interval, as a delay at 10 Mbit/s, ms: the standing queue, what
+/// stays in the queue all the time (RFC 8289 section 3.1).
 fn standing_ms(r: &Results, interval: u64) -> f64 {
     let rows: Vec<_> = r
         .link_series

@@ -143,8 +143,8 @@ fn a_small_coupling_factor_drops_only_at_its_greatest_probability() {
 
 #[test]
 fn a_dropped_packet_costs_its_queue_no_turn() {
-    // The C queue has the turn, and loses two packets with p_C = 1 before the base probability ends: its third
-    // packet leaves in the same turn.
+    // With p_C = 1 the first packet of the C queue passes, as its count is not above one, and all others are
+    // dropped.
     let mut q = dualpi2(&[("classic_share", "0.5")]);
     for id in 0..8 {
         offer(&mut q, id, if id % 2 == 0 { Ecn::Ect1 } else { Ecn::NotEct }, us(0));
@@ -153,8 +153,6 @@ fn a_dropped_packet_costs_its_queue_no_turn() {
     q.pi.p = 1.0;
     (q.classic_recur, q.l4s_recur) = (Recur::default(), Recur::default());
     let mut shed = Vec::new();
-    // Counts of 1 pass and of 2 and more drop: packet 1 leaves, then 3, 5 and 7 are dropped after the L queue's
-    // turn, and do not change the credit.
     assert_eq!(q.dequeue(us(0), &mut shed).map(|d| d.packet.id.0), Some(1));
     let credit = 1 - 500 * 1500;
     assert_eq!((shed.len(), q.weights.credit), (0, credit));

@@ -46,11 +46,7 @@ impl QueueDiscipline for Drr {
             return Admit::Drop { early: false };
         }
         let own = self.flows.bucket(p.flow, rng);
-        self.packets.push(&mut self.flows.get_mut(own).list, p);
-        if !self.flows.is_listed(own) {
-            self.flows.get_mut(own).credit = 0;
-            self.flows.append(Turns::Old, own);
-        }
+        self.flows.push(&mut self.packets, (own, p), (Turns::Old, 0));
         if exceeds(self.packets.backlog(), self.limit) {
             let room = (&mut self.packets, self.limit);
             return self.flows.make_room(room, (own, 1), &mut self.pushed_out, |(), _| {});

@@ -3,7 +3,7 @@
 use ackclock_units::Rng;
 
 use super::packets::{PacketList, Packets, exceeds};
-use crate::{Admit, Backlog, PacketId, QueueSize};
+use crate::{Admit, Backlog, PacketId, QueueSize, Queued};
 
 /// No bucket.
 const NIL: u32 = u32::MAX;
@@ -126,6 +126,22 @@ impl<S: Default> Flows<S> {
     /// True when no bucket is in this list.
     pub(super) fn is_empty(&self, turns: Turns) -> bool {
         self.turns[turns as usize].0 == NIL
+    }
+
+    /// Queues a packet in its bucket. A bucket in no list is appended to `turns`, with that credit.
+    #[inline]
+    pub(super) fn push(
+        &mut self,
+        packets: &mut Packets,
+        (own, packet): (u32, Queued),
+        (turns, credit): (Turns, i64),
+    ) {
+        let bucket = &mut self.buckets[own as usize];
+        packets.push(&mut bucket.list, packet);
+        if !bucket.listed {
+            bucket.credit = credit;
+            self.append(turns, own);
+        }
     }
 
     /// Appends a bucket, which is in no list, to one.

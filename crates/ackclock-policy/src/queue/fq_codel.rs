@@ -48,12 +48,7 @@ impl QueueDiscipline for FqCodel {
             return Admit::Drop { early: false };
         }
         let own = self.flows.bucket(p.flow, rng);
-        let bucket = self.flows.get_mut(own);
-        self.packets.push(&mut bucket.list, p);
-        if !self.flows.is_listed(own) {
-            self.flows.get_mut(own).credit = self.quantum;
-            self.flows.append(Turns::New, own);
-        }
+        self.flows.push(&mut self.packets, (own, p), (Turns::New, self.quantum));
         if exceeds(self.packets.backlog(), self.limit) {
             // RFC 8290 section 4.1; CoDel counts these drops, as in Linux (RFC 8289 section 5.4 does not).
             let room = (&mut self.packets, self.limit);

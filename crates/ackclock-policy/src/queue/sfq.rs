@@ -66,17 +66,9 @@ impl Sfq {
         self.flows.perturb(changes);
         for packet in moved.drain(..) {
             let own = self.flows.hash(packet.flow);
-            self.push(own, packet);
+            self.flows.push(&mut self.packets, (own, packet), (Turns::Old, self.quantum));
         }
         self.moved = moved;
-    }
-
-    fn push(&mut self, own: u32, p: Queued) {
-        self.packets.push(&mut self.flows.get_mut(own).list, p);
-        if !self.flows.is_listed(own) {
-            self.flows.get_mut(own).credit = self.quantum;
-            self.flows.append(Turns::Old, own);
-        }
     }
 
     /// Drops packets of the queue that has most of them until all keep the limit; where each has one packet,
@@ -129,7 +121,7 @@ impl QueueDiscipline for Sfq {
             }
             replaced = self.packets.pop(list).map(|packet| packet.id);
         }
-        self.push(own, p);
+        self.flows.push(&mut self.packets, (own, p), (Turns::Old, self.quantum));
         if replaced.is_some() || exceeds(self.packets.backlog(), self.limit) {
             return self.make_room(own, replaced);
         }

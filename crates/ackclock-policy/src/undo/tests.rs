@@ -137,7 +137,7 @@ fn f_rto_begins_anew_when_the_same_segment_expires_again() {
     let again = SenderView { phase: Phase::Loss, expiries: 1, ..view() };
     let b = segments();
     for sack in [false, true] {
-        let (again, v) = (SenderView { sack, ..again.clone() }, |una| SenderView { sack, ..now(una) });
+        let (again, v) = (SenderView { sack, ..again }, |una| SenderView { sack, ..now(una) });
         let mut f = built("f-rto", &[]);
         assert!(!f.on_rto(&again), "the first was not examined");
         assert!(f.on_rto(&SenderView { sack, ..view() }) && f.on_rto(&again));

@@ -185,7 +185,7 @@ const LINK: Keys = &[
 ];
 
 const QUEUES: &[&str] =
-    &["drop-tail", "fifo", "red", "fq", "codel", "x", "fq-codel", "pie", "dualpi2", "drr", "priority"];
+    &["drop-tail", "fifo", "red", "fq", "codel", "x", "fq-codel", "pie", "dualpi2", "drr", "sfq", "priority"];
 const FAULTS: &[&str] = &[
     "loss",
     "gilbert-elliott",

@@ -45,6 +45,7 @@ fn a_packet_allocates_nothing() {
         ("pie", "sack"),
         ("dualpi2", "sack"),
         ("drr limit=200packets", "sack"),
+        ("sfq", "sack"),
     ] {
         let (packets, allocations) = steady(choose(queue).build(), 20, recovery);
         assert!(packets > 200_000, "{packets} packets");

@@ -191,11 +191,13 @@ class FlowsOverTime:
     def convergence(self, width: float | None = None, delta: float = DELTA) -> list[Convergence]:
         """How long flows take until they are fair to each other, each time that one begins or ends: the
         δ-fair convergence time of Bansal, Balakrishnan, Floyd and Shenker, "Dynamic behavior of
-        slowly-responsive congestion control algorithms" (SIGCOMM 2001), which RFC 5166 recommends.
+        slowly-responsive congestion control algorithms" (SIGCOMM 2001), one of the metrics of RFC 5166
+        section 2.3.3.
 
-        There, two flows are δ-fair once their shares are within (1 - δ)/2 and (1 + δ)/2. For them that is
-        Jain's index of at least 1/(1 + δ²), which counts here for any number of flows: the standard deviation
-        of their throughputs is then at most δ times the mean. Times in which no bin lies are left out.
+        There, two flows begin with 100/101 and 1/101 of the link, and are δ-fair once their shares are within
+        (1 - δ)/2 and (1 + δ)/2; here they begin as they are. For two flows the end is Jain's index of at
+        least 1/(1 + δ²), which counts here for any number of flows: the standard deviation of their
+        throughputs is then at most δ times the mean. Times in which no bin lies are left out.
         """
         if not 0 < delta < 1:
             raise InputError(f"`delta` is {delta:g}; give a share between 0 and 1, such as {DELTA:g}")

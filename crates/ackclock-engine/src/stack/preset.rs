@@ -202,7 +202,8 @@ pub const PRESETS: &[Preset] = &[
         about: "QUIC's loss detection and congestion control over TCP's segments: RFC 9002's NewReno, \
                 thresholds of time (9/8) and packets (3), estimator and probe timeout, whose expiry is \
                 persistent congestion; a tail loss probe is sent before.",
-        source: "RFC 9002 5 to 7; max_ack_delay: RFC 9000 18.2",
+        source: "RFC 9002 5 to 7, without its pacing (7.7); there an ack establishes persistent congestion, by \
+                 the times of what was lost (7.6.2). max_ack_delay: RFC 9000 18.2",
         base: &[],
         sets: &[
             ("window", "reno"),

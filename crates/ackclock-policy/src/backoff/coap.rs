@@ -60,7 +60,7 @@ pub(crate) const ENTRY: Entry<dyn Backoff> = Entry {
     about: "CoAP's backoff: doubles at every expiry and multiplies by a random factor, drawn for each \
             retransmission; gives up after four. The first timeout, which no backoff changes, has no random \
             part.",
-    source: "RFC 7252 4.2 and 4.8",
+    source: "RFC 7252 4.2 and 4.8, which draw the random part once for a message, with its first timeout",
     params: &[
         Param::ratio(
             "ack_random_factor",

@@ -170,7 +170,7 @@ pub fn work_is_conserved(registry: &Registry) {
 }
 
 /// Flows with packets waiting all the time get the same bytes from a queue that has a `quantum`, but for two
-/// turns and a packet (Shreedhar & Varghese 1995, section 3: the bound of deficit round robin).
+/// turns and a packet (the bound of deficit round robin: no deficit is as large as a packet).
 pub fn turns_share_bytes_equally(registry: &Registry) {
     for_all::<dyn QueueDiscipline>(registry, |c, rng| {
         let Some(Value::Bytes(quantum)) = value(c, "quantum") else { return };

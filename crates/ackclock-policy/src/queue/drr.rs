@@ -46,11 +46,7 @@ impl QueueDiscipline for Drr {
             return Admit::Drop { early: false };
         }
         let own = self.flows.bucket(p.flow, rng);
-        self.packets.push(&mut self.flows.get_mut(own).list, p);
-        if !self.flows.is_listed(own) {
-            self.flows.get_mut(own).credit = 0;
-            self.flows.append(Turns::Old, own);
-        }
+        self.flows.push(&mut self.packets, (own, p), (Turns::Old, 0));
         if exceeds(self.packets.backlog(), self.limit) {
             let room = (&mut self.packets, self.limit);
             return self.flows.make_room(room, (own, 1), &mut self.pushed_out, |(), _| {});
@@ -112,8 +108,8 @@ pub const ENTRY: Entry<dyn QueueDiscipline> = Entry {
     name: "drr",
     about: "A queue for each flow, served in turn by bytes (deficit round robin); when it is full, packets \
             at the head of the longest one are dropped.",
-    source: "Shreedhar & Varghese 1995, section 3; dropping from the longest queue as in stochastic \
-             fairness queueing (McKenney 1990)",
+    source: "Shreedhar & Varghese 1995; dropping from the longest queue as in stochastic fairness queueing \
+             (McKenney 1990). Neither paper's text was at hand for the last review, only descriptions",
     params: &[
         Param::queue(
             "limit",
@@ -153,8 +149,8 @@ mod tests {
         out.map(|d| (d.packet.flow, d.packet.bytes))
     }
 
-    /// The example of figures 2 and 3 of the paper has a quantum of 500 and a first queue of packets of 200,
-    /// 750, 20: the first round sends 200 and carries 300 over, the second has 800 and sends 750.
+    /// A quantum of 500 and a first queue of packets of 200, 750, 20, as in the paper's figures: the first
+    /// round sends 200 and carries 300 over, the second has 800 and sends 750.
     #[test]
     fn deficits_carry_over_as_in_the_paper() {
         let mut chosen = Chosen::new(&ENTRY);
@@ -173,8 +169,8 @@ mod tests {
         for _ in 0..500 {
             let (flow, bytes) = next(&mut *q).unwrap();
             sent[flow as usize] += i64::from(bytes);
-            // Lemma 2 of the paper: after any round each flow has had its quanta but for less than its
-            // largest packet; within a round one quantum more.
+            // A deficit is less than the largest packet: after any round each flow has had its quanta but for
+            // that; within a round one quantum more.
             let most = *sent[1..].iter().max().unwrap();
             assert!(sent[1..].iter().all(|s| most - s <= 1500 + 1500 + 1500), "{sent:?}");
         }

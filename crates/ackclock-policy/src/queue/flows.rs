@@ -3,7 +3,7 @@
 use ackclock_units::Rng;
 
 use super::packets::{PacketList, Packets, exceeds};
-use crate::{Admit, PacketId, QueueSize};
+use crate::{Admit, Backlog, PacketId, QueueSize, Queued};
 
 /// No bucket.
 const NIL: u32 = u32::MAX;
@@ -36,13 +36,24 @@ pub(super) struct Flows<S> {
     count: u64,
     /// First and last bucket of the lists, by [`Turns`].
     turns: [(u32, u32); 2],
+    /// Added to a flow's number before it is hashed: the first number of the stream, changed by
+    /// [`Flows::perturb`].
     perturbation: u64,
+    salt: u64,
+    changes: u64,
 }
 
 impl<S: Default> Flows<S> {
     /// A table of `count` buckets, at least one.
     pub(super) fn new(count: u64) -> Self {
-        Self { buckets: Vec::new(), count: count.max(1), turns: [(NIL, NIL); 2], perturbation: 0 }
+        Self {
+            buckets: Vec::new(),
+            count: count.max(1),
+            turns: [(NIL, NIL); 2],
+            perturbation: 0,
+            salt: 0,
+            changes: 0,
+        }
     }
 
     /// The bucket of a flow. The hash depends on the first number of `rng`, so that different seeds have
@@ -52,6 +63,12 @@ impl<S: Default> Flows<S> {
         if self.buckets.is_empty() {
             self.allocate(rng);
         }
+        self.hash(flow)
+    }
+
+    /// The bucket of a flow, once there are buckets.
+    #[inline]
+    pub(super) fn hash(&self, flow: u32) -> u32 {
         // The finalizer of SplitMix64 spreads consecutive numbers of flows over all bits.
         let mut x = u64::from(flow) ^ self.perturbation;
         x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -62,7 +79,8 @@ impl<S: Default> Flows<S> {
 
     #[cold]
     fn allocate(&mut self, rng: &mut Rng) {
-        self.perturbation = rng.next_u64();
+        self.salt = rng.next_u64();
+        self.perturb(self.changes);
         self.buckets.resize_with(self.count as usize, || Bucket {
             list: PacketList::default(),
             credit: 0,
@@ -70,6 +88,18 @@ impl<S: Default> Flows<S> {
             next: NIL,
             listed: false,
         });
+    }
+
+    /// Changes the hash to the one after so many changes. What is queued must move to its new buckets.
+    pub(super) fn perturb(&mut self, changes: u64) {
+        self.changes = changes;
+        self.perturbation = self.salt.wrapping_add(changes.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    }
+
+    /// How often the hash has changed.
+    #[inline]
+    pub(super) fn changes(&self) -> u64 {
+        self.changes
     }
 
     #[inline]
@@ -96,6 +126,22 @@ impl<S: Default> Flows<S> {
     /// True when no bucket is in this list.
     pub(super) fn is_empty(&self, turns: Turns) -> bool {
         self.turns[turns as usize].0 == NIL
+    }
+
+    /// Queues a packet in its bucket. A bucket in no list is appended to `turns`, with that credit.
+    #[inline]
+    pub(super) fn push(
+        &mut self,
+        packets: &mut Packets,
+        (own, packet): (u32, Queued),
+        (turns, credit): (Turns, i64),
+    ) {
+        let bucket = &mut self.buckets[own as usize];
+        packets.push(&mut bucket.list, packet);
+        if !bucket.listed {
+            bucket.credit = credit;
+            self.append(turns, own);
+        }
     }
 
     /// Appends a bucket, which is in no list, to one.
@@ -132,24 +178,30 @@ impl<S: Default> Flows<S> {
 
     /// The listed bucket with the most bytes, apart from `except`; the earlier one where two have as many.
     pub(super) fn fattest(&self, except: Option<u32>) -> Option<u32> {
-        let mut fattest = None;
+        self.largest(except, |backlog| backlog.bytes)
+    }
+
+    /// The listed bucket with the greatest measure above zero, apart from `except`; the earlier one where two
+    /// have the same.
+    pub(super) fn largest(&self, except: Option<u32>, measure: impl Fn(Backlog) -> u64) -> Option<u32> {
+        let mut largest = None;
         for (mut at, _) in self.turns {
             while at != NIL {
                 let b = &self.buckets[at as usize];
-                let bytes = b.list.backlog().bytes;
-                if bytes > 0 && Some(at) != except && fattest.is_none_or(|(most, _)| bytes > most) {
-                    fattest = Some((bytes, at));
+                let size = measure(b.list.backlog());
+                if size > 0 && Some(at) != except && largest.is_none_or(|(most, _)| size > most) {
+                    largest = Some((size, at));
                 }
                 at = b.next;
             }
         }
-        fattest.map(|(_, bucket)| bucket)
+        largest.map(|(_, bucket)| bucket)
     }
 
     /// Drops packets from the head of the bucket with the most bytes until all of them keep `limit`: half of
-    /// its bytes, at most `batch` packets at a time. The packet that arrived last, in bucket `own`, is
-    /// dropped only where nothing else is larger. Pushed-out packets after the first go to `also`; `count` is called
-    /// with a bucket's state and the number of packets dropped from it.
+    /// its bytes, as in Linux, at most `batch` packets at a time. The packet that arrived last, in bucket
+    /// `own`, is dropped only where nothing else is larger. Pushed-out packets after the first go to `also`;
+    /// `count` is called with a bucket's state and the number of packets dropped from it.
     #[inline(never)]
     pub(super) fn make_room(
         &mut self,

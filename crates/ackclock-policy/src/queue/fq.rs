@@ -14,7 +14,7 @@ use crate::{
 
 /// A flow that was idle for longer begins with the initial quantum again: Linux forgets it (`FQ_GC_AGE`).
 const FORGOTTEN: Duration = Duration::from_secs(3);
-/// A packet's transmission at the greatest rate of its flow counts as this at most.
+/// The time after a packet or a turn at the greatest rate of its flow is this at most.
 const LONGEST_GAP: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
@@ -36,6 +36,7 @@ struct Fq {
     initial_quantum: i64,
     refill_delay: Duration,
     max_rate: Option<Rate>,
+    low_rate: Rate,
     ce_threshold: Duration,
     packets: Packets,
     flows: Flows<Pace>,
@@ -53,6 +54,7 @@ impl Fq {
             initial_quantum: p.bytes("initial_quantum") as i64,
             refill_delay: p.duration("refill_delay"),
             max_rate: Some(p.rate("max_rate")).filter(|rate| rate.bits_per_sec() > 0),
+            low_rate: p.rate("low_rate_threshold"),
             ce_threshold: p.duration("ce_threshold"),
             packets: Packets::default(),
             flows: Flows::new(p.count("flows")),
@@ -150,8 +152,14 @@ impl PacketScheduler for Fq {
             }
             let packet = self.packets.pop(&mut bucket.list)?;
             bucket.credit -= i64::from(packet.bytes);
-            if let Some(rate) = self.max_rate {
-                let mut gap = rate.time_to_send(u64::from(packet.bytes)).min(LONGEST_GAP);
+            // Above the low rate a turn's packets leave together, and the gap after them is the turn's.
+            let alone = self.max_rate.is_some_and(|rate| rate <= self.low_rate);
+            if alone {
+                bucket.credit = 0;
+            }
+            if let Some(rate) = self.max_rate.filter(|_| bucket.credit <= 0) {
+                let least = if alone { 0 } else { self.quantum as u64 };
+                let mut gap = rate.time_to_send(u64::from(packet.bytes).max(least)).min(LONGEST_GAP);
                 // A packet that leaves late shortens the gap after it, by half at most.
                 if let Some(at) = bucket.state.next_packet {
                     gap = gap - now.since(at).min(gap / 2);
@@ -203,7 +211,13 @@ pub const ENTRY: Entry<dyn QueueDiscipline> = Entry {
             "max_rate",
             Rate::from_bits_per_sec(0),
             Rate::from_bits_per_sec(0)..=Rate::from_bits_per_sec(1_000_000_000_000_000),
-            "greatest rate of each flow, kept by spacing its packets; 0bit/s for none",
+            "greatest rate of each flow, kept by spacing its turns; 0bit/s for none",
+        ),
+        Param::rate(
+            "low_rate_threshold",
+            Rate::from_bits_per_sec(550_000),
+            Rate::from_bits_per_sec(0)..=Rate::from_bits_per_sec(1_000_000_000_000_000),
+            "with a max_rate up to this, single packets are spaced",
         ),
         Param::duration(
             "ce_threshold",

@@ -48,14 +48,9 @@ impl QueueDiscipline for FqCodel {
             return Admit::Drop { early: false };
         }
         let own = self.flows.bucket(p.flow, rng);
-        let bucket = self.flows.get_mut(own);
-        self.packets.push(&mut bucket.list, p);
-        if !self.flows.is_listed(own) {
-            self.flows.get_mut(own).credit = self.quantum;
-            self.flows.append(Turns::New, own);
-        }
+        self.flows.push(&mut self.packets, (own, p), (Turns::New, self.quantum));
         if exceeds(self.packets.backlog(), self.limit) {
-            // RFC 8290 section 4.1; CoDel counts these drops, as in Linux.
+            // RFC 8290 section 4.1; CoDel counts these drops, as in Linux (RFC 8289 section 5.4 does not).
             let room = (&mut self.packets, self.limit);
             return self.flows.make_room(
                 room,
@@ -117,7 +112,9 @@ pub const ENTRY: Entry<dyn QueueDiscipline> = Entry {
     name: "fq-codel",
     about: "A queue for each flow, served in turn by bytes with new flows first, and CoDel in each; when it \
             is full, packets at the head of the longest one are dropped.",
-    source: "RFC 8290; drop_batch and the turn at a credit of zero as in Linux 6.18",
+    source: "RFC 8290; from Linux 6.18: drop_batch, the turn at a credit of zero (section 4.2 of the RFC has \
+             negative ones), and that half of the bytes of the longest queue are dropped (section 4.1: half \
+             of its packets)",
     params: &[
         Param::queue(
             "limit",

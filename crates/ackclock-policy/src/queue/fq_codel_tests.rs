@@ -99,6 +99,28 @@ fn a_packet_that_is_alone_in_the_longest_queue_is_dropped_itself() {
 }
 
 #[test]
+fn a_queue_is_short_when_all_of_them_together_are() {
+    // RFC 8289 section 4.4: what waits in all queues of the link counts. A packet of flow 1 leaves each 10 ms
+    // and one of 1000 bytes waits behind it, less than the mtu of 1500; flow 2 has twenty packets or none.
+    for (others, dropped) in [(0, false), (20, true)] {
+        let q = &mut queue(&[]);
+        let (mut shed, mut id) = (Vec::new(), 1000);
+        offer(q, 0, 1, 1000, 0);
+        for t in 1..30 {
+            offer(q, t as u32, 1, 1000, 10 * t);
+            while q.flows.get_mut(q_bucket(1)).list.backlog().packets > 1 {
+                while q.packets.backlog().packets < others + 2 {
+                    offer(q, id, 2, 1000, 10 * t);
+                    id += 1;
+                }
+                q.dequeue(Instant::ZERO + Duration::from_millis(10 * t), &mut shed);
+            }
+        }
+        assert_eq!(shed.iter().any(|id| id.0 < 1000), dropped, "{others} others: {shed:?}");
+    }
+}
+
+#[test]
 fn each_queue_has_its_own_codel() {
     let q = &mut queue(&[]);
     let ms = |t: u64| Instant::ZERO + Duration::from_millis(t);

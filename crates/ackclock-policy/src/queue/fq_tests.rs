@@ -49,9 +49,25 @@ fn arrivals_are_dropped_when_their_flow_or_the_queue_is_full() {
 }
 
 #[test]
-fn a_greatest_rate_spaces_the_packets_of_each_flow() {
+fn a_greatest_rate_spaces_the_turns_of_each_flow() {
+    // As in Linux, packets leave together until the turn is used up; the gap after them is that of a turn of
+    // 2000 bytes at 8 Mbit/s, 2 ms, even where they had more, as the first turn here.
+    let q = &mut queue(&[("max_rate", "8Mbit/s"), ("quantum", "2000B"), ("initial_quantum", "5000B")]);
+    (0..10).for_each(|n| _ = offer(q, n, 1, 1500, 0));
+    let burst = |q: &mut Fq, at| std::iter::from_fn(|| next(q, at)).count();
+    // Credit 5000, 3500, 2000, 500, then -1000.
+    assert_eq!((burst(q, 0), q.next_release()), (4, Some(us(2000))));
+    // 1000, then -500.
+    assert_eq!((burst(q, 1999), burst(q, 2000), q.next_release()), (0, 1, Some(us(4000))));
+    // 1500, 0: one; then 2000 and 500: two.
+    assert_eq!((burst(q, 4000), q.next_release()), (1, Some(us(6000))));
+    assert_eq!((burst(q, 6000), q.next_release()), (2, Some(us(8000))));
+}
+
+#[test]
+fn a_low_rate_spaces_the_packets_of_each_flow() {
     // 1000 bytes at 8 Mbit/s are 1 ms.
-    let q = &mut queue(&[("max_rate", "8Mbit/s")]);
+    let q = &mut queue(&[("max_rate", "8Mbit/s"), ("low_rate_threshold", "8Mbit/s")]);
     for n in 0..4 {
         offer(q, 10 + n, 1, 1000, 0);
         offer(q, 20 + n, 2, 1000, 0);
@@ -87,7 +103,8 @@ fn a_flow_that_comes_back_has_a_new_quantum_or_the_initial_one() {
 
 #[test]
 fn late_packets_are_marked_above_the_threshold() {
-    let q = &mut queue(&[("ce_threshold", "1ms"), ("max_rate", "8Mbit/s")]);
+    let q =
+        &mut queue(&[("ce_threshold", "1ms"), ("max_rate", "8Mbit/s"), ("low_rate_threshold", "8Mbit/s")]);
     (0..3).for_each(|n| _ = offer(q, n, 1, 1000, 0));
     let mut marked = |at| q.dequeue(us(at), &mut Vec::new()).map(|d| d.marked);
     assert_eq!(marked(0), Some(false));

@@ -12,6 +12,7 @@ mod packets;
 mod pie;
 mod priority;
 mod red;
+mod sfq;
 #[cfg(test)]
 mod tests;
 
@@ -27,5 +28,6 @@ pub(crate) const ENTRIES: &[&Entry<dyn QueueDiscipline>] = &[
     &dualpi2::ENTRY,
     &fq::ENTRY,
     &drr::ENTRY,
+    &sfq::ENTRY,
     &priority::ENTRY,
 ];

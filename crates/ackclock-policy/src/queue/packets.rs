@@ -94,6 +94,27 @@ impl Packets {
         Some(packet)
     }
 
+    /// Removes the newest packet of `list`. Takes a step for each of its packets.
+    pub(super) fn pop_last(&mut self, list: &mut PacketList) -> Option<Queued> {
+        if list.first == NIL || list.first == list.last {
+            return self.pop(list);
+        }
+        let (index, mut before) = (list.last, list.first);
+        while self.slots[before as usize].next != index {
+            before = self.slots[before as usize].next;
+        }
+        self.slots[before as usize].next = NIL;
+        list.last = before;
+        let slot = &mut self.slots[index as usize];
+        let packet = slot.packet;
+        (slot.next, self.free) = (self.free, index);
+        for backlog in [&mut list.backlog, &mut self.backlog] {
+            backlog.packets -= 1;
+            backlog.bytes -= u64::from(packet.bytes);
+        }
+        Some(packet)
+    }
+
     /// The oldest packet of `list`.
     #[inline]
     pub(super) fn first(&self, list: &PacketList) -> Option<&Queued> {
@@ -162,6 +183,13 @@ mod tests {
         };
         assert_eq!((rest(&mut a), rest(&mut b)), (vec![4, 6, 8], vec![3, 5, 7, 9, 10, 11, 12]));
         assert!(a.is_empty() && packets.first(&a).is_none());
+        (20..23).for_each(|id| packets.push(&mut a, packet(id)));
+        assert_eq!(packets.pop_last(&mut a).map(|p| p.id.0), Some(22));
+        packets.push(&mut a, packet(23));
+        assert_eq!(packets.backlog(), Backlog { packets: 3, bytes: 364 });
+        let mut last = || packets.pop_last(&mut a).map(|p| p.id.0);
+        assert_eq!([last(), last(), last(), last()], [Some(23), Some(21), Some(20), None]);
+        assert!(a.is_empty());
         assert_eq!(packets.backlog(), Backlog::default());
     }
 }

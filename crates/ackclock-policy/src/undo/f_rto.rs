@@ -13,12 +13,20 @@ pub(super) struct FRto {
     sack_enhanced: bool,
     /// New data was sent (step 3), or not yet (step 2).
     sent_new: bool,
+    /// The last timeout is examined, and no ack has decided or begun step 3.
+    waiting: bool,
 }
 
 impl FRto {
     /// The SACK-enhanced algorithm, for a policy that has a response of its own.
     pub fn sack_enhanced() -> Self {
-        Self { response: Response::Restore, adapt_timer: false, sack_enhanced: true, sent_new: false }
+        Self {
+            response: Response::Restore,
+            adapt_timer: false,
+            sack_enhanced: true,
+            sent_new: false,
+            waiting: false,
+        }
     }
 
     /// Step 1.
@@ -76,8 +84,14 @@ impl SpuriousTimeout for FRto {
     fn on_rto(&mut self, v: &SenderView) -> bool {
         self.begin();
         // §2.1 step 1: not during the repair of an earlier timeout, whose retransmissions could be mistaken
-        // for originals.
-        v.expiries == 0 && v.phase != Phase::Loss
+        // for originals; but again when the same segment's timeout expires once more (§2.2, §3.2). Nor during
+        // the fast recovery of a sender with SACK (§2.1, §3.1).
+        self.waiting = match v.phase {
+            Phase::Loss => v.expiries > 0 && self.waiting,
+            Phase::Recovery => !v.sack,
+            _ => true,
+        };
+        self.waiting
     }
 
     fn on_ack(
@@ -88,7 +102,9 @@ impl SpuriousTimeout for FRto {
         v: &SenderView,
     ) -> TimeoutVerdict {
         let sack = v.sack && self.sack_enhanced;
-        if self.sent_new { Self::second(a, t, sack, b) } else { self.first(a, t, sack, v) }
+        let verdict = if self.sent_new { Self::second(a, t, sack, b) } else { self.first(a, t, sack, v) };
+        self.waiting &= verdict == TimeoutVerdict::Unknown;
+        verdict
     }
 
     fn resume(&mut self, a: &AckInfo, t: &SuspectTimeout, v: &SenderView) -> Window {
@@ -121,6 +137,7 @@ pub(crate) const ENTRY: Entry<dyn SpuriousTimeout> = Entry {
             adapt_timer: p.flag("adapt_timer"),
             sack_enhanced: p.flag("sack_enhanced"),
             sent_new: false,
+            waiting: false,
         })
     },
 };

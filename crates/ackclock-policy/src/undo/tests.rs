@@ -131,12 +131,34 @@ fn f_rto_with_sack_looks_at_what_arrived() {
 }
 
 #[test]
+fn f_rto_begins_anew_when_the_same_segment_expires_again() {
+    // RFC 5682 2.2 and 3.2: not during an earlier recovery, "except in case the retransmission timer expires
+    // multiple times for the same segment"; 2.1: then it MUST start from step 1.
+    let again = SenderView { phase: Phase::Loss, expiries: 1, ..view() };
+    let b = segments();
+    for sack in [false, true] {
+        let (again, v) = (SenderView { sack, ..again }, |una| SenderView { sack, ..now(una) });
+        let mut f = built("f-rto", &[]);
+        assert!(!f.on_rto(&again), "the first was not examined");
+        assert!(f.on_rto(&SenderView { sack, ..view() }) && f.on_rto(&again));
+        assert_eq!(f.on_ack(&ack(1001, 1000), &timeout(), &b, &v(1001)), SEND_NEW);
+        assert_eq!(f.on_ack(&ack(2001, 1000), &timeout(), &b, &v(2001)), TimeoutVerdict::Spurious);
+        // What the first ack has decided stays decided.
+        assert!(f.on_rto(&SenderView { sack, ..view() }));
+        assert_eq!(
+            f.on_ack(&ack(501, 500), &timeout(), &b, &v(501)),
+            if sack { TimeoutVerdict::Unknown } else { TimeoutVerdict::Genuine }
+        );
+        assert_eq!(f.on_rto(&again), sack);
+        // 3.1 (with SACK): not in fast recovery; 2.1 leaves that to other senders than NewReno's.
+        assert_eq!(f.on_rto(&SenderView { sack, phase: Phase::Recovery, ..view() }), !sack);
+    }
+}
+
+#[test]
 fn f_rto_needs_something_to_send_and_a_fresh_timeout() {
     let mut f = built("f-rto", &[]);
-    assert!(
-        !f.on_rto(&SenderView { expiries: 1, ..view() })
-            && !f.on_rto(&SenderView { phase: Phase::Loss, ..view() })
-    );
+    assert!(!f.on_rto(&SenderView { phase: Phase::Loss, ..view() }), "RFC 5682 2.1 step 1");
     let b = segments();
     for v in [SenderView { unsent: 999, ..now(1001) }, SenderView { rwnd: 9_999, ..now(1001) }] {
         assert!(f.on_rto(&view()));

@@ -24,20 +24,21 @@ impl CodelParams {
         "target",
         Duration::from_millis(5),
         Duration::ZERO..=LONGEST,
-        "sojourn time that a standing queue may have (RFC 8289 section 4.4)",
+        "sojourn time that a standing queue may have (RFC 8289 section 4.3)",
     );
     pub(in super::super) const INTERVAL: Param = Param::duration(
         "interval",
         Duration::from_millis(100),
         Duration::from_micros(1)..=LONGEST,
         "time for which sojourn times must stay above the target before a packet is dropped: about the \
-         longest round-trip time (RFC 8289 section 4.3)",
+         longest round-trip time (RFC 8289 section 4.2)",
     );
     pub(in super::super) const MTU: Param = Param::bytes(
         "mtu",
         1500,
         1..=65_535,
-        "largest packet: with no more bytes than this waiting, nothing is dropped (RFC 8289 section 5)",
+        "largest packet: with no more bytes than this waiting, in all queues together, nothing is dropped \
+         (RFC 8289 sections 4.4 and 5.3)",
     );
     pub(in super::super) const CE_THRESHOLD: Param = Param::duration(
         "ce_threshold",
@@ -56,7 +57,8 @@ impl CodelParams {
         }
     }
 
-    /// When the next packet is to be dropped after one at `t`: `interval / sqrt(count)` later.
+    /// When the next packet is to be dropped after one at `t`: `interval / sqrt(count)` later (RFC 8289
+    /// section 5.6).
     fn control_law(&self, t: Instant, count: u32) -> Instant {
         t + self.interval.mul_f64(1.0 / libm::sqrt(f64::from(count.max(1))))
     }
@@ -66,7 +68,7 @@ impl CodelParams {
     }
 }
 
-/// The state of one list of packets (RFC 8289 section 5).
+/// The state of one list of packets (RFC 8289 section 5.2).
 #[derive(Debug, Default)]
 pub(in super::super) struct Codel {
     /// When sojourn times will have been above the target for an interval; `None` while they are below it.
@@ -81,7 +83,8 @@ pub(in super::super) struct Codel {
 }
 
 impl Codel {
-    /// Takes the next packet of `list` that is not dropped. The ids of those dropped before it go to `shed`.
+    /// Takes the next packet of `list` that is not dropped (RFC 8289 section 5.5). The ids of those dropped
+    /// before it go to `shed`.
     #[inline]
     pub(in super::super) fn dequeue(
         &mut self,
@@ -103,7 +106,8 @@ impl Codel {
         Some(Dequeued { packet, marked: marked && packet.ecn != Ecn::Ce })
     }
 
-    /// The oldest packet, and whether it may be dropped.
+    /// The oldest packet, and whether it may be dropped (RFC 8289 section 5.6). Whether the queue is short is
+    /// asked of all lists of the link together (section 4.4).
     #[inline]
     fn next(
         &mut self,
@@ -115,7 +119,7 @@ impl Codel {
             self.first_above = None;
             return (None, false);
         };
-        if now.since(packet.at) < p.target || list.backlog().bytes <= p.mtu {
+        if now.since(packet.at) < p.target || packets.backlog().bytes <= p.mtu {
             self.first_above = None;
             return (Some(packet), false);
         }
@@ -141,7 +145,7 @@ impl Codel {
             }
             self.dropping = true;
             // Soon after the last dropping state, continue with about the rate of drops that was enough then
-            // (Linux's rule, which RFC 8289 section 5 has too).
+            // (Linux's rule, which RFC 8289 section 5.5 has too).
             let delta = self.count.saturating_sub(self.last_count);
             let soon = now.since(self.drop_next) < p.interval.saturating_mul(16);
             self.count = if delta > 1 && soon { delta } else { 1 };

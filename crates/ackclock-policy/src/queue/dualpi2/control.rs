@@ -3,7 +3,7 @@ use ackclock_units::{Duration, Instant};
 /// Updates that are caught up with at once: a minute's with the default interval.
 const MOST_UPDATES: u64 = 4096;
 
-/// The base probability `p'` of both queues (RFC 9332 appendix A.1), updated by a timer.
+/// The base probability `p'` of both queues (RFC 9332 appendix A), updated by a timer.
 ///
 /// The timer is not one: [`Pi::advance`] computes the updates that were due since the last call, each with
 /// the ages that the oldest packets had then.
@@ -44,7 +44,7 @@ impl Pi {
         }
     }
 
-    /// One update (RFC 9332 figure 6).
+    /// One update (RFC 9332 figure 8, with the bounds that it leaves to the text).
     pub(super) fn update(&mut self, curq: Duration) {
         let seconds = |d: Duration| d.as_secs_f64();
         self.p += self.alpha * (seconds(curq) - seconds(self.target))

@@ -85,50 +85,50 @@ impl DualPi2 {
     }
 
     fn advance(&mut self, now: Instant) {
-        // The greater of the two queues' delays, as in Linux.
+        // The greater of the two queues' delays (RFC 9332 figure 8 line 2a).
         let heads = [&self.l4s, &self.classic].map(|list| self.packets.first(list).map(|p| p.at));
         self.pi.advance(now, heads.into_iter().flatten().min());
     }
 
     /// The L queue's own marking probability (`laqm` of RFC 9332 figure 5): a ramp, or a step without range.
     fn native(&self, sojourn: Duration) -> f64 {
-        if self.l4s.backlog().packets < self.th_len.min(u64::from(u32::MAX)) as u32 || sojourn <= self.min_th
-        {
+        // Figure 7 line 5a takes the packet out first and then asks for more than Th_len packets; by its
+        // comment and the text of appendix A.2 the packet itself counts.
+        if u64::from(self.l4s.backlog().packets) < self.th_len || sojourn < self.min_th {
             return 0.0;
         }
         let above = sojourn.saturating_sub(self.min_th);
         if above >= self.range { 1.0 } else { above.as_secs_f64() / self.range.as_secs_f64() }
     }
 
-    /// The packet that leaves next, and whether it is from the L queue.
-    fn pop(&mut self) -> Option<(Queued, bool)> {
+    /// The packet that leaves next, whether it is from the L queue, and whether both queues had packets.
+    fn pop(&mut self) -> Option<(Queued, bool, bool)> {
         let both = !self.l4s.is_empty() && !self.classic.is_empty();
         let l4s = if both { self.weights.credit <= 0 } else { !self.l4s.is_empty() };
         let list = if l4s { &mut self.l4s } else { &mut self.classic };
-        let packet = self.packets.pop(list)?;
-        if both {
-            self.weights.sent(packet.bytes, l4s);
-        }
-        Some((packet, l4s))
+        Some((self.packets.pop(list)?, l4s, both))
     }
 
-    /// What happens to a packet that leaves (RFC 9332 figure 4, and appendix A.2 for overload).
+    /// What happens to a packet that leaves (RFC 9332 figure 7).
     fn verdict(&mut self, packet: &Queued, l4s: bool, now: Instant) -> Verdict {
         // As in Linux: nothing is marked or dropped for the other queue while less than two packets wait.
         let p = if self.packets.backlog().bytes < 2 * self.mtu { 0.0 } else { self.pi.p };
         let (p_c, p_cl) = (p * p, self.k * p);
-        // The L queue cannot be marked more than always: then both queues drop (appendix A.2).
+        // The L queue cannot be marked more than always: then both queues drop (lines 4b, 8b to 8i, 12b).
         let overload = p_cl >= 1.0;
         if !l4s {
             if !self.classic_recur.next(p_c) {
                 return Verdict::Pass;
             }
-            return if overload || packet.ecn == Ecn::NotEct { Verdict::Drop } else { Verdict::Mark };
+            // p_Cmax is min(1/k^2, 1): with a k below 1 the C queue alone reaches it.
+            let drops = overload || p_c >= 1.0 || packet.ecn == Ecn::NotEct;
+            return if drops { Verdict::Drop } else { Verdict::Mark };
         }
-        if overload && self.classic_recur.next(p_c) {
-            return Verdict::Drop;
+        if overload {
+            // All that remain are marked; to count p_CL as line 8h does would let the count grow without end.
+            return if self.l4s_recur.next(p_c) { Verdict::Drop } else { Verdict::Mark };
         }
-        let p_l = self.native(now.since(packet.at)).max(p_cl).min(1.0);
+        let p_l = self.native(now.since(packet.at)).max(p_cl);
         if p_l >= 1.0 || self.l4s_recur.next(p_l) { Verdict::Mark } else { Verdict::Pass }
     }
 }
@@ -179,7 +179,7 @@ impl QueueDiscipline for DualPi2 {
 impl PacketScheduler for DualPi2 {
     fn dequeue(&mut self, now: Instant, shed: &mut Vec<PacketId>) -> Option<Dequeued> {
         self.advance(now);
-        while let Some((packet, l4s)) = self.pop() {
+        while let Some((packet, l4s, both)) = self.pop() {
             let marked = match self.verdict(&packet, l4s, now) {
                 Verdict::Drop => {
                     shed.push(packet.id);
@@ -187,6 +187,10 @@ impl PacketScheduler for DualPi2 {
                 }
                 verdict => verdict == Verdict::Mark && packet.ecn != Ecn::Ce,
             };
+            // A dropped packet costs its queue no turn.
+            if both {
+                self.weights.sent(packet.bytes, l4s);
+            }
             return Some(Dequeued { packet, marked });
         }
         self.weights.credit = self.weights.start;
@@ -200,8 +204,9 @@ pub const ENTRY: Entry<dyn QueueDiscipline> = Entry {
     about: "A shallow queue for L4S (ECT(1) and CE) beside one for everything else; one controller drops or \
             marks in the second with a squared probability, and marks in the first so that both get about \
             the same rate.",
-    source: "RFC 9332 appendices A.1 and A.2; gains, update interval, limit, the greater of both delays and \
-             the weighted round robin as in Linux 6.18, sch_dualpi2.c",
+    source: "RFC 9332 appendices A.1 and A.2, with the gains and the update interval that its text states \
+             for the reference implementation (figure 2 derives 15 ms and 3.0 Hz); limit and the weighted \
+             round robin as in Linux 6.18, sch_dualpi2.c",
     params: &[
         Param::queue(
             "limit",
@@ -213,13 +218,13 @@ pub const ENTRY: Entry<dyn QueueDiscipline> = Entry {
             "target",
             Duration::from_millis(15),
             Duration::ZERO..=Duration::from_secs(3600),
-            "queueing delay aimed at for classic traffic",
+            "queueing delay aimed at for classic traffic (RFC 9332 figure 2)",
         ),
         Param::duration(
             "t_update",
             Duration::from_millis(16),
             Duration::from_millis(1)..=Duration::from_secs(60),
-            "time between updates of the probability",
+            "time between updates of the probability (Tupdate of RFC 9332 appendix A.1)",
         ),
         Param::ratio("alpha", 0.16, 0.0..=1000.0, "gain of the delay's distance from the target, Hz"),
         Param::ratio("beta", 3.2, 0.0..=1000.0, "gain of the delay's change, Hz"),
@@ -233,7 +238,7 @@ pub const ENTRY: Entry<dyn QueueDiscipline> = Entry {
             "min_th",
             Duration::from_micros(800),
             Duration::ZERO..=Duration::from_secs(3600),
-            "sojourn time in the L4S queue above which its packets are marked",
+            "sojourn time in the L4S queue above which its packets are marked (minTh of RFC 9332 figure 2)",
         ),
         Param::duration(
             "range",

@@ -120,6 +120,49 @@ fn the_classic_queue_keeps_its_share() {
 }
 
 #[test]
+fn a_step_marks_from_its_threshold_on() {
+    // RFC 9332 figure 5 line 2: a delay of maxTh is enough, which is minTh where there is no ramp.
+    let mut q = dualpi2(&[("range", "0s"), ("min_th", "1ms")]);
+    (0..3).for_each(|id| offer(&mut q, id, Ecn::Ect1, us(0)));
+    let marked = [999, 1000].map(|t| q.dequeue(us(t), &mut Vec::new()).unwrap().marked);
+    assert_eq!(marked, [false, true]);
+}
+
+#[test]
+fn a_small_coupling_factor_drops_only_at_its_greatest_probability() {
+    // RFC 9332 figure 2 line 11: p_Cmax = min(1/k^2, 1) is 1 for k = 0.5.
+    for (p, expected) in [(0.9, Verdict::Mark), (1.0, Verdict::Drop)] {
+        let mut q = dualpi2(&[("coupling", "0.5")]);
+        (0..5).for_each(|id| offer(&mut q, id, Ecn::Ect0, us(0)));
+        q.pi.p = p;
+        let packet = Queued { id: PacketId(9), flow: 0, bytes: 1500, ecn: Ecn::Ect0, at: us(0) };
+        // 0.81 and 0.81 make the second count 1.62; 1 and 1 make it 2.
+        assert_eq!([(); 2].map(|()| q.verdict(&packet, false, us(0))), [Verdict::Pass, expected]);
+    }
+}
+
+#[test]
+fn a_dropped_packet_costs_its_queue_no_turn() {
+    // With p_C = 1 the first packet of the C queue passes, as its count is not above one, and all others are
+    // dropped.
+    let mut q = dualpi2(&[("classic_share", "0.5")]);
+    for id in 0..8 {
+        offer(&mut q, id, if id % 2 == 0 { Ecn::Ect1 } else { Ecn::NotEct }, us(0));
+    }
+    q.weights.credit = 1;
+    q.pi.p = 1.0;
+    (q.classic_recur, q.l4s_recur) = (Recur::default(), Recur::default());
+    let mut shed = Vec::new();
+    assert_eq!(q.dequeue(us(0), &mut shed).map(|d| d.packet.id.0), Some(1));
+    let credit = 1 - 500 * 1500;
+    assert_eq!((shed.len(), q.weights.credit), (0, credit));
+    q.weights.credit = 1;
+    let out = q.dequeue(us(0), &mut shed).map(|d| d.packet.id.0);
+    assert_eq!((out, q.weights.credit), (Some(0), 1), "{shed:?}");
+    assert_eq!(shed, [3, 5, 7].map(PacketId));
+}
+
+#[test]
 fn packets_are_classified_by_their_ecn_field() {
     let mut q = dualpi2(&[]);
     for (id, ecn) in [(0, Ecn::NotEct), (1, Ecn::Ect0), (2, Ecn::Ect1), (3, Ecn::Ce)] {

@@ -23,6 +23,10 @@ THIRD_MORE = 3 / 4
 """The usual margin: a third more than the standards do to others, which is more than chance."""
 
 
+UNDERUSES = "It leaves more of the link unused than the standards do."
+"""What it means to be outside the bound of a link's use."""
+
+
 @dataclass(frozen=True)
 class Bound:
     """How far a number may go. RFC 9743 sets no thresholds (section 5): the standards set them, Reno and

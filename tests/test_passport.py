@@ -9,7 +9,7 @@ import pytest
 
 from ackclock.passport import CRITERIA, Subject, passport
 from ackclock.passport.criteria import GROUPS
-from ackclock.passport.criterion import HARMFUL, NOTE, OK, at_least, at_most
+from ackclock.passport.criterion import FORMATS, HARMFUL, NOTE, OK, at_least, at_most
 from ackclock.passport.measure import jain, lost_of, share_of, smallest_share
 from ackclock.passport.page import WIDTH
 from ackclock.passport.subject import split
@@ -83,6 +83,12 @@ def test_outside_its_bound_a_criterion_is_harmful_or_a_note():
     queue, used = by_id["queue"], by_id["utilisation"]
     assert [queue.verdict(x, 9.0) for x in (0.9, 8.0, 9.5)] == [OK, NOTE, HARMFUL]
     assert [used.verdict(x, 0.8) for x in (0.9, 0.7)] == [OK, NOTE]
+
+
+def test_numbers_fit_their_column():
+    shown = [FORMATS["packets"](x) for x in (0.4142, 12.0, 431.4, 9999.0, 15_045.0, 999_000.0)]
+    assert shown == ["0.41 pkt", "12 pkt", "431 pkt", "9999 pkt", "15k pkt", "999k pkt"]
+    assert max(map(len, shown)) <= 8
 
 
 def test_the_table_of_criteria():

@@ -15,7 +15,9 @@ FORMATS: dict[str, Callable[[float], str]] = {
     "time": seconds,
     "index": "{:.2f}".format,
     "round trips": "{:.2g} RTT".format,
-    "packets": lambda x: f"{x:,.0f} pkt" if x >= 100 else f"{x:.2g} pkt",
+    "packets": lambda x: (
+        f"{x:.2g} pkt" if x < 99.5 else f"{x:.0f} pkt" if x < 9999.5 else f"{x / 1000:.0f}k pkt"
+    ),
 }
 """How numbers are written, by their unit."""
 

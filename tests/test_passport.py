@@ -9,7 +9,7 @@ import pytest
 
 from ackclock.passport import CRITERIA, Subject, passport
 from ackclock.passport.criteria import GROUPS
-from ackclock.passport.criterion import HARMFUL, NOTE, OK, at_least, at_most
+from ackclock.passport.criterion import FORMATS, HARMFUL, NOTE, OK, at_least, at_most
 from ackclock.passport.measure import jain, lost_of, share_of, smallest_share
 from ackclock.passport.page import WIDTH
 from ackclock.passport.subject import split
@@ -83,6 +83,12 @@ def test_outside_its_bound_a_criterion_is_harmful_or_a_note():
     queue, used = by_id["queue"], by_id["utilisation"]
     assert [queue.verdict(x, 9.0) for x in (0.9, 8.0, 9.5)] == [OK, NOTE, HARMFUL]
     assert [used.verdict(x, 0.8) for x in (0.9, 0.7)] == [OK, NOTE]
+
+
+def test_numbers_fit_their_column():
+    shown = [FORMATS["packets"](x) for x in (0.4142, 12.0, 431.4, 9999.0, 15_045.0, 999_000.0)]
+    assert shown == ["0.41 pkt", "12 pkt", "431 pkt", "9999 pkt", "15k pkt", "999k pkt"]
+    assert max(map(len, shown)) <= 8
 
 
 def test_the_table_of_criteria():
@@ -165,6 +171,21 @@ def test_workers_make_no_difference():
     assert one.text == three.text
 
 
+def test_a_second_run_shows_what_splitting_gains():
+    # Without byte counting a window grows ten times as fast by split acks.
+    found = passport("reno(byte_counting=false)", only=["split-acks"])
+    assert found.harmful == ["split-acks"]
+    answer = passport("reno", only=["split-acks"]).answers[0]
+    assert all(0.8 < scene.value < 1.2 for scene in answer.scenes)
+
+
+def test_new_worlds_tell_windows_apart():
+    # A window that no loss reduces, behind a policer, in an active queue and where the rate falls.
+    few = ["aqm-reno", "policer-loss", "policer-reno", "slower-link-loss"]
+    assert passport("reno(decrease=1)", only=few).harmful == few
+    assert passport("reno", only=few).harmful == []
+
+
 def test_the_command(ackclock, tmp_path):
     few = [word for name in FEW for word in ("--only", name)]
     done = ackclock("passport", "reno(increase_segs=20)", *few, "--out", "found", "--json")
@@ -219,5 +240,5 @@ def test_what_is_deployed_harms_nobody(ackclock, window):
     done = ackclock("passport", window, timeout=600)
     assert done.code == 0, done.out
     lines = done.out.splitlines()
-    assert len(lines) <= 66 and max(map(len, lines)) <= WIDTH
+    assert len(lines) <= 80 and max(map(len, lines)) <= WIDTH
     assert sum(f" {verdict}" in line[60:] for line in lines for verdict in ("ok", "note")) >= len(CRITERIA)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ackclock.passport.criterion import THIRD_MORE, Criterion, at_least, at_most
 from ackclock.passport.measure import lost_of, queueing_delay, response_of, share_of
-from ackclock.passport.scene import TESTED, Scene, bulk, over, short, stream, words
+from ackclock.passport.scene import TESTED, Scene, bulk, over, short, stream, unphased, words
 
 
 def _beside(other: str) -> tuple[Scene, ...]:
@@ -16,6 +16,7 @@ def _beside(other: str) -> tuple[Scene, ...]:
             bulk(TESTED, flows),
             bulk(other, flows),
             buffer=buffer,
+            elements=unphased(),
             duration=40.0,
             warmup=10.0,
         )

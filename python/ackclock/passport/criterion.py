@@ -15,12 +15,18 @@ FORMATS: dict[str, Callable[[float], str]] = {
     "time": seconds,
     "index": "{:.2f}".format,
     "round trips": "{:.2g} RTT".format,
-    "packets": lambda x: f"{x:,.0f} pkt" if x >= 100 else f"{x:.2g} pkt",
+    "packets": lambda x: (
+        f"{x:.2g} pkt" if x < 99.5 else f"{x:.0f} pkt" if x < 9999.5 else f"{x / 1000:.0f}k pkt"
+    ),
 }
 """How numbers are written, by their unit."""
 
 THIRD_MORE = 3 / 4
 """The usual margin: a third more than the standards do to others, which is more than chance."""
+
+
+UNDERUSES = "It leaves more of the link unused than the standards do."
+"""What it means to be outside the bound of a link's use."""
 
 
 @dataclass(frozen=True)

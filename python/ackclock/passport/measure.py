@@ -31,21 +31,46 @@ def queueing_delay(run: Run) -> float:
     return _bottleneck(run, "queue_mean_delay")
 
 
+def sojourn(run: Run) -> float:
+    """The mean time (s) of a packet in the queue, where the scene measures it."""
+    return _bottleneck(run, "sojourn_mean")
+
+
+def carried(rate: float) -> Measure:
+    """The bytes on the wire over those of a rate (bit/s), of a link whose rate varies about it."""
+
+    def share(run: Run) -> float:
+        return 8 * _bottleneck(run, "bytes") / (rate * _bottleneck(run, "observed"))
+
+    return share
+
+
 def drops(run: Run) -> float:
-    """The share of the packets offered to the bottleneck that its queue dropped."""
+    """The share of the packets offered to the bottleneck that its queue, or a policer before it, dropped."""
     return _bottleneck(run, "dropped_queue") / max(_bottleneck(run, "packets_offered"), 1)
 
 
-def share_of(stack: str) -> Measure:
-    """The goodput of the endless flows of a stack, over their equal share of the bottleneck's capacity."""
+def share_of(stack: str, rate: float | None = None) -> Measure:
+    """The goodput of the endless flows of a stack, over their equal share of the bottleneck's capacity. rate
+    (bit/s): where a policer lets through less than the bottleneck's.
+    """
 
     def share(run: Run) -> float:
         endless = run.flows.filter(
             pc.and_(pc.equal(run.flows["protocol"], "tcp"), pc.is_null(run.flows["size"]))
         )
         mine = _of(endless, "stack", stack, "goodput")
-        fair = _bottleneck(run, "rate") * PAYLOAD * len(mine) / endless.num_rows
+        fair = (rate or _bottleneck(run, "rate")) * PAYLOAD * len(mine) / endless.num_rows
         return float(mine.sum() / fair)
+
+    return share
+
+
+def goodput_of(stack: str, rate: float) -> Measure:
+    """The goodput of the flows of a stack, over what is payload of a rate (bit/s)."""
+
+    def share(run: Run) -> float:
+        return float(_of(run.flows, "stack", stack, "goodput").sum()) / (rate * PAYLOAD)
 
     return share
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,6 +35,12 @@ class Scene:
     """Parts and options of every stack in it."""
     tested: Mapping[str, Any] = field(default_factory=dict)
     """Parts and options of the stack under test alone, where the user has not chosen others."""
+    without: Mapping[str, Any] | None = None
+    """Where a second run has these in the place of `tested`: the number is then that of the first run over
+    that of the second one.
+    """
+    series: float = 0.0
+    """Seconds of an interval of the tables over time, with which sojourn times are measured; 0 for none."""
 
     def stacks(self) -> set[str]:
         """The labels of the stacks of its flows."""
@@ -48,12 +55,15 @@ def over(
     buffer: str = "2bdp",
     queue: Tree | None = None,
     faults: Sequence[Tree] | Tree | None = None,
+    elements: Tree | None = None,
     duration: float = 20.0,
     warmup: float = 5.0,
     **more: Any,
 ) -> Scene:
-    """A scene over one bottleneck. buffer: of its drop-tail queue; queue: another queue in its place."""
-    link = {"rate": rate, "queue": queue or {"kind": "drop-tail", "limit": buffer}}
+    """A scene over one bottleneck. buffer: of its drop-tail queue; queue: another queue in its place;
+    elements: of the link, by their kinds.
+    """
+    link = {"rate": rate, "queue": queue or {"kind": "drop-tail", "limit": buffer}, **(elements or {})}
     path = {
         "kind": "dumbbell",
         "rtt": rtt,
@@ -63,11 +73,15 @@ def over(
     return Scene(where, path, workloads, duration, warmup, **more)
 
 
-def jittered(where: str, faults: Tree | None, *workloads: Tree, rate: str | None = None) -> Scene:
+def jittered(
+    where: str, faults: Tree | None, *workloads: Tree, rate: str | None = None, random: str | None = None
+) -> Scene:
     """A scene with a link for each of the nodes `a` and `b` in front of the bottleneck. faults, rate: of that
-    of `a`, where the jitter is.
+    of `a`, where the jitter is; random: the most that it adds to each packet, 0 at least.
     """
     jitter = table(delay="1ms", rate=rate, faults=faults)
+    if random:
+        jitter["jitter"] = _uniform(random)
     if rate:
         jitter["queue"] = {"kind": "drop-tail", "limit": "100000packets"}
     bottleneck = {"rate": RATE, "delay": "18ms", "queue": {"kind": "drop-tail", "limit": "134packets"}}
@@ -107,6 +121,11 @@ def loss(p: float) -> Tree:
     return {"kind": "loss", "p": p}
 
 
+def burst_loss(p: float, packets: int) -> Tree:
+    """The same share lost in bursts of so many packets on average: Gilbert's model."""
+    return {"kind": "gilbert-elliott", "p": p / (1 - p) / packets, "r": 1 / packets}
+
+
 def outage(begin: float, end: float, p: float = 1.0) -> Tree:
     """Loss of everything, or of a share, for a while."""
     return {"kind": "outage", "from": f"{begin:g}s", "until": f"{end:g}s", "p": p}
@@ -126,6 +145,53 @@ def red(ecn: bool) -> Tree:
         "max_th": "45packets",
         "ecn": ecn,
     }
+
+
+def steps(*points: Tree, repeat: str | None = None) -> Tree:
+    """A link whose rate or delay changes at once, at the times of the points."""
+    return {"schedule": table(points=list(points), repeat=repeat)}
+
+
+def policer(rate: str, burst: str) -> Tree:
+    """A token bucket that drops what exceeds its rate."""
+    return {"policer": {"rate": rate, "burst": burst}}
+
+
+def codel(ecn: bool) -> Tree:
+    """CoDel with the parameters of RFC 8289."""
+    return {"kind": "codel", "ecn": ecn}
+
+
+def fq_codel() -> Tree:
+    """FlowQueue-CoDel with the parameters of RFC 8290."""
+    return {"kind": "fq-codel"}
+
+
+def pie() -> Tree:
+    """PIE with the parameters of RFC 8033."""
+    return {"kind": "pie"}
+
+
+def dualpi2() -> Tree:
+    """The coupled queues of RFC 9332, one of them for L4S."""
+    return {"kind": "dualpi2"}
+
+
+def _uniform(most: str) -> Tree:
+    # Standard deviation of a uniform distribution: its width over the root of 12.
+    micros = 1000 * float(most.removesuffix("ms"))
+    return {
+        "distribution": "uniform",
+        "mean": f"{micros / 2:.0f}us",
+        "deviation": f"{micros / math.sqrt(12):.1f}us",
+    }
+
+
+def unphased() -> Tree:
+    """Random delays of up to the time that a packet takes at `RATE`. Without them the phases in which packets
+    arrive at a full queue decide which flow's are dropped (Floyd & Jacobson 1992).
+    """
+    return {"jitter": _uniform("0.6ms")}
 
 
 def words(quantity: str) -> str:

@@ -82,17 +82,24 @@ def examine(
     """
     windows = (None, *STANDARDS)
     places = [
-        (criterion, scene, window, seed)
+        (criterion, scene, window, seed, tested)
         for criterion in criteria
         for scene in criterion.scenes
         for window in windows
         for seed in range(1, size.seeds + 1)
+        for tested in ([scene.tested] if scene.without is None else [scene.tested, scene.without])
     ]
-    scenarios = [scenario(subject, size.of(scene), window, seed) for _, scene, window, seed in places]
+    scenarios = [
+        scenario(subject, replace(size.of(scene), tested=tested), window, seed)
+        for _, scene, window, seed, tested in places
+    ]
     runs = run_all(scenarios, workers=workers, progress=progress)
+    measured: dict[tuple[str, str, str | None, int], list[float]] = {}
+    for (criterion, scene, window, seed, _), run in zip(places, runs, strict=True):
+        measured.setdefault((criterion.id, scene.where, window, seed), []).append(criterion.measure(run))
     numbers: dict[tuple[str, str, str | None], list[float]] = {}
-    for (criterion, scene, window, _), run in zip(places, runs, strict=True):
-        numbers.setdefault((criterion.id, scene.where, window), []).append(criterion.measure(run))
+    for (*place, _), values in measured.items():
+        numbers.setdefault(tuple(place), []).append(_number(values))
     means = {key: float(np.mean(values)) for key, values in numbers.items()}
     return [Answer(c, tuple(_found(c, s, means) for s in c.scenes)) for c in criteria]
 
@@ -111,11 +118,20 @@ def scenario(subject: Subject, scene: Scene, window: str | None, seed: int) -> S
         "duration": f"{scene.duration:g}s",
         "warmup": f"{scene.warmup:g}s",
         "drain": f"{scene.drain:g}s",
+        "series": f"{scene.series:g}s",
         "path": scene.path,
         "workload": list(scene.workloads),
         "stacks": stacks,
     }
     return Scenario(to_toml(tree), f"{scene.where} with {window or subject.text}")
+
+
+def _number(values: Sequence[float]) -> float:
+    """The number of a run, or of a run over that of the second one."""
+    if len(values) == 1:
+        return values[0]
+    first, second = values
+    return first / second if second else 1.0
 
 
 def _found(c: Criterion, scene: Scene, means: dict[tuple[str, str, str | None], float]) -> Found:

@@ -2,6 +2,9 @@
 
 use crate::*;
 
+/// Bytes that leave back to back at 10 Mbit/s: two segments (§5.6.3).
+const QUANTUM: f64 = 2.0 * 1460.0;
+
 #[test]
 fn startup_ends_on_a_plateau_of_the_bandwidth() {
     // A.1: the estimate is within 2 % of the link, after three round trips that grew by less than a quarter.
@@ -24,6 +27,11 @@ fn drain_lasts_until_the_queue_is_gone() {
     let rate = w.at("pacing_rate", began) / w.at("bw", began);
     assert!((rate - 0.5 * 0.99).abs() < 0.01, "{rate}");
     assert!(ended - began < 4.0 * 0.08, "{} s", ended - began);
+    // What is in flight then fits, and did not before: BBRInflight() rounds up by three quanta (§5.6.4.2).
+    let most = w.bdp(ended) + 3.0 * QUANTUM;
+    assert!(w.at("flight", ended) <= most, "{} of {most} bytes", w.at("flight", ended));
+    let before = w.between("flight", began, ended - 1e-6).into_iter().fold(f64::MAX, f64::min);
+    assert!(before > w.bdp(ended), "{before} bytes were in flight");
     // Where the queue is gone already, Down is over in the same ack.
     assert!([DOWN, CRUISE].contains(&w.states()[2]));
 }
@@ -57,6 +65,11 @@ fn the_cycle_is_down_cruise_refill_up() {
     for (began, ended) in w.stays(UP).into_iter().filter(|s| w.at("state", s.1) != PROBE_RTT) {
         assert!(w.at("full_bw_count", ended) == 3.0 && ended - began > 3.0 * 0.04, "{began} to {ended}");
     }
+    // A.8: Down ends as what is in flight fits into the path, BBRInflight(1.0) with its three quanta.
+    let drained = w.stays(DOWN).into_iter().filter(|s| w.at("state", s.1) == CRUISE);
+    let fits = drained.map(|(_, ended)| w.at("flight", ended) / (w.bdp(ended) + 3.0 * QUANTUM));
+    let most = fits.fold(0.0, f64::max);
+    assert!((0.5..=1.0).contains(&most), "{most} of what fits was in flight");
     // §5.3.3.8: 2 to 3 s between probes, or 62 to 63 round trips, which is as long here.
     let probes: Vec<_> = w.stays(UP).iter().map(|s| s.0).collect();
     for pair in probes.windows(2) {
@@ -115,6 +128,9 @@ fn a_link_of_less_than_a_segment_has_four_in_flight() {
     let w = Window::of(&r);
     let max_bw = w.at("max_bw", 59.0) / 64e3 / PAYLOAD;
     assert!((0.95..1.05).contains(&max_bw), "{max_bw}");
+    // BBR.MinPipeCwnd is the floor: once the window of ten segments was reduced, it is four of them.
+    let least = w.between("cwnd", 0.0, 60.0).into_iter().filter(|cwnd| *cwnd > 0.0).fold(f64::MAX, f64::min);
+    assert_eq!(least, 4.0 * 1460.0);
     // It paces at the bandwidth where it cruises.
     let cruises = w.stays(CRUISE);
     assert!(!cruises.is_empty(), "{:?}", w.states());
@@ -136,7 +152,7 @@ fn aggregated_acks_are_provided_for() {
             .collect();
         let rest = format!("[path.back]\nfaults = [{}]", stalls.join(", "));
         let text = format!(
-            "duration = \"20s\"\nseed = 1\ntrace = \"state\"\nworkload.kind = \"bulk\"\n[path]\nkind = \
+            "duration = \"20s\"\nseed = 1\ntrace = [\"state\", \"samples\"]\nworkload.kind = \"bulk\"\n[path]\nkind = \
              \"single\"\nrtt = \"40ms\"\n[path.link]\nrate = \"10Mbit/s\"\n{DEEP}\n{rest}\n[stacks]\nbbr = {{ \
              preset = \"sack\", window = \"bbr\" }}"
         );
@@ -146,6 +162,9 @@ fn aggregated_acks_are_provided_for() {
         let extra = w.between("extra_acked", from, until).into_iter().fold(0.0, f64::max);
         // Up to 20 ms of the link arrive at once: 24,333 bytes of payload.
         assert!((8_000.0..50_000.0).contains(&extra), "{extra} bytes");
+        // C.cwnd > 2 * BDP, by what acks hold back.
+        let most = w.between("cwnd", from, until).into_iter().fold(0.0, f64::max);
+        assert!(most > 2.0 * w.bdp(until) + 0.5 * extra, "{most} bytes");
         let max_bw = w.at("max_bw", until) / 10e6 / PAYLOAD;
         assert!((0.97..1.2).contains(&max_bw), "{max_bw}");
         let goodput = goodputs(&r, "bbr", 20.0)[0];

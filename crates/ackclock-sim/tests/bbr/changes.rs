@@ -1,50 +1,45 @@
-//! Paths that change: other traffic takes a part of the link, or leaves it.
+//! Paths that change: their rate, their delay, and what they lose.
 
 use crate::*;
 
-/// Datagrams at a constant rate meanwhile.
-fn others(rate: &str, start: f64, stop: f64) -> String {
-    format!(
-        "[[workload]]\nkind = \"udp\"\nrate = \"{rate}\"\nbytes = \"1500B\"\nstart = \"{start}s\"\nstop = \"{stop}s\""
-    )
-}
+const SHALLOW: &str = "queue = { kind = \"drop-tail\", limit = \"330packets\" }";
 
 #[test]
 fn ten_times_the_bandwidth_is_found() {
-    // A.15: nine tenths of the link are in use until 10 s.
-    let r = one(
-        30,
-        BULK,
-        "100Mbit/s",
-        "queue = { kind = \"drop-tail\", limit = \"1bdp\" }",
-        &others("90Mbit/s", 0.0, 10.0),
-    );
-    let w = Window::of(&r);
+    // A.15.
+    let change = rates(&[(10.0, "100Mbit/s")]);
+    let w = Window::of(&with(RACK, 30, BULK, "10Mbit/s", &format!("{SHALLOW}\n{change}"), ""));
     let share = |time| w.at("max_bw", time) / 100e6 / PAYLOAD;
-    // It takes a little from the others, which lose what the queue has no room for.
-    assert!((0.05..0.4).contains(&share(9.9)), "{}", share(9.9));
-    // Probes are 2 to 3 s apart, and each doubles what it adds in every round trip.
-    assert!(share(20.0) > 0.9, "{}", share(20.0));
+    assert!((0.095..0.11).contains(&share(9.9)), "{}", share(9.9));
+    // The first probe after it takes ten times the bandwidth within log2(10) round trips, and what it takes to
+    // see that it grows no further.
+    let up = w.stays(UP).into_iter().find(|s| s.1 > 10.0).expect("it probes");
+    assert!(up.0 < 14.0, "it began at {} s", up.0);
+    let found = w.changes("max_bw").iter().find(|c| c.0 > 10.0 && c.1 > 0.9 * 100e6 * PAYLOAD);
+    let found = found.expect("all of it is found").0;
+    let rounds = w.at("round_count", found) - w.at("round_count", up.0.max(10.0));
+    assert!(rounds <= MOST_ROUNDS, "{rounds} round trips");
+    assert!(share(29.0) > 0.97, "{}", share(29.0));
 }
+
+/// Round trips in which a probe finds ten times the bandwidth: log(10) / log(1.25) = 10.3 with a pace a quarter
+/// above what was delivered in the one before, and as many again for the delay of samples by a round trip.
+const MOST_ROUNDS: f64 = 20.6;
 
 #[test]
 fn a_tenth_of_the_bandwidth_is_adapted_to() {
     // A.16: the short-term model responds to the losses, the long-term one after two cycles.
-    let r = one(
-        40,
-        BULK,
-        "100Mbit/s",
-        "queue = { kind = \"drop-tail\", limit = \"1bdp\" }",
-        &others("90Mbit/s", 10.0, 40.0),
-    );
-    let w = Window::of(&r);
-    let share = |time| w.at("max_bw", time) / 100e6 / PAYLOAD;
-    assert!(share(9.9) > 0.95, "{}", share(9.9));
-    let shortterm = w.between("bw_shortterm", 10.0, 13.0);
+    let change = rates(&[(10.0, "10Mbit/s")]);
+    let w = Window::of(&with(RACK, 40, BULK, "100Mbit/s", &format!("{SHALLOW}\n{change}"), ""));
+    let share = |time| w.at("max_bw", time) / 10e6 / PAYLOAD;
+    assert!(share(9.9) > 9.7, "{}", share(9.9));
+    let shortterm = w.between("bw_shortterm", 10.0, 15.0);
     let least = shortterm.iter().copied().filter(|bw| *bw > 0.0).fold(f64::MAX, f64::min);
     assert!(least < 0.5 * 100e6, "{least} bit/s");
-    let max_bw = w.between("max_bw", 30.0, 39.0).into_iter().fold(0.0, f64::max) / 100e6 / PAYLOAD;
-    assert!(max_bw < 0.4, "{max_bw}");
+    // BBR.MaxBwFilterLen: the second probe after it ends the memory of the old bandwidth.
+    let third = w.stays(UP).into_iter().filter(|s| s.0 > 10.0).nth(2).expect("three probes").0;
+    assert!((0.95..1.1).contains(&share(third)), "{} at {third} s", share(third));
+    assert!((0.95..1.1).contains(&share(39.0)), "{}", share(39.0));
 }
 
 #[test]
@@ -53,7 +48,7 @@ fn drain_and_down_end_by_time_where_the_queue_stays() {
     // than four round trips all the same.
     let before = Window::of(&one(10, BULK, "10Mbit/s", DEEP, ""));
     let begins = before.stays(DRAIN)[0].0;
-    let w = Window::of(&one(10, BULK, "10Mbit/s", DEEP, &others("1Mbit/s", begins, 10.0)));
+    let w = Window::of(&one(10, BULK, "10Mbit/s", &format!("{DEEP}\n{}", rates(&[(begins, "9Mbit/s")])), ""));
     let (began, ended) = w.stays(DRAIN)[0];
     assert!((began - begins).abs() < 1e-3);
     let rounds = w.at("round_count", ended) - w.at("round_count", began);
@@ -67,7 +62,7 @@ fn drain_and_down_end_by_time_alone_where_the_queue_cannot_drain() {
     // lasts for its three round trips and Down until it is time to probe; nothing is lost meanwhile.
     let deep = "queue = { kind = \"drop-tail\", limit = \"100bdp\" }";
     let begins = Window::of(&one(10, BULK, "10Mbit/s", deep, "")).stays(DRAIN)[0].0;
-    let r = one(10, BULK, "10Mbit/s", deep, &others("6Mbit/s", begins, 10.0));
+    let r = one(10, BULK, "10Mbit/s", &format!("{deep}\n{}", rates(&[(begins, "4Mbit/s")])), "");
     assert_eq!(r.flows[0].retransmitted_segments, 0);
     let w = Window::of(&r);
     let (began, ended) = w.stays(DRAIN)[0];

@@ -1,9 +1,10 @@
 //! BBRv3 over simulated paths: the example test cases of draft-ietf-ccwg-bbr-06, appendix A, and what its
-//! sections promise of throughput and queues. Left out: A.17, since no queue here is a policer.
+//! sections promise of throughput and queues.
 
 mod alone;
 mod changes;
 mod limited;
+mod policed;
 mod shared;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use std::ops::ControlFlow;
 use ackclock_policy::Registry;
 use ackclock_sim::scenario::{Files, Results, Scenario, run};
 use ackclock_trace::EventKind;
+use ackclock_units::SeqNumber;
 
 /// The states, as a trace numbers them.
 const STARTUP: f64 = 0.0;
@@ -36,28 +38,58 @@ fn simulate(text: &str) -> Results {
 
 /// One flow with BBR over 40 ms and a link of `rate`; `more` are further keys of the link, `rest` tables.
 fn one(seconds: u32, workload: &str, rate: &str, more: &str, rest: &str) -> Results {
+    with("preset = \"sack\"", seconds, workload, rate, more, rest)
+}
+
+/// What finds lost retransmissions without a timeout (RFC 8985), and a send buffer larger than what is in
+/// flight, so that it does not limit the flow.
+const RACK: &str = "preset = \"rack+prr\", snd_buf = \"8MB\", rcv_buf = \"8MB\"";
+
+/// The same with another rest of the stack.
+fn with(stack: &str, seconds: u32, workload: &str, rate: &str, more: &str, rest: &str) -> Results {
     simulate(&format!(
-        "duration = \"{seconds}s\"\nseed = 1\ntrace = \"state\"\n[[workload]]\n{workload}\n{rest}\n[path]\nkind = \
-         \"single\"\nrtt = \"40ms\"\n[path.link]\nrate = \"{rate}\"\n{more}\n[stacks]\nbbr = {{ preset = \
-         \"sack\", window = \"bbr\" }}"
+        "duration = \"{seconds}s\"\nseed = 1\ntrace = [\"state\", \"samples\", \"packets\"]\n[[workload]]\n{workload}\n{rest}\n[path]\nkind = \
+         \"single\"\nrtt = \"40ms\"\n[path.link]\nrate = \"{rate}\"\n{more}\n[stacks]\nbbr = {{ {stack}, window = \"bbr\" }}"
     ))
+}
+
+/// A link whose rate changes at these times.
+fn rates(points: &[(f64, &str)]) -> String {
+    let points: Vec<_> =
+        points.iter().map(|(at, rate)| format!("{{ at = \"{at}s\", rate = \"{rate}\" }}")).collect();
+    format!("schedule = {{ points = [{}] }}", points.join(", "))
 }
 
 const BULK: &str = "kind = \"bulk\"";
 const DEEP: &str = "queue = { kind = \"drop-tail\", limit = \"5bdp\" }";
 
-/// What the first connection's window was, number by number: pairs of seconds and value at each change.
+/// What the first connection's window was, number by number: pairs of seconds and value at each change. `cwnd`
+/// is what the engine has, and `flight` what was not acknowledged at each ack.
 struct Window(BTreeMap<&'static str, Vec<(f64, f64)>>);
 
 impl Window {
     fn of(r: &Results) -> Self {
         let mut all: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        let mut sent = None;
         let events = r.events.first().expect("a traced run");
         for e in events {
-            if let EventKind::State { policy: "window", name, value } = e.kind
-                && e.connection == 0
-            {
-                all.entry(name).or_default().push((e.at.as_nanos() as f64 / 1e9, value));
+            let at = e.at.as_nanos() as f64 / 1e9;
+            match e.kind {
+                _ if e.connection != 0 => {}
+                EventKind::State { policy: "window", name, value } => {
+                    all.entry(name).or_default().push((at, value));
+                }
+                EventKind::Window { cwnd, .. } => all.entry("cwnd").or_default().push((at, cwnd as f64)),
+                EventKind::Sent { seq, len: len @ 1.., .. } => {
+                    let end = seq + len;
+                    sent = Some(sent.map_or(end, |sent: SeqNumber| sent.max(end)));
+                }
+                EventKind::Received { ack, len: 0, .. } => {
+                    if let Some(sent) = sent {
+                        all.entry("flight").or_default().push((at, f64::from(sent.bytes_since(ack))));
+                    }
+                }
+                _ => {}
             }
         }
         Self(all)
@@ -77,6 +109,11 @@ impl Window {
     fn between(&self, name: &str, from: f64, until: f64) -> Vec<f64> {
         let inside = self.changes(name).iter().filter(|c| c.0 > from && c.0 <= until).map(|c| c.1);
         std::iter::once(self.at(name, from)).chain(inside).collect()
+    }
+
+    /// The bandwidth-delay product that it estimates, bytes.
+    fn bdp(&self, time: f64) -> f64 {
+        self.at("bw", time) / 8.0 * self.at("min_rtt", time)
     }
 
     /// The stays in a state: when each began and ended.

@@ -21,6 +21,8 @@ from ackclock.scenario.workload import COMMON, FLOWS, LOG, RATE, WEB
 from ackclock.sweep.plan import KEYS as PLAN
 from ackclock.sweep.result import MEANINGS, UNITS
 
+import examples
+
 try:
     import tomllib
 except ModuleNotFoundError:
@@ -234,6 +236,7 @@ def main() -> int:
         "README.md": index(),
         "architecture.md": architecture(),
         "conformance.md": conformance(),
+        "examples.md": NOTE + examples.page(),
         "passport.md": criteria(),
         "policies.md": policies(),
         "scenarios.md": scenarios(),

@@ -8,6 +8,8 @@ import json
 import sys
 from pathlib import Path
 
+import examples
+
 from ackclock import _core
 from ackclock.passport.criteria import GROUPS
 from ackclock.passport.criterion import Criterion
@@ -20,8 +22,6 @@ from ackclock.reproduce.item import KINDS
 from ackclock.scenario.workload import COMMON, FLOWS, LOG, RATE, WEB
 from ackclock.sweep.plan import KEYS as PLAN
 from ackclock.sweep.result import MEANINGS, UNITS
-
-import examples
 
 try:
     import tomllib

@@ -45,9 +45,9 @@ def numbers(run: Recorded, row: dict[str, Any]) -> dict[str, Any]:
     goodput: payload delivered by its flows, bit/s. share: that over what all flows of the run delivered.
     fairness: Jain's index of the goodputs of its flows, from two on. rtt: mean of the samples, s.
     retransmitted: share of its segments with payload. loss: share of its senders' packets that their path
-    dropped. queue_delay, queue_delay_max: how long its senders' packets waited in queues, and the longest wait,
-    s; without `series` the mean queue of the bottleneck over its rate. queue_delay_p99: at the bottleneck, of
-    the packets of all stacks of the run, s.
+    dropped. queue_delay, queue_delay_max: how long its senders' packets waited in queues, and the longest
+    wait, s; without `series` the mean queue of the bottleneck over its rate. queue_delay_p99: at the
+    bottleneck, of the packets of all stacks of the run, s.
     """
     flows = run.flows.filter(pc.equal(run.flows["run"], row["run"]))
     mine = flows.filter(pc.and_(pc.equal(flows["stack"], row["stack"]), pc.equal(flows["protocol"], "tcp")))

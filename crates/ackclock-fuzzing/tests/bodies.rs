@@ -130,7 +130,8 @@ fn scenarios() {
 
 #[test]
 fn data_files() {
-    let bodies: &[(&str, fn(&[u8]))] = &[
+    type Body = fn(&[u8]);
+    let bodies: &[(&str, Body)] = &[
         ("delivery trace", fuzzing::delivery_trace),
         ("schedule", fuzzing::schedule),
         ("arrivals", fuzzing::arrivals),

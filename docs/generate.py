@@ -8,6 +8,8 @@ import json
 import sys
 from pathlib import Path
 
+import examples
+
 from ackclock import _core
 from ackclock.passport.criteria import GROUPS
 from ackclock.passport.criterion import Criterion
@@ -234,6 +236,7 @@ def main() -> int:
         "README.md": index(),
         "architecture.md": architecture(),
         "conformance.md": conformance(),
+        "examples.md": NOTE + examples.page(),
         "passport.md": criteria(),
         "policies.md": policies(),
         "scenarios.md": scenarios(),

@@ -286,7 +286,12 @@ def test_numbers_of_endless_flows(run):
     )
     assert 0.04 < numbers[0]["rtt"] < 0.15
     link = run.links.filter(pc.equal(run.links["name"], "bottleneck")).to_pylist()[0]
-    assert numbers[0]["queue_delay"] == link["sojourn_mean"]
+    sent = run.flows["segments_sent"].to_numpy()
+    mean = (run.flows["queue_delay_mean"].to_numpy() * sent).sum() / sent.sum()
+    assert mean == pytest.approx(link["sojourn_mean"], rel=0.02)
+    assert max(n["queue_delay_max"] for n in numbers) == pytest.approx(link["sojourn_max"])
+    dropped = sum(n["loss"] * sent[cubic == (i == 0)].sum() for i, n in enumerate(numbers))
+    assert dropped == pytest.approx(link["dropped_queue"] + link["dropped_wire"], abs=50)
     assert run.summary["stacks"][0]["endless"] == numbers[0]
 
 
@@ -313,7 +318,7 @@ def test_the_command_line_records_what_figures_need_and_says_so(ackclock, tmp_pa
     head = done.out.splitlines()
     assert head[0] == "Every number covers the whole run, 12s."
     assert head[1].split() == [
-        *("stack", "flows", "goodput", "share", "fairness", "rtt", "queue", "queue", "p99"),
+        *("stack", "flows", "goodput", "share", "fairness", "rtt", "queue", "queue", "max"),
         *("loss", "retransmitted", "timeouts"),
     ]
     assert len(head) == 4
@@ -324,7 +329,8 @@ def test_a_run_of_endless_flows_has_a_figure_without_asking(ackclock, tmp_path):
     done = ackclock("run", "one.toml", "--json")
     assert (tmp_path / "runs" / "one" / "throughput.svg").exists()
     assert set(done.json["stacks"][0]["endless"]) == {
-        *("goodput", "share", "fairness", "rtt", "retransmitted", "queue_delay", "queue_delay_p99")
+        *("goodput", "share", "fairness", "rtt", "retransmitted", "loss"),
+        *("queue_delay", "queue_delay_max", "queue_delay_p99"),
     }
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import json
 import sys
+import textwrap
 import time
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.measure import Measurement
@@ -22,12 +23,27 @@ from ackclock.plain import HIDDEN, plain
 
 def note(text: str) -> None:
     """Prints a note on stderr."""
-    print(plain(text), file=sys.stderr, flush=True)
+    print(_wrapped(plain(text), sys.stderr), file=sys.stderr, flush=True)
 
 
 def say(text: str = "") -> None:
     """Prints a result as text on stdout."""
-    print(plain(text, keep="\n"))
+    print(_wrapped(plain(text, keep="\n"), sys.stdout))
+
+
+def _wrapped(text: str, stream: TextIO) -> str:
+    """Sentences broken between words for a terminal, which would break them anywhere. Lines with an
+    indentation or with columns stay as they are, and so does text for a file or a pipe.
+    """
+    if not stream.isatty():
+        return text
+    width = Console(file=stream).width
+    lines = []
+    for line in text.split("\n"):
+        prose = len(line) > width and "  " not in line and not line.startswith(" ")
+        cut = textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) if prose else [line]
+        lines += cut
+    return "\n".join(lines)
 
 
 def print_json(value: Any) -> None:

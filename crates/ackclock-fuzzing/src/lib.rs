@@ -3,6 +3,7 @@
 
 mod capture;
 mod connection;
+mod data_file;
 mod exchange;
 mod input;
 mod packet;
@@ -12,6 +13,7 @@ mod script;
 
 pub use capture::{conversation, file as capture_file};
 pub use connection::connection;
+pub use data_file::{arrivals, delivery_trace, edges, jitter, schedule};
 pub use exchange::{HEADER as EXCHANGE_HEADER, RECORD as EXCHANGE_RECORD, exchange};
 pub use packet::{options, packet};
 pub use records::mutate;

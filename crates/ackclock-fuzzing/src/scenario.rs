@@ -91,10 +91,14 @@ fn written(c: &mut Choices<'_>) -> String {
 }
 
 fn play(text: &str) {
-    let files = Files::none();
-    let Ok(resolved) = Scenario::parse(text).and_then(|s| s.resolve_with(&REGISTRY, &files)) else { return };
+    play_with(text, &Files::none());
+}
+
+/// Resolves a scenario which may name these files; what it resolves to names none.
+pub(super) fn play_with(text: &str, files: &Files) {
+    let Ok(resolved) = Scenario::parse(text).and_then(|s| s.resolve_with(&REGISTRY, files)) else { return };
     let toml = resolved.to_toml();
-    let again = Scenario::parse(&toml).and_then(|s| s.resolve_with(&REGISTRY, &files));
+    let again = Scenario::parse(&toml).and_then(|s| s.resolve_with(&REGISTRY, &Files::none()));
     let again = again.unwrap_or_else(|e| panic!("the resolved scenario is refused: {e}\n{toml}"));
     assert_eq!(again.to_toml(), toml, "the resolved scenario resolves to another one");
     short(&resolved);

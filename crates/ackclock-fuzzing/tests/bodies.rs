@@ -129,6 +129,64 @@ fn scenarios() {
 }
 
 #[test]
+fn data_files() {
+    type Body = fn(&[u8]);
+    let bodies: &[(&str, Body)] = &[
+        ("delivery trace", fuzzing::delivery_trace),
+        ("schedule", fuzzing::schedule),
+        ("arrivals", fuzzing::arrivals),
+        ("jitter", fuzzing::jitter),
+        ("edges", fuzzing::edges),
+    ];
+    // Pieces of all formats in any order.
+    let pieces = [
+        "\n",
+        "\n",
+        ",",
+        ",",
+        " ",
+        "0",
+        "1",
+        "2.5",
+        "-1",
+        "1e9",
+        "1e300",
+        "nan",
+        "at",
+        "at [s]",
+        "rate [Mbit/s]",
+        "delay [ms]",
+        "loss",
+        "time",
+        "bytes",
+        "class",
+        "stack",
+        "a",
+        "b",
+        "\"",
+        "#",
+        "4294967295",
+        "1s",
+        "1Mbit/s",
+        "5ms",
+        "\r",
+        "\u{feff}",
+        "99999999999999999999",
+    ];
+    let text = |rng: &mut Rng| {
+        let mut text = vec![rng.next_u64() as u8];
+        for _ in 0..rng.below(60) {
+            text.extend_from_slice(pieces[rng.below(pieces.len() as u64) as usize].as_bytes());
+        }
+        text
+    };
+    for (name, body) in bodies {
+        run(name, cases(2_000), |rng| bytes(rng, 200), *body);
+        run(name, cases(2_000), text, *body);
+    }
+}
+
+#[test]
 fn mutations_keep_records_whole() {
     for case in 0..20_000 {
         let mut rng = Rng::stream(case, "mutations", 0);

@@ -19,6 +19,11 @@ const BODIES: &[(&str, Body)] = &[
     ("script_lines", fuzzing::script_lines),
     ("scenario", fuzzing::scenario),
     ("scenario_keys", fuzzing::scenario_keys),
+    ("delivery_trace", fuzzing::delivery_trace),
+    ("schedule", fuzzing::schedule),
+    ("arrivals", fuzzing::arrivals),
+    ("jitter", fuzzing::jitter),
+    ("edges", fuzzing::edges),
 ];
 
 #[test]

@@ -171,6 +171,14 @@ table! {
         challenge_acks: u32, "";
         /// Round-trip time of its path without queues and without time to send, as the topology has it.
         path_rtt: Option<Duration>, "s";
+        /// Packets of the sender that its path dropped: queues, policers and faults of all links; missing where
+        /// counting has not begun, and if not counted.
+        dropped_packets: Option<u64>, "";
+        /// Mean time that the sender's packets waited in queues, those of all links of the path together.
+        /// Missing, as the next one, unless the scenario has `series`.
+        queue_delay_mean: Option<Duration>, "s";
+        /// The longest wait of one of its packets in one queue.
+        queue_delay_max: Option<Duration>, "s";
     }
 }
 

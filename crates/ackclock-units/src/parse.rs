@@ -24,12 +24,11 @@ const RATE: &str = "a rate: give a number with a unit, such as `10Mbit/s`, `9.6k
 const BYTES: &str = "a size: give a number with a unit, such as `1460B`, `64KiB`, `10kB` or `20MB`";
 const RATIO: &str = "a ratio: give a number such as `0.01` or a percentage such as `1%`";
 
-/// Splits `12.5ms` into its number and its unit; a sign, an exponent or a missing number is refused.
-fn split(text: &str) -> Option<(f64, &str)> {
+/// Splits `12.5ms` into the digits of its number and its unit; a sign or an exponent is refused.
+fn split(text: &str) -> (String, &str) {
     let text = text.trim();
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(text.len());
-    let number: f64 = text[..end].replace('_', "").parse().ok()?;
-    Some((number, text[end..].trim()))
+    (text[..end].replace('_', ""), text[end..].trim())
 }
 
 fn scaled(
@@ -38,8 +37,13 @@ fn scaled(
     scale: impl Fn(&str) -> Option<f64>,
 ) -> Result<u64, ParseQuantityError> {
     let fail = || ParseQuantityError { met: text.to_owned(), wanted };
-    let (number, unit) = split(text).ok_or_else(fail)?;
-    let value = number * scale(unit).ok_or_else(fail)?;
+    let (digits, unit) = split(text);
+    let scale = scale(unit).ok_or_else(fail)?;
+    // All units are whole; whole numbers of them keep all digits.
+    if let Some(value) = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(scale as u64)) {
+        return if value < 18_000_000_000_000_000_000 { Ok(value) } else { Err(fail()) };
+    }
+    let value = digits.parse::<f64>().map_err(|_| fail())? * scale;
     if value < 1.8e19 { Ok((value + 0.5) as u64) } else { Err(fail()) }
 }
 
@@ -102,7 +106,8 @@ pub fn parse_ratio(text: &str) -> Result<f64, ParseQuantityError> {
         None => (trimmed, 1.0),
     };
     let value: f64 = number.parse().map_err(|_| fail())?;
-    if value.is_finite() { Ok(value * scale) } else { Err(fail()) }
+    // Without the sign of -0.
+    if value.is_finite() { Ok(value * scale + 0.0) } else { Err(fail()) }
 }
 
 #[cfg(test)]
@@ -117,6 +122,7 @@ mod tests {
         assert_eq!(parse_rate("9.6kbit"), Ok(Rate::from_bits_per_sec(9600)));
         assert_eq!(parse_bytes("64KiB"), Ok(65536));
         assert_eq!(parse_ratio("1%"), Ok(0.01));
+        assert!(parse_ratio("-0.00").is_ok_and(f64::is_sign_positive));
     }
 
     #[test]
@@ -135,7 +141,7 @@ mod tests {
 
     #[test]
     fn quantities_are_the_same_after_writing_and_parsing() {
-        for ns in [0, 1, 1_500, 2_000_000, 61_000_000_000] {
+        for ns in [0, 1, 1_500, 2_000_000, 61_000_000_000, 74_556_433_999_999_997] {
             let d = Duration::from_nanos(ns);
             assert_eq!(parse_duration(&d.to_string()), Ok(d));
         }

@@ -6,7 +6,7 @@ import difflib
 import click
 
 from ackclock._core import InputError
-from ackclock.console import print_json, print_table
+from ackclock.console import print_json, print_table, say
 from ackclock.policy import declarations, presets
 from ackclock.policy.declared import Declaration, Preset, bounds
 
@@ -38,7 +38,7 @@ def command(name: str | None, as_json: bool) -> None:
         )
     else:
         for i, d in enumerate(found):
-            print("\n" * bool(i) + _page(d), end="")
+            say("\n" * bool(i) + _page(d).rstrip("\n"))
             if d.params:
                 rows = [(p.name, p.default, bounds(p), p.about) for p in d.params]
                 print_table(
@@ -46,7 +46,7 @@ def command(name: str | None, as_json: bool) -> None:
                     rows,
                 )
         for i, p in enumerate(stacks, len(found)):
-            print("\n" * bool(i) + _preset(p), end="")
+            say("\n" * bool(i) + _preset(p).rstrip("\n"))
             print_table([("sets", "left"), ("to", "left")], p.settings)
 
 

@@ -44,12 +44,13 @@ ENDLESS = (
     "rtt",
     "queue",
     "queue p99",
+    "queue max",
     "loss",
     "retransmitted",
     "timeouts",
 )
 """Columns where all flows are endless."""
-ENDLESS_SPARE = ("timeouts", "retransmitted", "queue p99", "flows")
+ENDLESS_SPARE = ("timeouts", "retransmitted", "queue p99", "queue max", "flows")
 """Those of them that a narrow terminal leaves out, in this order."""
 ELSEWHERE = "summary.json and --json have all"
 SHORT = {"flows finished": "finished", "spurious retransmissions": "spurious rtx"}
@@ -211,9 +212,9 @@ def show_endless(run: Run) -> None:
 
     # A stack that has its run to itself delivers everything in it.
     shared = len({r["run"] for r in run.stacks}) < len(run.stacks)
-    columns = [
-        (name, "left" if name == "stack" else "right") for name in ENDLESS if shared or name != "share"
-    ]
+    # In a shared run the percentile is that of all stacks together.
+    without = ("queue p99",) if shared else ("share", "queue max")
+    columns = [(name, "left" if name == "stack" else "right") for name in ENDLESS if name not in without]
     rows = []
     for r in run.stacks:
         n = endless.numbers(run, r)
@@ -226,7 +227,8 @@ def show_endless(run: Run) -> None:
             "rtt": seconds(n["rtt"]),
             "queue": seconds(n["queue_delay"]),
             "queue p99": seconds(n["queue_delay_p99"]),
-            "loss": percent(r["loss"]),
+            "queue max": seconds(n["queue_delay_max"]),
+            "loss": percent(n["loss"]),
             "retransmitted": percent(n["retransmitted"]),
             "timeouts": count(r["timeouts"]),
         }

@@ -44,8 +44,10 @@ def numbers(run: Recorded, row: dict[str, Any]) -> dict[str, Any]:
 
     goodput: payload delivered by its flows, bit/s. share: that over what all flows of the run delivered.
     fairness: Jain's index of the goodputs of its flows, from two on. rtt: mean of the samples, s.
-    retransmitted: share of its segments with payload. queue_delay, queue_delay_p99: at the bottleneck, s; the
-    mean of the packets' sojourn times, or, without `series`, the mean queue over the rate.
+    retransmitted: share of its segments with payload. loss: share of its senders' packets that their path
+    dropped. queue_delay, queue_delay_max: how long its senders' packets waited in queues, and the longest
+    wait, s; without `series` the mean queue of the bottleneck over its rate. queue_delay_p99: at the
+    bottleneck, of the packets of all stacks of the run, s.
     """
     flows = run.flows.filter(pc.equal(run.flows["run"], row["run"]))
     mine = flows.filter(pc.and_(pc.equal(flows["stack"], row["stack"]), pc.equal(flows["protocol"], "tcp")))
@@ -57,6 +59,9 @@ def numbers(run: Recorded, row: dict[str, Any]) -> dict[str, Any]:
     )
     link = links.to_pylist()[0] if links.num_rows else {}
     measured = row["loss"] is not None
+    packets = _known(mine, "segments_sent")
+    delay = _first(link, "sojourn_mean", "queue_mean_delay")
+    waited = _weighted(mine, "queue_delay_mean", packets)
     fairness = jain(goodput[:, None], np.array([goodput.size]))[0]
     return {
         "goodput": float(goodput.sum()) if goodput.size else None,
@@ -64,7 +69,9 @@ def numbers(run: Recorded, row: dict[str, Any]) -> dict[str, Any]:
         "fairness": float(fairness) if np.isfinite(fairness) else None,
         "rtt": float((_known(mine, "rtt_mean") * samples).sum() / samples.sum()) if samples.sum() else None,
         "retransmitted": float(_known(mine, "retransmitted_segments").sum() / sent) if sent else None,
-        "queue_delay": _first(link, "sojourn_mean", "queue_mean_delay") if measured else None,
+        "loss": float(_known(mine, "dropped_packets").sum() / packets.sum()) if packets.sum() else None,
+        "queue_delay": waited if waited is not None else delay if measured else None,
+        "queue_delay_max": _most(mine, "queue_delay_max"),
         "queue_delay_p99": _first(link, "sojourn_p99") if measured else None,
     }
 
@@ -73,8 +80,23 @@ def _first(link: dict[str, Any], *columns: str) -> float | None:
     return next((float(link[c]) for c in columns if link.get(c) is not None), None)
 
 
+def _weighted(flows: pa.Table, column: str, weights: np.ndarray) -> float | None:
+    """The mean of a column over the flows that have it; None without any."""
+    if column not in flows.column_names:
+        return None
+    values = flows[column].to_numpy(zero_copy_only=False).astype(float)
+    weights = np.where(np.isnan(values), 0.0, weights)
+    return float(np.nansum(values * weights) / weights.sum()) if weights.sum() else None
+
+
+def _most(flows: pa.Table, column: str) -> float | None:
+    return pc.max(flows[column]).as_py() if column in flows.column_names else None
+
+
 def _known(flows: pa.Table, column: str) -> np.ndarray:
     """A column; 0 where it is missing."""
+    if column not in flows.column_names:
+        return np.zeros(flows.num_rows)
     return np.nan_to_num(flows[column].to_numpy(zero_copy_only=False).astype(float))
 
 

@@ -228,7 +228,8 @@ class SeriesPlots(SeriesOfRun):
             second = Panel(
                 "dropped or marked\n(packets per second)", bins.middles, _longest(totals), legend=False
             )
-        where = f"the link {names[0]}" if len(set(names)) == 1 else "the bottleneck of each run"
+        where = f"the link `{names[0]}`" if len(set(names)) == 1 else "the bottleneck of each run"
+        where = f"the {names[0]}" if names[0] in ("link", "bottleneck") and len(set(names)) == 1 else where
         return over_time(
             [[Panel("queueing delay (ms)", bins.middles, _longest(delays))], [second]],
             title=title or f"Queue at {where}",
@@ -287,7 +288,10 @@ class SeriesPlots(SeriesOfRun):
         rows = flows.select(["flow", "stack", "group", "protocol"]).to_pylist()
         shown = [k for k in ("stack", "group") if len({r[k] for r in rows}) > 1]
         return {
-            f"flow {r['flow']}": ", ".join([f"flow {r['flow']}", *(r[k] or r["protocol"] for k in shown)])
+            f"flow {r['flow']}": ", ".join(
+                # A group may have the name of its stack.
+                [f"flow {r['flow']}", *dict.fromkeys(r[k] or r["protocol"] for k in shown)]
+            )
             for r in rows
         }
 
@@ -313,11 +317,14 @@ class SeriesPlots(SeriesOfRun):
         flows are one band, an equal share of it; nothing where it has no rate.
         """
         name = self._bottleneck(label)
-        capacity = self._row(label, name)["rate"] if name else None
+        row = self._row(label, name) if name else {}
+        capacity = row.get("rate")
         if not capacity:
             return {}
+        # A link whose rate varies has no queue by its rate.
+        steady = row.get("queue_mean_delay") is not None
         if few:
-            return {f"rate of the bottleneck ({rate(capacity)})": capacity}
+            return {f"{'' if steady else 'nominal '}rate of the bottleneck ({rate(capacity)})": capacity}
         return {f"equal share of the bottleneck ({rate(capacity / names)})": capacity / names}
 
 

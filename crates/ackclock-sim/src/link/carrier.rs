@@ -1,7 +1,7 @@
 //! Takes packets over a link: offers, polls, drops, duplicates them.
 
 use ackclock_policy::{PacketId, Queued};
-use ackclock_units::Instant;
+use ackclock_units::{Duration, Instant};
 
 use super::delivery::{Delivery, Offer};
 use super::state::Link;
@@ -24,6 +24,10 @@ pub trait Carrier {
     /// The queue sets Congestion Experienced on a packet, which waits or is about to go on the wire.
     fn mark(&mut self, id: PacketId);
 
+    /// A packet has waited in the queue for this time, on a link whose sojourn times are measured. Does nothing
+    /// by default.
+    fn waited(&mut self, _id: PacketId, _time: Duration) {}
+
     /// A packet is on the wire, which damages it if `corrupt`. A damaged packet still arrives.
     fn on_wire(&mut self, id: PacketId, corrupt: bool);
 
@@ -45,7 +49,10 @@ pub trait Carrier {
             self.link().offer_scheduled(packet)
         };
         match offer {
-            Offer::Sent(delivery) => leave(self, &delivery),
+            Offer::Sent(delivery) => {
+                note_wait(self, packet.id);
+                leave(self, &delivery);
+            }
             Offer::Waits { marked } => {
                 self.waits(packet.id);
                 if marked {
@@ -61,11 +68,19 @@ pub trait Carrier {
     /// ([`Link::is_fifo`]).
     fn serve(&mut self, until: Instant) {
         while let Some(id) = self.link().served_by(until) {
+            note_wait(self, id);
             let about = self.packet_info(id);
             let Some(delivery) = self.link().poll(until, |_| about) else { break };
             leave(self, &delivery);
         }
         drop_queued(self);
+    }
+}
+
+#[inline]
+fn note_wait<C: Carrier + ?Sized>(carrier: &mut C, id: PacketId) {
+    if let Some(time) = carrier.link().latest_sojourn() {
+        carrier.waited(id, time);
     }
 }
 

@@ -67,6 +67,10 @@ pub(super) struct ElementStates {
     reorders: bool,
     /// The largest packet that passes, bytes.
     pub(super) largest: u32,
+    /// The moment for which packets wait, on a link that sends at moments of its own.
+    pub(super) awaits: Option<Instant>,
+    /// When a packet came to the queue that was empty, last.
+    pub(super) waiting_since: Instant,
 }
 
 impl ElementStates {
@@ -74,7 +78,9 @@ impl ElementStates {
         let transmitted = elements.transmitter.as_ref().map_or(u32::MAX, |t| t.largest());
         let largest = elements.mtu.unwrap_or(u32::MAX).min(transmitted);
         let reorders = elements.reorders || elements.jitter.as_ref().is_some_and(|j| j.reorders);
-        (!elements.is_none()).then(|| Box::new(Self { elements, rng, reorders, largest }))
+        (!elements.is_none()).then(|| {
+            Box::new(Self { elements, rng, reorders, largest, awaits: None, waiting_since: Instant::ZERO })
+        })
     }
 }
 
@@ -123,6 +129,28 @@ impl Link {
             Some(transmitter) => transmitter.finish(bytes, start, idle),
             None => start + self.time_to_send(bytes),
         }
+    }
+
+    /// True when it sends at moments of its own, for which packets wait in their queue.
+    #[inline]
+    pub(super) fn has_moments(&self) -> bool {
+        let transmitter = self.elements.as_ref().and_then(|state| state.elements.transmitter.as_ref());
+        transmitter.is_some_and(|t| t.has_moments())
+    }
+
+    /// When the packets that wait may go on: `now`, or the next of the moments at which the link sends.
+    pub(super) fn begins(&mut self, now: Instant) -> Instant {
+        let Some(state) = &mut self.elements else { return now };
+        let Some(transmitter) = &mut state.elements.transmitter else { return now };
+        // What was there while nothing waited, or while the queue held back what it had, is lost.
+        let ready = self.free_at == now || state.awaits == Some(now);
+        let at = transmitter.begins(now, !ready || state.waiting_since == now);
+        if at > now && state.awaits != Some(at) {
+            state.awaits = Some(at);
+            // As on other links, it is busy while something waits.
+            self.counters.busy += at.since(now);
+        }
+        at
     }
 
     /// Applies a delay and a loss that vary to a packet on the wire.

@@ -57,7 +57,9 @@ impl Link {
                 None => start + self.rate.map_or(Duration::ZERO, |r| r.time_to_send(u64::from(p.bytes()))),
             };
         }
-        let busy_until = self.in_service.map_or(self.free_at, |(_, departs)| departs);
+        let awaits = self.elements.as_ref().and_then(|state| state.awaits);
+        let busy_until =
+            self.in_service.map_or(self.free_at, |(_, departs)| departs).max(awaits.unwrap_or_default());
         c.busy = c.busy - busy_until.since(now);
         c
     }
@@ -77,6 +79,13 @@ impl Link {
     /// Those of the packets that went into service since the last call; `None` unless they are measured.
     pub fn take_recent_sojourns(&mut self, now: Instant) -> Option<RecentSojourns> {
         self.sojourns.as_mut().map(|s| s.take_recent(now))
+    }
+
+    /// The sojourn time of the packet that went into service last, or of the one booked last; `None` unless
+    /// they are measured.
+    #[inline]
+    pub(crate) fn latest_sojourn(&self) -> Option<Duration> {
+        self.sojourns.as_ref().map(|s| s.latest)
     }
 
     /// Counts sojourn times from now on.

@@ -10,7 +10,8 @@ use super::transmitter::{NEVER, Transmitter};
 /// Moments at which a link can deliver up to a number of bytes each.
 ///
 /// As in Mahimahi, the bytes of an opportunity serve several small packets or a part of a large one, and what
-/// nobody waits for at its moment is lost. A packet arriving at that very moment is too late for it.
+/// nobody waits for at its moment is lost. A packet arriving at that very moment is too late for it. A packet
+/// stays in its queue until the first opportunity that serves it.
 pub struct Opportunities {
     /// In order, milliseconds; the last is the length of the trace.
     times: Arc<[u32]>,
@@ -59,6 +60,13 @@ impl Opportunities {
         (round * n).saturating_add(self.times.partition_point(|t| u64::from(*t) * MS <= within) as u64)
     }
 
+    /// Nobody waited until `at`: what was there until then is lost.
+    fn skip(&mut self, at: Instant) {
+        let passed = self.passed(at);
+        self.left = 0;
+        self.next = self.next.max(passed);
+    }
+
     /// When opportunity number `k` is; `None` after the end.
     fn moment(&self, k: u64) -> Option<Instant> {
         let n = self.times.len() as u64;
@@ -79,14 +87,23 @@ impl Opportunities {
 }
 
 impl Transmitter for Opportunities {
+    fn has_moments(&self) -> bool {
+        true
+    }
+
+    fn begins(&mut self, start: Instant, idle: bool) -> Instant {
+        if idle {
+            self.skip(start);
+        }
+        if self.left > 0 { start } else { self.moment(self.next).map_or(NEVER, |at| at.clamp(start, NEVER)) }
+    }
+
     fn finish(&mut self, bytes: u32, start: Instant, idle: bool) -> Instant {
         if start >= NEVER {
             return NEVER;
         }
         if idle {
-            let passed = self.passed(start);
-            self.left = 0;
-            self.next = self.next.max(passed);
+            self.skip(start);
         }
         let needed = u64::from(bytes) + u64::from(self.overhead);
         if needed <= self.left {

@@ -15,6 +15,9 @@ impl Link {
         self.counters.offered_bytes += u64::from(packet.bytes);
         let now = packet.at;
         self.integrate(now);
+        if let (0, Some(state)) = (self.waiting.packets, &mut self.elements) {
+            state.waiting_since = now;
+        }
         let Some(queue) = &mut self.queue else { return self.refuse(packet.bytes) };
         let marked = match queue.enqueue(packet, now, &mut self.rng) {
             Admit::Take => false,
@@ -68,6 +71,18 @@ impl Link {
                 return;
             }
         }
+        let waiting = queue.backlog();
+        let moments = medium.is_none() && self.has_moments();
+        if moments && waiting.packets > 0 {
+            let begins = self.begins(now);
+            if begins > now {
+                self.release_at = Some(begins);
+                self.counters.max_backlog = self.counters.max_backlog.max(waiting.bytes);
+                self.counters.max_backlog_packets = self.counters.max_backlog_packets.max(waiting.packets);
+                return;
+            }
+        }
+        let Some(queue) = &mut self.queue else { return };
         let gap = medium.as_ref().map_or(Duration::ZERO, MediumEnd::gap);
         let dropped_before = self.dropped.len();
         let Some(scheduler) = queue.scheduler() else { return };
@@ -89,7 +104,8 @@ impl Link {
             if let Some(sojourns) = &mut self.sojourns {
                 sojourns.add(d.packet.at, now);
             }
-            let departs = self.finish(d.packet.bytes, now + gap, self.free_at < now);
+            let idle = self.free_at < now && !moments;
+            let departs = self.finish(d.packet.bytes, now + gap, idle);
             (self.in_service, self.marked) = (Some((d.packet, departs)), d.marked);
             self.counters.busy += departs.since(now);
             if let Some(medium) = medium {

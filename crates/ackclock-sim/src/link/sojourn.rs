@@ -89,6 +89,8 @@ pub(super) struct Sojourns {
     /// Packets of a first-in first-out queue whose time is known but that have not gone into service: when
     /// they will, and the time.
     ahead: VecDeque<(Instant, Duration)>,
+    /// That of the packet added last.
+    pub(super) latest: Duration,
 }
 
 /// Sojourn times of the packets that went into service in an interval.
@@ -107,7 +109,8 @@ impl Sojourns {
     /// passed in order.
     pub(super) fn add(&mut self, from: Instant, start: Instant) {
         self.advance(from);
-        self.ahead.push_back((start, start.since(from)));
+        self.latest = start.since(from);
+        self.ahead.push_back((start, self.latest));
     }
 
     /// Counts the packets that have gone into service by `now`.

@@ -55,7 +55,10 @@ impl Link {
     pub fn new(spec: LinkSpec, seed: u64, index: u64) -> Self {
         let fault_rng = |i: usize| Rng::stream(seed, "fault", (index << 16) | i as u64);
         let mut queue = spec.queue;
-        if spec.elements.medium.is_some() && queue.as_mut().is_none_or(|q| q.scheduler().is_none()) {
+        let has_moments =
+            spec.rate.is_some() && spec.elements.transmitter.as_ref().is_some_and(|t| t.has_moments());
+        let stores = spec.elements.medium.is_some() || has_moments;
+        if stores && queue.as_mut().is_none_or(|q| q.scheduler().is_none()) {
             queue = Some(Box::new(Stored::new(queue)));
         }
         let elements = ElementStates::new(spec.elements, Rng::stream(seed, "link", index));

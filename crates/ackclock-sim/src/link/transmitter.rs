@@ -11,6 +11,17 @@ pub trait Transmitter: Send {
     /// until `start`, so that what could have been sent before is lost.
     fn finish(&mut self, bytes: u32, start: Instant, idle: bool) -> Instant;
 
+    /// True when it sends at moments of its own, so that packets wait in their queue until then.
+    fn has_moments(&self) -> bool {
+        false
+    }
+
+    /// When a packet that waits at `start` leaves its queue: at `start`, or at the next of those moments. `idle`
+    /// as in [`Transmitter::finish`]; a transmission that starts then is not idle.
+    fn begins(&mut self, start: Instant, _idle: bool) -> Instant {
+        start
+    }
+
     /// The largest packet that it ever transmits, bytes. Larger ones are dropped on arrival.
     fn largest(&self) -> u32 {
         u32::MAX

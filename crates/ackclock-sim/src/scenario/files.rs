@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
@@ -10,26 +11,37 @@ const LARGEST: u64 = 64 << 20;
 pub struct Files {
     folder: Option<PathBuf>,
     anywhere: bool,
+    given: BTreeMap<String, Vec<u8>>,
 }
 
 impl Files {
     /// Files in this folder and below it, after following symbolic links. For untrusted scenarios.
     pub fn in_folder(folder: &Path) -> Self {
-        Self { folder: Some(folder.to_owned()), anywhere: false }
+        Self { folder: Some(folder.to_owned()), anywhere: false, given: BTreeMap::new() }
     }
 
     /// Any file; relative names start from this folder.
     pub fn anywhere(folder: &Path) -> Self {
-        Self { folder: Some(folder.to_owned()), anywhere: true }
+        Self { folder: Some(folder.to_owned()), anywhere: true, given: BTreeMap::new() }
     }
 
     /// No files: a scenario that names one is refused.
     pub const fn none() -> Self {
-        Self { folder: None, anywhere: false }
+        Self { folder: None, anywhere: false, given: BTreeMap::new() }
+    }
+
+    /// With the bytes of a file of this name, which is not looked for on the disk.
+    #[must_use]
+    pub fn with(mut self, name: &str, bytes: &[u8]) -> Self {
+        self.given.insert(name.to_owned(), bytes.to_owned());
+        self
     }
 
     /// The text of a file. The error is the end of a sentence that begins with its name and "which".
     pub(super) fn read(&self, name: &str) -> Result<String, String> {
+        if let Some(bytes) = self.given.get(name) {
+            return text(bytes.clone());
+        }
         let folder =
             self.folder.as_ref().ok_or("cannot be read here: the scenario did not come from a file")?;
         let path = if self.anywhere { folder.join(name) } else { within(folder, name)? };
@@ -41,12 +53,16 @@ impl Files {
         let mut bytes = Vec::new();
         let read = File::open(&path).and_then(|f| f.take(LARGEST + 1).read_to_end(&mut bytes));
         read.map_err(|e| format!("cannot be read ({e})"))?;
-        if bytes.len() as u64 > LARGEST {
-            return Err(format!("is more than {LARGEST} bytes long, which is the limit"));
-        }
-        String::from_utf8(bytes)
-            .map_err(|e| format!("is not UTF-8 text at byte {}", e.utf8_error().valid_up_to()))
+        text(bytes)
     }
+}
+
+fn text(bytes: Vec<u8>) -> Result<String, String> {
+    if bytes.len() as u64 > LARGEST {
+        return Err(format!("is more than {LARGEST} bytes long, which is the limit"));
+    }
+    String::from_utf8(bytes)
+        .map_err(|e| format!("is not UTF-8 text at byte {}", e.utf8_error().valid_up_to()))
 }
 
 /// The path of a file in a folder or below it. Other files are refused, with the same error whether they

@@ -7,7 +7,8 @@ use ackclock_units::{Bytes, Duration, parse_duration};
 
 use super::error::{Place, Result, ScenarioError};
 use super::files::Files;
-use super::reader::{Reader, check_name};
+use super::met::met;
+use super::reader::{LONGEST_NAME, Reader};
 use super::tree::{Item, Node};
 use crate::workload::declare::{LARGEST_TRANSFER, LOG, LONGEST};
 
@@ -77,7 +78,7 @@ pub(super) fn read(reader: &Reader<'_>, files: &Files) -> Result<Vec<LogClass>> 
     })
 }
 
-/// An error in a file. It does not quote the file, which an untrusted scenario may have named.
+/// An error in a file. It quotes numbers of the file alone, which an untrusted scenario may have named.
 fn wrong(line: u64, message: impl Into<String>) -> ScenarioError {
     ScenarioError::at(&Place::Line(line as usize), message)
 }
@@ -145,13 +146,16 @@ fn parse(text: &str, params: &Params, start: Duration) -> Result<Vec<LogClass>> 
     while reader.read_record(&mut record).map_err(bad)? {
         let line = record.position().map_or(0, csv::Position::line);
         let cell = |at: Option<usize>| at.and_then(|at| record.get(at)).filter(|text| !text.is_empty());
-        let time_ns = cell(Some(time_at)).and_then(seconds).ok_or_else(|| {
-            wrong(line, format!("column {}: `time` is not a time in seconds such as `12.25`", time_at + 1))
-        })?;
+        let refused = |at: usize, name: &str, wanted: &str| {
+            let value = met(record.get(at).unwrap_or_default());
+            wrong(line, format!("column {}: `{name}` is {value}, which is not {wanted}", at + 1))
+        };
+        let time_ns = cell(Some(time_at))
+            .and_then(seconds)
+            .ok_or_else(|| refused(time_at, "time", "a time in seconds such as `12.25`"))?;
         let bytes = cell(Some(bytes_at)).and_then(|text| text.parse().ok());
         let bytes = bytes.filter(|n| (1..=LARGEST_TRANSFER).contains(n)).ok_or_else(|| {
-            let at = bytes_at + 1;
-            wrong(line, format!("column {at}: `bytes` is not a whole number from 1 to {LARGEST_TRANSFER}"))
+            refused(bytes_at, "bytes", &format!("a whole number from 1 to {LARGEST_TRANSFER}"))
         })?;
         let (class, stack) = (cell(columns.class), cell(columns.stack));
         let known = classes.iter().position(|c| (c.class.as_deref(), c.stack.as_deref()) == (class, stack));
@@ -165,10 +169,11 @@ fn parse(text: &str, params: &Params, start: Duration) -> Result<Vec<LogClass>> 
                     );
                     return Err(wrong(line, message));
                 }
-                let column = columns.class.or(columns.stack).map_or(0, |at| at + 1);
-                let long = |text: &str| check_name("class", text, &Place::Nowhere).is_err();
-                if class.is_some_and(long) || stack.is_some_and(long) {
-                    return Err(wrong(line, format!("column {column}: the name is too long")));
+                for (at, name, value) in [(columns.class, "class", class), (columns.stack, "stack", stack)] {
+                    if let (Some(at), Some(_)) = (at, value.filter(|text| text.len() > LONGEST_NAME)) {
+                        let wanted = format!("a name of at most {LONGEST_NAME} bytes");
+                        return Err(refused(at, name, &wanted));
+                    }
                 }
                 classes.push(LogClass {
                     class: class.map(ToOwned::to_owned),
@@ -314,21 +319,37 @@ mod tests {
             ),
             ("time,bytes,time\n", "line 1: column 3 has the heading of a column before it"),
             ("time,bytes\n1,2\n3\n", "line 3: the line has 1 columns and the headings have 2: give as many"),
-            ("time,bytes\n1,2\n-3,4\n", "line 3: column 1: `time` is not a time in seconds such as `12.25`"),
-            ("time,bytes\nnan,4\n", "line 2: column 1: `time` is not a time in seconds such as `12.25`"),
-            ("time,bytes\n1e9,4\n", "line 2: column 1: `time` is not a time in seconds such as `12.25`"),
-            ("time,bytes\n,4\n", "line 2: column 1: `time` is not a time in seconds such as `12.25`"),
+            (
+                "time,bytes\n1,2\n-3,4\n",
+                "line 3: column 1: `time` is `-3`, which is not a time in seconds such as `12.25`",
+            ),
+            (
+                "time,bytes\nnan,4\n",
+                "line 2: column 1: `time` is `nan`, which is not a time in seconds such as `12.25`",
+            ),
+            (
+                "time,bytes\n1e9,4\n",
+                "line 2: column 1: `time` is `1e9`, which is not a time in seconds such as `12.25`",
+            ),
+            (
+                "time,bytes\n,4\n",
+                "line 2: column 1: `time` is empty, which is not a time in seconds such as `12.25`",
+            ),
             (
                 "bytes,time\n0,4\n",
-                "line 2: column 1: `bytes` is not a whole number from 1 to 1125899906842624",
+                "line 2: column 1: `bytes` is `0`, which is not a whole number from 1 to 1125899906842624",
             ),
             (
                 "bytes,time\n99999999999999999999,4\n",
-                "line 2: column 1: `bytes` is not a whole number from 1 to 1125899906842624",
+                "line 2: column 1: `bytes` is `99999999999999999999`, which is not a whole number from 1 to 1125899906842624",
             ),
             (
                 "bytes,time\n1.5,4\n",
-                "line 2: column 1: `bytes` is not a whole number from 1 to 1125899906842624",
+                "line 2: column 1: `bytes` is `1.5`, which is not a whole number from 1 to 1125899906842624",
+            ),
+            (
+                "time,bytes\nhunter2,1\n",
+                "line 2: column 1: `time` is text of 7 characters, which is not a time in seconds such as `12.25`",
             ),
             (
                 "time,bytes\n0,1\n999999999999999,1\n",

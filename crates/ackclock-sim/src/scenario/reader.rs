@@ -150,7 +150,7 @@ impl<'a> Reader<'a> {
 }
 
 /// The longest name, bytes. It is limited because tables repeat it in each row.
-const LONGEST_NAME: usize = 200;
+pub(super) const LONGEST_NAME: usize = 200;
 
 /// Fails for a name that is too long. `key` is its key in errors.
 pub(super) fn check_name(key: &str, name: &str, place: &Place) -> Result<()> {

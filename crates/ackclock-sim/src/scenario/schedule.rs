@@ -7,6 +7,7 @@ use ackclock_units::{Duration, Rate};
 
 use super::error::{Place, Result, ScenarioError};
 use super::files::Files;
+use super::met::met;
 use super::reader::{Reader, hint};
 use super::tree::{Item, Node};
 use crate::link::{LONGEST_SCHEDULE, SCHEDULE, Schedule, SchedulePoint};
@@ -93,12 +94,12 @@ fn check(points: &[Placed], repeat: Duration, reader: &Reader<'_>) -> Result<()>
             format!("`{key}` has {n} points; at most {MOST_POINTS} are allowed"),
         ));
     }
-    // The values may come from a file that whoever reads the error must not see.
     for pair in points.windows(2) {
         let ((before, _), (point, place)) = (&pair[0], &pair[1]);
         if point.at < before.at {
-            let wrong = "is earlier than the one before it: give them in order of time";
-            return Err(ScenarioError::at(place, format!("`{key}`: this point {wrong}")));
+            let (at, earlier) = (point.at, before.at);
+            let wrong = format!("`at` is `{at}`, which is earlier than `{earlier}` before it");
+            return Err(ScenarioError::at(place, format!("`{key}`: {wrong}: give points in order of time")));
         }
     }
     if !repeat.is_zero() && last.at > repeat {
@@ -175,18 +176,21 @@ fn from_text(text: &str) -> Result<Vec<Placed>> {
             ));
         }
         let mut point = SchedulePoint::default();
-        for (Column { param, unit }, field) in columns.iter().zip(fields) {
+        for (at, (Column { param, unit }, field)) in (1..).zip(columns.iter().zip(fields)) {
             if field.is_empty() && param.name != "at" {
                 continue;
             }
-            // Errors must not quote the file: an untrusted scenario may name any file it can reach.
-            let value = param.parse(&format!("{field}{unit}")).map_err(|_| {
-                let range = match param.name {
-                    "loss" => "a share between 0 and 1",
-                    "rate" => "a rate such as `10Mbit/s`, or a number with the unit in the column's name",
-                    _ => "a time such as `15ms`, or a number with the unit in the column's name",
+            let value = param.parse(&format!("{field}{unit}")).map_err(|e| {
+                let wanted = match (param.name, unit.as_str()) {
+                    _ if e.wanted.starts_with("between") => e.wanted,
+                    ("loss", "") => "a share between 0 and 1".to_owned(),
+                    ("rate", "") => "a rate such as `10Mbit/s`".to_owned(),
+                    (_, "") => "a time such as `15ms`".to_owned(),
+                    _ => "a number of the unit in the column's name".to_owned(),
                 };
-                ScenarioError::at(&place, format!("column `{}`: this is not {range}", param.name))
+                let message =
+                    format!("column {at}: `{}` is {}, which is not {wanted}", param.name, met(field));
+                ScenarioError::at(&place, message)
             })?;
             set(&mut point, param.name, value);
         }
@@ -219,6 +223,9 @@ fn columns(head: &str, such: &str) -> std::result::Result<Vec<Column>, String> {
         };
         if columns.iter().any(|c| c.param.name == name) {
             return Err(format!("the column `{name}` is there twice"));
+        }
+        if !unit.is_empty() && param.parse(&format!("0{unit}")).is_err() {
+            return Err(format!("the unit of the column `{name}` is not known: {such} have some"));
         }
         // The longest unit is `Gbit/s`.
         columns.push(Column { param, unit: unit.chars().take(10).collect() });

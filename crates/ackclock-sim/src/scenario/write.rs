@@ -61,7 +61,11 @@ fn elements(out: &mut String, e: &ElementPlans) {
 }
 
 fn cdf_points(cdf: &Cdf) -> String {
-    cdf.points().iter().map(|(x, p)| format!("[{x}, {p}]")).collect::<Vec<_>>().join(", ")
+    // Without an exponent the digits of the largest double fill 300 columns, and no reader takes them.
+    let number =
+        |x: f64| if x == 0.0 || (1e-6..1e15).contains(&x) { format!("{x}") } else { format!("{x:e}") };
+    let pair = |(x, p): &(f64, f64)| format!("[{}, {}]", number(*x), number(*p));
+    cdf.points().iter().map(pair).collect::<Vec<_>>().join(", ")
 }
 
 fn point(p: &SchedulePoint) -> String {

@@ -135,6 +135,7 @@ impl Simulation {
                     && connection.ended_episodes() >= *n
                 {
                     flow.begin_counting(net.now);
+                    [2 * slot, 2 * slot + 1].into_iter().for_each(|e| net.forget_met(e));
                 }
             }
             None if seldom(e & 1 == 1) && segment.flags.any(Flags::SYN) && !segment.flags.any(Flags::ACK) => {
@@ -208,6 +209,7 @@ impl Simulation {
             let p = *self.net.pool.get(id);
             self.net.pool.free(id);
             let slot = p.from / 2;
+            self.net.met_by(p.from).dropped += 1;
             let Some(flow) = self.flows[slot as usize].as_mut() else {
                 return self.net.fail(SimError::Conservation("a packet outlived its flow".to_owned()));
             };

@@ -5,6 +5,7 @@ use ackclock_policy::Playback;
 use ackclock_trace::LinkRow;
 use ackclock_units::{Bytes, Count, Duration, Instant, since};
 
+use super::met::Met;
 use super::options::MeasuredSpan;
 use super::state::Simulation;
 use crate::endpoint::{Baseline, Counting, Counts, Flow};
@@ -97,6 +98,7 @@ impl Simulation {
             place.link.forget_longest_queue(now);
             place.link.restart_sojourns(now);
         }
+        self.net.met.fill(Met::default());
         self.flows.iter_mut().flatten().filter(|flow| !flow.ended).for_each(|flow| flow.begin_counting(now));
     }
 

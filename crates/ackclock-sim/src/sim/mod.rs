@@ -8,6 +8,7 @@ mod flows;
 pub(crate) mod held;
 mod measured;
 mod memory;
+mod met;
 mod options;
 mod path;
 mod rows;

@@ -17,6 +17,8 @@ use crate::packet::{NIL, Packet, Pool};
 use crate::queue::{EventQueue, PendingEvent};
 use crate::routes::Routes;
 
+use super::met::Met;
+
 /// The network during a run: the present time, pending events, packets, links, and the ports of endpoints.
 pub(super) struct Net {
     pub(super) now: Instant,
@@ -27,6 +29,8 @@ pub(super) struct Net {
     pub(super) links: Vec<LinkState>,
     pub(super) routes: Routes,
     pub(super) ports: Vec<Port>,
+    /// What the packets of each endpoint met; shorter than `ports` where nothing happened yet.
+    pub(super) met: Vec<Met>,
     ways_out: Vec<WayOut>,
     free_ways_out: Vec<u32>,
     /// Packets dropped, of which the flows have not been notified.
@@ -47,6 +51,7 @@ impl Net {
             links,
             routes,
             ports: Vec::new(),
+            met: Vec::new(),
             ways_out: Vec::new(),
             free_ways_out: Vec::new(),
             lost: Vec::new(),
@@ -68,6 +73,9 @@ impl Net {
         (up, down): (Duration, Duration),
         route: (u32, u32),
     ) -> Result<(), SimError> {
+        if let Some(met) = self.met.get_mut(e as usize) {
+            *met = Met::default();
+        }
         // The previous endpoint with this number may have had a way out.
         self.free_ways_out.extend(self.ports[e as usize].out());
         self.ports[e as usize] = if up.is_zero() && route.1 > 0 {
@@ -213,7 +221,7 @@ impl Net {
             return;
         }
         place.poll = Instant::FAR_FUTURE;
-        if place.link.has_faults() {
+        if place.link.has_faults() || place.link.latest_sojourn().is_some() {
             OnLink { net: self, number }.serve(now);
         } else {
             self.serve_without_faults(number);
@@ -354,6 +362,11 @@ impl Carrier for OnLink<'_> {
 
     fn waits(&mut self, id: PacketId) {
         self.net.pool.get_mut(id.0).set_waits(true);
+    }
+
+    fn waited(&mut self, id: PacketId, time: Duration) {
+        let from = self.net.pool.get(id.0).from;
+        self.net.met_by(from).wait(time);
     }
 
     fn mark(&mut self, id: PacketId) {

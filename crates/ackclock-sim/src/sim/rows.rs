@@ -172,6 +172,8 @@ impl Simulation {
             (Some(stacks), true) => stacks[side].label(),
             _ => self.options.stack.clone(),
         };
+        let e = 2 * slot + side as u32;
+        let waits = from.and_then(|_| self.net.waits_of(e));
         FlowRow {
             run: self.options.run.clone(),
             stack,
@@ -197,6 +199,9 @@ impl Simulation {
             retransmitted_bytes: s.retransmitted_bytes,
             bytes_acked: s.bytes_acked,
             bytes_delivered: delivered,
+            dropped_packets: from.map(|_| self.net.dropped_of(e)),
+            queue_delay_mean: waits.map(|[mean, _]| mean),
+            queue_delay_max: waits.map(|[_, longest]| longest),
             timeouts: s.timeouts,
             timeouts_by_round: s.timeouts_by_round,
             peer_timeouts: other.timeouts,
@@ -241,6 +246,7 @@ impl Simulation {
     fn datagram_row(&self, slot: u32, flow: &Flow, number: u32) -> FlowRow {
         let info = &flow.info;
         let (from, counted) = flow.counted(self.options.measured, self.net.now);
+        let waits = from.and_then(|_| self.net.waits_of(2 * slot));
         let [sent_bytes, delivered_bytes] = counted.datagram_bytes;
         FlowRow {
             run: self.options.run.clone(),
@@ -256,6 +262,9 @@ impl Simulation {
             data_segments_sent: counted.sent,
             bytes_sent: sent_bytes,
             bytes_delivered: delivered_bytes,
+            dropped_packets: from.map(|_| self.net.dropped_of(2 * slot)),
+            queue_delay_mean: waits.map(|[mean, _]| mean),
+            queue_delay_max: waits.map(|[_, longest]| longest),
             measured_from: from,
             goodput: rate(delivered_bytes, from.map_or(Duration::ZERO, |from| self.net.now.since(from))),
             path_rtt: Some(self.path_rtt(slot, flow)),

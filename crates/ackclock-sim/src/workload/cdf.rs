@@ -55,7 +55,8 @@ impl Cdf {
         if last != 1.0 {
             return err(format!("the last probability is {last}, but it must be 1"));
         }
-        Ok(Self { points })
+        // Without the sign of -0.
+        Ok(Self { points: points.into_iter().map(|(x, p)| (x + 0.0, p + 0.0)).collect() })
     }
 
     /// Reads one point on each line: a value and a probability, separated by blanks, a comma or a semicolon;

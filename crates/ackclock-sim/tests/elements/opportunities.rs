@@ -2,10 +2,34 @@
 
 use std::sync::Arc;
 
-use ackclock_sim::Opportunities;
-use ackclock_units::Rng;
+use ackclock_policy::{PacketId, Queued};
+use ackclock_sim::{Link, Opportunities, PacketInfo};
+use ackclock_units::{Duration, Ecn, Rng};
 
-use crate::{MS, arrival, at, with};
+use crate::{MS, at, with};
+
+/// Offers packets of these sizes at these times; returns when the first `wanted` of them have arrived.
+fn arrivals(link: &mut Link, packets: &[(u64, u32)], wanted: usize) -> Vec<u64> {
+    let (mut got, mut waiting) = (Vec::new(), packets.iter().peekable());
+    while got.len() < wanted {
+        let poll = link.next_departure().map(|at| at.as_nanos());
+        if let Some((now, bytes)) = waiting.next_if(|(now, _)| poll.is_none_or(|poll| *now < poll)) {
+            let packet = Queued { id: PacketId(0), flow: 0, bytes: *bytes, ecn: Ecn::NotEct, at: at(*now) };
+            link.offer(packet, &PacketInfo::opaque(*bytes));
+        } else if let Some(poll) = poll.map(at) {
+            while link.served_by(poll).is_some() {
+                got.extend(link.poll(poll, |_| PacketInfo::opaque(0)).map(|d| d.at.as_nanos()));
+            }
+        } else {
+            break;
+        }
+    }
+    got
+}
+
+fn same(bytes: u32, now: u64, count: usize) -> Vec<(u64, u32)> {
+    vec![(now, bytes); count]
+}
 
 #[test]
 fn mahimahi_opportunities_are_delivered_exactly() {
@@ -17,33 +41,47 @@ fn mahimahi_opportunities_are_delivered_exactly() {
     // A packet that arrives at 0 is too late for the opportunities of that moment.
     expected.drain(..2);
     let mut link = with(Opportunities::new(times.clone(), 1504, 4, true).unwrap());
-    let got: Vec<u64> = expected.iter().map(|_| arrival(&mut link, 1500, at(0)).unwrap()).collect();
+    let got = arrivals(&mut link, &same(1500, 0, expected.len()), expected.len());
     assert_eq!(got, expected);
     let end = at(*expected.last().unwrap());
     assert_eq!(link.counters(end).served as usize, expected.len());
 
     // Without repetition the link is dead after the last.
     let mut once = with(Opportunities::new(times.clone(), 1504, 4, false).unwrap());
-    let got: Vec<u64> = (0..6).map(|_| arrival(&mut once, 1500, at(0)).unwrap()).collect();
+    let got = arrivals(&mut once, &same(1500, 0, 7), 6);
     assert_eq!(got, expected[..6]);
-    assert!(arrival(&mut once, 1500, at(0)).unwrap() > 1 << 61);
+    assert!(once.next_departure().unwrap().as_nanos() > 1 << 61);
 }
 
 #[test]
 fn small_packets_share_an_opportunity_and_what_nobody_wants_is_lost() {
     let times: Arc<[u32]> = (1..=100).collect();
     let mut link = with(Opportunities::new(times, 1504, 4, true).unwrap());
-    // Four packets of 372 bytes share one opportunity, the fifth takes the next.
-    let got: Vec<_> = (0..5).map(|_| arrival(&mut link, 372, at(0)).unwrap() / MS).collect();
-    assert_eq!(got, [1, 1, 1, 1, 2]);
-    // It left 1128 bytes of the opportunity at 2 ms. A packet that arrives then comes too late for them.
-    assert_eq!(arrival(&mut link, 372, at(2 * MS)), Some(3 * MS));
-    // One that comes earlier uses them, and a large one uses several opportunities.
-    assert_eq!(arrival(&mut link, 1500, at(2 * MS)), Some(4 * MS));
-    // 9004 bytes: 1128 left at 4 ms, 1504 each at 5, 6, 7, 8, 9, and 356 at 10.
-    assert_eq!(arrival(&mut link, 9000, at(2 * MS)), Some(10 * MS));
+    // Four packets of 372 bytes share one opportunity, the fifth takes the next. It leaves 1128 bytes of the
+    // opportunity at 2 ms; a packet that arrives then comes too late for them.
+    let mut packets = same(372, 0, 5);
+    packets.push((2 * MS, 372));
+    // One that comes before 3 ms uses what is left there, and a large one uses several opportunities. 9004 bytes:
+    // 1128 left at 4 ms, 1504 each at 5, 6, 7, 8, 9, and 356 at 10.
+    packets.extend([(2 * MS, 1500), (2 * MS, 9000)]);
     // Those between 10 ms and 40.5 ms are lost.
-    assert_eq!(arrival(&mut link, 1500, at(40_500_000)), Some(41 * MS));
+    packets.push((40_500_000, 1500));
+    let got: Vec<_> = arrivals(&mut link, &packets, packets.len()).iter().map(|t| t / MS).collect();
+    assert_eq!(got, [1, 1, 1, 1, 2, 3, 4, 10, 41]);
+}
+
+#[test]
+fn a_packet_waits_in_its_queue_until_its_opportunity() {
+    let mut link = with(Opportunities::new([10, 30].into(), 1504, 4, true).unwrap());
+    link.measure_sojourns();
+    let got = arrivals(&mut link, &[(0, 1500), (2 * MS, 1500), (25 * MS, 1500)], 2);
+    assert_eq!(got, [10 * MS, 30 * MS]);
+    // The third waits for the one at 40 ms; mm-link takes a packet from its queue at an opportunity too.
+    assert_eq!(link.backlog(at(35 * MS)).packets, 1);
+    let waits = link.sojourns(at(35 * MS)).unwrap();
+    assert_eq!((waits.count(), waits.mean()), (2, Some(Duration::from_millis(19))));
+    // As on other links, it is busy while something waits: here all the time.
+    assert_eq!(link.counters(at(35 * MS)).busy, Duration::from_millis(35));
 }
 
 /// An independent account of Mahimahi's link: at each opportunity, up to 1504 bytes of what has arrived.
@@ -86,7 +124,7 @@ fn random_packets_over_a_random_trace_leave_as_counted_by_hand() {
             })
             .collect();
         let mut link = with(Opportunities::new(times.clone(), 1504, 4, true).unwrap());
-        let got: Vec<_> = packets.iter().map(|(now, n)| arrival(&mut link, *n, at(*now)).unwrap()).collect();
+        let got = arrivals(&mut link, &packets, packets.len());
         assert_eq!(got, by_hand(&times, &packets, 100), "seed {seed}");
     }
 }

@@ -107,10 +107,23 @@ fn wrong_lines_of_a_schedule_are_refused_without_being_quoted() {
         "at [s],loss\n1,1.5\n",
         "at [s],loss\n2,0.5\n1,0.5\n",
         "at [s],rate [Mbit/s]\n1e300,1\n",
+        "at [s],rate\n1,12\n",
+        "at [s],rate [parsecs]\n1,12\n",
     ];
     let errors = texts.iter().enumerate().map(|(n, text)| {
         let folder = Folder::with(&format!("wrong{n}"), "x.csv", text);
         let met = resolve(&with("schedule = { file = \"x.csv\" }"), &Files::in_folder(&folder.0));
+        format!("{text:?}\n    {}\n", met.expect_err(text))
+    });
+    insta::assert_snapshot!(errors.collect::<String>());
+}
+
+#[test]
+fn a_wrong_line_of_a_trace_has_its_number_and_the_value() {
+    let texts = ["5\n\n-3\n", "5\n1.5\n", "1\nsecret\n", "7\n\n9\n8\n", "4294967296\n", "0\n", "\n"];
+    let errors = texts.iter().enumerate().map(|(n, text)| {
+        let folder = Folder::with(&format!("trace{n}"), "x.trace", text);
+        let met = resolve(&with("mahimahi = { file = \"x.trace\" }"), &Files::in_folder(&folder.0));
         format!("{text:?}\n    {}\n", met.expect_err(text))
     });
     insta::assert_snapshot!(errors.collect::<String>());

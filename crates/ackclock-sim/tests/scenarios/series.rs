@@ -44,7 +44,12 @@ fn without(results: &Results) -> (Vec<FlowRow>, Vec<LinkRow>) {
         sojourn_max: None,
         ..row.clone()
     });
-    (results.flows.clone(), links.collect())
+    let flows = results.flows.iter().map(|row| FlowRow {
+        queue_delay_mean: None,
+        queue_delay_max: None,
+        ..row.clone()
+    });
+    (flows.collect(), links.collect())
 }
 
 #[test]
@@ -110,6 +115,64 @@ fn rows_of_links_add_up_to_the_table_of_links() {
         marked += link.marked;
     }
     assert!(marked > 0);
+}
+
+/// A flow of each queue of DualPI2, and datagrams that fill what they leave.
+const COUPLED: &str = r#"
+duration = "20s"
+warmup = "5s"
+series = "1s"
+[path]
+kind = "dumbbell"
+rtt = "20ms"
+bottleneck = { rate = "20Mbit/s", queue = "dualpi2" }
+[[workload]]
+name = "l4s"
+kind = "bulk"
+stack = "prague"
+[[workload]]
+name = "classic"
+kind = "bulk"
+stack = "cubic"
+[[workload]]
+kind = "udp"
+rate = "2Mbit/s"
+[stacks]
+prague = { preset = "sack+accecn", window = "prague" }
+cubic = "cubic"
+"#;
+
+#[test]
+fn each_flow_has_the_delay_and_the_drops_of_its_own_packets() {
+    let found = results(&resolved(COUPLED, &[]), 1);
+    let link = found.links.iter().find(|l| &*l.name == "bottleneck").expect("the bottleneck");
+    let ms = |d: Option<Duration>| d.expect("measured").as_secs_f64() * 1e3;
+    let [prague, cubic, udp] = found.flows.as_slice() else { panic!("three flows") };
+    // The low-latency queue holds about a millisecond, the other one 15 ms (RFC 9332 4.1, 2.5.2).
+    assert!(ms(prague.queue_delay_mean) < 2.0, "{:?}", prague.queue_delay_mean);
+    assert!((8.0..25.0).contains(&ms(cubic.queue_delay_mean)), "{:?}", cubic.queue_delay_mean);
+    assert!(cubic.dropped_packets > Some(0) && prague.dropped_packets < cubic.dropped_packets);
+    // Together they have the delay and the drops of the link.
+    let dropped: u64 = found.flows.iter().filter_map(|f| f.dropped_packets).sum();
+    assert_eq!(dropped, link.dropped_queue);
+    let sent = [prague, cubic, udp].map(|f| f.segments_sent as f64);
+    let waited: f64 = found.flows.iter().zip(sent).map(|(f, n)| ms(f.queue_delay_mean) * n).sum();
+    let mean = waited / sent.iter().sum::<f64>();
+    assert!((mean / ms(link.sojourn_mean) - 1.0).abs() < 0.02, "{mean} {:?}", link.sojourn_mean);
+    assert_eq!(found.flows.iter().filter_map(|f| f.queue_delay_max).max(), link.sojourn_max);
+}
+
+#[test]
+fn the_delays_of_two_queues_on_a_path_add_up() {
+    let text = "duration = \"10s\"\nseries = \"1s\"\n[path]\nkind = \"chain\"\nhops = 2\nrtt = \"20ms\"\nlink \
+                = { rate = \"5Mbit/s\", queue = \"fq-codel\" }\n[[workload]]\nkind = \
+                \"bulk\"\n[stacks]\ncubic = \"cubic\"\n";
+    let found = results(&resolved(text, &[]), 1);
+    let flow = &found.flows[0];
+    let links = found.links.iter().filter(|l| l.data_packets > 0);
+    let expected: f64 = links.map(|l| l.sojourn_mean.expect("measured").as_secs_f64()).sum();
+    let mean = flow.queue_delay_mean.expect("measured").as_secs_f64();
+    assert!((mean / expected - 1.0).abs() < 0.02, "{mean} {expected}");
 }
 
 #[test]

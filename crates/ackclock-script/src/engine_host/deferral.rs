@@ -26,13 +26,15 @@ pub(super) struct Deferral {
     until: u64,
     /// The next segment is not the first one of that packet.
     inside: bool,
+    /// What was kept back last has too little room in the congestion window.
+    limited: bool,
     most: u64,
 }
 
 impl Deferral {
     /// `most`: segments of a packet.
     pub(super) fn new(most: u64) -> Self {
-        Self { from: 0, until: 0, inside: false, most }
+        Self { from: 0, until: 0, inside: false, limited: false, most }
     }
 
     /// True when the next new data is kept back. To be asked before each segment; `finishes`: a FIN follows
@@ -46,6 +48,7 @@ impl Deferral {
     ) -> bool {
         let v = connection.view(now);
         let position = sending.queue.end().saturating_sub(v.unsent);
+        self.limited = false;
         self.inside = v.unsent > 0 && position < self.until && position > self.from;
         if v.unsent == 0 || position < self.until {
             return false;
@@ -70,8 +73,14 @@ impl Deferral {
         self.inside
     }
 
+    /// True when new data is kept back that has too little room in the congestion window, which counts as
+    /// full then (`tcp_cwnd_validate`).
+    pub(super) fn fills_window(&self) -> bool {
+        self.limited
+    }
+
     fn defers(
-        &self,
+        &mut self,
         next: &Waiting,
         by_cwnd: Bytes,
         sending: &Sending,
@@ -93,6 +102,7 @@ impl Deferral {
             || limit >= v.rwnd.min(v.window.cwnd / smss * payload) / PART
             || oldest + rtt.srtt > now + SOON.min(rtt.srtt / 2);
         let bounded = limit <= next.bytes;
+        self.limited = !at_once && bounded && by_cwnd < by_receiver;
         !at_once && (bounded || !(next.record || (next.last && finishes)))
     }
 }

@@ -94,13 +94,15 @@ impl Deferral {
         let recent = sending.left_at.is_some_and(|at| now.since(at) < RECENT);
         let by_receiver = v.rwnd.saturating_sub(v.flight_size);
         let limit = by_cwnd.min(by_receiver);
-        let Some((rtt, oldest)) = v.rtt.zip(v.oldest_sent_at) else { return false };
+        let Some(oldest) = v.oldest_sent_at else { return false };
+        // Without a sample an ack is expected at once.
+        let srtt = v.rtt.map_or(Duration::ZERO, |rtt| rtt.srtt);
         let at_once = matches!(v.phase, Phase::Recovery | Phase::Loss)
             || !recent
             || limit >= self.most * payload
             || (!next.last && limit >= next.bytes)
             || limit >= v.rwnd.min(v.window.cwnd / smss * payload) / PART
-            || oldest + rtt.srtt > now + SOON.min(rtt.srtt / 2);
+            || oldest + srtt > now + SOON.min(srtt / 2);
         let bounded = limit <= next.bytes;
         self.limited = !at_once && bounded && by_cwnd < by_receiver;
         !at_once && (bounded || !(next.record || (next.last && finishes)))

@@ -1,8 +1,7 @@
 //! The calls of an application on its connection (RFC 9293 §3.9.1). Opening and closing have files of their
 //! own.
 
-use ackclock_policy::{Feedback, SenderView};
-use ackclock_policy::{Phase, ScoreboardView as _};
+use ackclock_policy::{Feedback, Phase, ScoreboardView as _, SenderView};
 use ackclock_units::{Instant, SeqRange, seldom};
 
 use ackclock_wire::{Flags, Segment};

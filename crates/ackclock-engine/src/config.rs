@@ -124,6 +124,9 @@ pub struct Config {
     /// After an ECN echo the window does not grow until something is acknowledged that was sent after it
     /// (RFC 3168 §6.1.2: until all is that was sent before it).
     pub hold_cwr: bool,
+    /// Without SACK a fast recovery lasts until something is acknowledged that was sent after its beginning (RFC
+    /// 6582 §3.2: until all is that was sent before it).
+    pub hold_repair: bool,
     /// How long the receiver has to take back that it has forgotten what it had SACKed, after an ack that
     /// shows it; half the smoothed round-trip time where that is longer. Zero: until the retransmission timer
     /// expires (RFC 2018 §8).
@@ -218,6 +221,7 @@ impl Config {
             uncapped_default: p.flag("uncapped_default"),
             grow_after_undo: p.flag("grow_after_undo"),
             hold_cwr: p.flag("hold_cwr"),
+            hold_repair: p.flag("hold_repair"),
             renege_wait: p.duration("renege_wait"),
             sack_samples: p.flag("sack_samples"),
             probe_in_flight: p.flag("probe_in_flight"),

@@ -150,6 +150,8 @@ fn shown(campaign: &Campaign, against: &str, lasted: RealDuration, found: &Progr
     let why = |pattern: &str| campaign.known.iter().find(|k| k.cause == pattern).map(|k| &k.why);
     let mut causes: Vec<_> = found.found.iter().collect();
     causes.sort_by_key(|(_, f)| std::cmp::Reverse(f.count));
+    let mut explained: Vec<_> = found.explained.iter().collect();
+    explained.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
     json!({
         "seed": campaign.seed,
         "against": against,
@@ -158,8 +160,7 @@ fn shown(campaign: &Campaign, against: &str, lasted: RealDuration, found: &Progr
         "same": found.same,
         "late": found.late,
         "fleeting": found.fleeting,
-        "explained": found
-            .explained
+        "explained": explained
             .iter()
             .map(|(cause, count)| json!({"cause": cause, "count": count, "why": why(cause)}))
             .collect::<Vec<_>>(),

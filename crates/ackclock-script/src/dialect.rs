@@ -35,8 +35,8 @@ impl Dialect {
     /// Options of that stack that are the host's own: Linux probes a closed window with an empty segment
     /// (`tcp_xmit_probe_skb`), gives tail loss probes two of its ticks (`tcp_schedule_loss_probe`), counts
     /// windows in segments (`tcp_packets_in_flight`) and each duplicate ack (`tcp_add_reno_sack`), holds a
-    /// reduction by an ECN echo until something above it is acknowledged (`tcp_fastretrans_alert`), and
-    /// retransmits nothing beyond a shrunk window (`__tcp_retransmit_skb`). What a policy of the stack does not
+    /// reduction by an ECN echo, and a repair without SACK, until something above it is acknowledged
+    /// (`tcp_fastretrans_alert`), and retransmits nothing beyond a shrunk window (`__tcp_retransmit_skb`). What a policy of the stack does not
     /// have is left out.
     pub(crate) fn options_of_stack(self) -> &'static [(&'static str, &'static str)] {
         match self {
@@ -46,6 +46,7 @@ impl Dialect {
                 ("count_segments", "true"),
                 ("early_duplicates", "true"),
                 ("hold_cwr", "true"),
+                ("hold_repair", "true"),
                 ("repair_in_window", "true"),
             ],
             Self::FreeBsd | Self::Plain => &[],

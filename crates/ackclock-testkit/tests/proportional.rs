@@ -1,14 +1,13 @@
-//! The example of RFC 9937 §8: proportional rate reduction beside the window of RFC 6675, ack by ack.
+//! The examples of RFC 9937 §8 and RFC 6937 §4: proportional rate reduction beside the window of RFC 6675, ack by
+//! ack.
 
 use ackclock_testkit::timeline::{OURS, Seg, Timeline, seg};
 use ackclock_testkit::{Setup, choose};
 
 const LEN: u32 = 1000;
 
-/// What each of the 22 acks lets go when segment 0 of a flight of 20 is lost: segments by number, 0 for the
-/// retransmission. The first 19 acks are for the flight, two for what limited transmit has sent, and the
-/// last is for the retransmission and acknowledges everything up to there.
-fn sent_per_ack(reduction: &str, whole_segs: bool) -> Vec<Vec<u32>> {
+/// What each ack of a flight of 20 segments lets go: segments by number, from 20 on new ones.
+fn sent_on(acks: Vec<Seg>, reduction: &str, whole_segs: bool) -> Vec<Vec<u32>> {
     let setup = Setup::default().with_policies(|s| {
         s.recovery = choose("sack");
         s.reduction = choose(reduction);
@@ -21,13 +20,21 @@ fn sent_per_ack(reduction: &str, whole_segs: bool) -> Vec<Vec<u32>> {
     let mut t = Timeline::connected(&setup, seg("S.").ack(1).mss(1000).sack_permitted(true));
     t.write(200_000);
     assert_eq!(t.take_sent().len(), 20);
+    acks.into_iter()
+        .zip(100..)
+        .map(|(ack, at)| {
+            t.inject(at, ack);
+            t.take_sent().into_iter().map(|(_, s)| (s.seq.0 - OURS - 1) / LEN).collect()
+        })
+        .collect()
+}
+
+/// The same where segment 0 of the flight is lost: 19 acks are for the rest of it, two for what limited
+/// transmit has sent, and the last is for the retransmission and acknowledges everything up to there.
+fn sent_per_ack(reduction: &str, whole_segs: bool) -> Vec<Vec<u32>> {
     let mut acks: Vec<Seg> = (1..22).map(|i| seg(".").ack(1).sack(1 + LEN, 1 + LEN * (i + 1))).collect();
     acks.push(seg(".").ack(1 + LEN * 22));
-    let sent = (100..).zip(acks).map(|(at, ack)| {
-        t.inject(at, ack);
-        t.take_sent().into_iter().map(|(_, s)| (s.seq.0 - OURS - 1) / LEN).collect()
-    });
-    sent.collect()
+    sent_on(acks, reduction, whole_segs)
 }
 
 /// The number of segments after each ack.
@@ -63,6 +70,15 @@ fn a_single_loss_as_in_the_rfc() {
     let sent = sent_per_ack("at-once", false);
     assert_eq!(counts(&sent), expected);
     assert_eq!(sent[2], [0], "the third is the fast retransmit, which is sent in any case");
+}
+
+#[test]
+fn a_burst_of_losses_is_repaired_by_conserved_packets() {
+    // RFC 6937 §4, example 2: the first 15 of 20 segments are lost, and 5 acks return. They acknowledge nothing
+    // new and are no safe acks, so that RFC 9937 §6.2 has the conservative bound of RFC 6937: pipe 19, 19, 4, 4, 4,
+    // sent N, N, R, R, R.
+    let acks = (15..20).map(|i| seg(".").ack(1).sack(1 + LEN * 15, 1 + LEN * (i + 1))).collect();
+    assert_eq!(sent_on(acks, "prr", true), [vec![20], vec![21], vec![0], vec![1], vec![2]]);
 }
 
 #[test]

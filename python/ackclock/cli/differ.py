@@ -196,6 +196,9 @@ def _show(found: dict[str, Any], out: Path | None) -> None:
         rows = [(count(c["count"]), c["cause"], count(c["number"])) for c in found["found"]]
         columns = [("conversations", "right"), ("cause", "left"), ("first", "right")]
         print_table(columns, rows, names=["cause"])
+    if found["explained"]:
+        rows = [(count(c["count"]), c["cause"]) for c in found["explained"]]
+        print_table([("conversations", "right"), ("explained", "left")], rows, names=["explained"])
     explained = sum(c["count"] for c in found["explained"])
     rate = found["run"] / max(found["seconds"], 1e-3) * 3600
     say(

@@ -139,6 +139,12 @@ pub const OPTIONS: &[Param] = &[
         "after an ECN echo the window does not grow until something is acknowledged that was sent after it, as \
          in Linux; otherwise until all is that was sent before it (RFC 3168 6.1.2)",
     ),
+    Param::flag(
+        "hold_repair",
+        false,
+        "without SACK a fast recovery lasts until something is acknowledged that was sent after its beginning, as \
+         in Linux; otherwise until all is that was sent before it (RFC 6582 3.2)",
+    ),
     Param::duration(
         "renege_wait",
         NONE,

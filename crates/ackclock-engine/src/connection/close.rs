@@ -38,7 +38,8 @@ impl Connection {
     /// Closes both directions: the application leaves, and nothing is read any more. Where data that arrived
     /// was not read, and once more arrives, the peer gets a reset (RFC 1122 §4.2.2.13, RFC 2525 §2.17).
     pub fn leave(&mut self, now: Instant) {
-        if self.readable() > 0 {
+        // In TIME-WAIT the peer is done (RFC 9293 §3.10.4).
+        if self.readable() > 0 && self.state != State::TimeWait {
             self.abort(now);
             return;
         }

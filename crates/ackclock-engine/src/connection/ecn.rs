@@ -316,7 +316,7 @@ impl Connection {
     }
 
     /// The last reduction was undone: a CWR that is due for it (RFC 3168 §6.1.2) would report what is so no
-    /// more.
+    /// more, and end the echo of a mark (§6.1.3) that nobody has answered.
     pub(super) fn withdraw_reduction(&mut self) {
         if self.rare.is_some_and(|r| r.ecn.cwr) {
             self.rare.make_mut().ecn.cwr = false;

@@ -30,6 +30,7 @@ impl Connection {
             | (before != Phase::Open)
             | info.ece
             | (state.dup_acks.delivered > 0);
+        let phase = if seldom(before == Phase::Recovery) && self.holds_repair() { before } else { phase };
         info.newly_lost = self.mark_lost(now);
         self.enter(now, phase);
         if seldom(self.sender.episode.is_some()) && !matches!(self.phase, Phase::Recovery | Phase::Loss) {
@@ -52,7 +53,8 @@ impl Connection {
         info.may_grow = info.newly_acked > 0
             && matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss)
             && (before != Phase::Recovery
-                || seldom(self.config.grow_after_repair && self.sack_on) && self.phase != before)
+                || seldom(self.config.grow_after_repair && (self.sack_on || self.config.hold_repair))
+                    && self.phase != before)
             && (!undone || self.config.grow_after_undo)
             && !info.ece;
         if mostly(info.may_grow) || self.needs::<PLAIN>(|r| r.needs.every_ack) {
@@ -106,6 +108,16 @@ impl Connection {
     #[cold]
     fn ends_reduction(&self) -> bool {
         self.snd_una >= self.sender.recovery_point + u32::from(self.config.hold_cwr)
+    }
+
+    /// True in a fast recovery without SACK of which everything is acknowledged, and nothing that was sent after
+    /// its beginning: RFC 6582 §3.2 step 3 ends it, Linux goes on (`tcp_is_non_sack_preventing_reopen`).
+    #[cold]
+    pub(super) fn holds_repair(&self) -> bool {
+        self.config.hold_repair
+            && !self.sack_on
+            && self.phase == Phase::Recovery
+            && self.snd_una == self.sender.recovery_point
     }
 
     /// True when an ack, which has `advanced` or not, shows that the peer has discarded what it had SACKed.

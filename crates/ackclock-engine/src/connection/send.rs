@@ -141,7 +141,11 @@ impl Connection {
             if unsent == 0 && !fin_due {
                 return None;
             }
-            let room = sender.window.cwnd.saturating_sub(u64::from(self.pipe()));
+            let room = if seldom(self.phase == Phase::Recovery) && self.holds_repair() {
+                sender.quota.max(u64::from(self.smss))
+            } else {
+                sender.window.cwnd.saturating_sub(u64::from(self.pipe()))
+            };
             return self.transmit_waiting(now, room, unsent, fin_due);
         }
         if let Some(quota) = self.spurious_test_quota() {

@@ -1,7 +1,7 @@
 //! The calls of an application on its connection (RFC 9293 §3.9.1). Opening and closing have files of their
 //! own.
 
-use ackclock_policy::{Phase, ScoreboardView as _};
+use ackclock_policy::{Feedback, Phase, ScoreboardView as _, SenderView};
 use ackclock_units::{Instant, SeqRange, seldom};
 
 use ackclock_wire::{Flags, Segment};
@@ -98,6 +98,25 @@ impl Connection {
             self.rare.make_mut().held = true;
         } else {
             self.rare.reset(|r| r.held = false);
+        }
+    }
+
+    /// The world holds new data back for which the congestion window has too little room: the window counts as
+    /// full, although there is some (RFC 7661 §4.3 has a window grow that is in use).
+    pub fn note_full_window(&mut self, now: Instant) {
+        if !self.sender.is_built() {
+            return;
+        }
+        let needs = self.sender.policies().window.needs();
+        // Windows by the delivery rate ask for more than whether they are in use.
+        if needs.sends && !needs.rate_samples {
+            let v = self.view(now);
+            let v = SenderView { pipe: v.window.cwnd, ..v };
+            let sent = Feedback::Sent { bytes: 0, retransmission: false, app_limited: false };
+            let control = self.sender.policies().window.on(sent, &v);
+            if control.window != self.sender.window {
+                self.set_window(control.window, now);
+            }
         }
     }
 

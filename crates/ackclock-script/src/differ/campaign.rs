@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::{Duration as RealDuration, Instant as RealInstant};
 
 use ackclock_units::Duration;
@@ -30,7 +30,7 @@ pub struct Campaign {
     pub time: Option<RealDuration>,
     /// How many run at once.
     pub jobs: usize,
-    /// How often a difference must show before it counts.
+    /// How often a difference must show, with no other conversation beside it, before it counts.
     pub confirm: u32,
     /// Conversations that are tried to make one smaller.
     pub budget: u32,
@@ -90,6 +90,8 @@ struct Work<'a, E> {
     next: AtomicU64,
     stopped: AtomicBool,
     begun: RealInstant,
+    /// Conversations beside each other share it; one that is to run alone has it for itself.
+    machine: RwLock<()>,
     progress: Mutex<Progress>,
     error: Mutex<Option<E>>,
 }
@@ -110,6 +112,7 @@ pub fn run<E: Send>(
         next: AtomicU64::new(0),
         stopped: AtomicBool::new(false),
         begun: RealInstant::now(),
+        machine: RwLock::new(()),
         progress: Mutex::new(Progress::default()),
         error: Mutex::new(None),
     };
@@ -165,7 +168,7 @@ impl<E: Send> Work<'_, E> {
         let seen = self.look_at(&first)?;
         let mut progress = self.progress();
         progress.run += 1;
-        let Some((second, difference)) = seen else {
+        let Some((_, difference)) = seen else {
             progress.late += 1;
             return Ok(());
         };
@@ -177,40 +180,59 @@ impl<E: Send> Work<'_, E> {
             *progress.explained.entry(known.cause.clone()).or_default() += 1;
             return Ok(());
         }
-        if let Some(found) = progress.found.get_mut(&difference.cause) {
-            found.count += 1;
-            found.index = found.index.min(index);
-            return Ok(());
-        }
         drop(progress);
-        for _ in 1..self.campaign.confirm {
-            if !self.shows(&first, &difference.cause)? {
-                self.progress().fleeting += 1;
-                return Ok(());
-            }
+        if self.confirmed(&first, &difference.cause)?.is_none() {
+            self.progress().fleeting += 1;
+            return Ok(());
         }
         let found = Found { count: 1, index, script: None };
         match self.progress().found.entry(difference.cause.clone()) {
-            // Another thread was faster.
             std::collections::btree_map::Entry::Occupied(mut other) => {
-                other.get_mut().count += 1;
+                let found = other.get_mut();
+                found.count += 1;
+                found.index = found.index.min(index);
                 return Ok(());
             }
             std::collections::btree_map::Entry::Vacant(place) => place.insert(found),
         };
-        let smallest = self.smallest(conversation, &difference.cause)?;
-        let text = match smallest {
-            Some((first, second, difference)) => self.text(index, &first, &second, &difference),
-            None => self.text(index, &first, &second, &difference),
+        let small = match self.smallest(conversation, &difference.cause)? {
+            Some(small) => Some(small),
+            // What is smaller did not show it alone; the whole conversation may.
+            None => self.confirmed(&first, &difference.cause)?.map(|(second, d)| (first, second, d)),
         };
-        if let Some(found) = self.progress().found.get_mut(&difference.cause) {
-            found.script = Some(text);
+        let text = small.map(|(first, second, d)| self.text(index, &first, &second, &d));
+        let mut progress = self.progress();
+        if let Some(found) = progress.found.get_mut(&difference.cause) {
+            found.script = text;
+            if found.script.is_none() && found.count == 1 {
+                progress.found.remove(&difference.cause);
+                progress.fleeting += 1;
+            }
         }
         Ok(())
     }
 
     /// Repeats on the second host what was done to the first; nothing where that was late each time.
     fn look_at(&self, first: &Timeline) -> Result<Option<(Timeline, Option<Difference>)>, E> {
+        let _shared = self.machine.read().unwrap_or_else(PoisonError::into_inner);
+        self.repeat(first)
+    }
+
+    /// Repeats it with no other conversation beside it, as often as a difference must show; nothing where it
+    /// does not show each time, and is a matter of how busy the machine was.
+    fn confirmed(&self, first: &Timeline, cause: &Cause) -> Result<Option<(Timeline, Difference)>, E> {
+        let mut last = None;
+        for _ in 0..self.campaign.confirm {
+            let _alone = self.machine.write().unwrap_or_else(PoisonError::into_inner);
+            last = match self.repeat(first)? {
+                Some((second, Some(difference))) if difference.cause == *cause => Some((second, difference)),
+                _ => return Ok(None),
+            };
+        }
+        Ok(last)
+    }
+
+    fn repeat(&self, first: &Timeline) -> Result<Option<(Timeline, Option<Difference>)>, E> {
         for _ in 0..MOST_REPEATS {
             let second = follow(first, &mut *(self.hosts.second)()?);
             if second.late <= self.campaign.lateness {
@@ -228,7 +250,8 @@ impl<E: Send> Work<'_, E> {
         Ok(seen.and_then(|(_, difference)| difference).is_some_and(|d| d.cause == *cause))
     }
 
-    /// The timelines of the smallest conversation that shows a difference of the same cause.
+    /// The timelines of the smallest conversation that shows a difference of the same cause; nothing where it
+    /// does not show it again alone.
     fn smallest(
         &self,
         conversation: Conversation,
@@ -249,14 +272,8 @@ impl<E: Send> Work<'_, E> {
             return Err(error);
         }
         let first = lead(&smallest, &mut *(self.hosts.first)()?);
-        for _ in 0..MOST_REPEATS {
-            if let Some((second, Some(difference))) = self.look_at(&first)?
-                && difference.cause == *cause
-            {
-                return Ok(Some((first, second, difference)));
-            }
-        }
-        Ok(None)
+        let found = self.confirmed(&first, cause)?;
+        Ok(found.map(|(second, difference)| (first, second, difference)))
     }
 
     fn text(&self, index: u64, first: &Timeline, second: &Timeline, difference: &Difference) -> String {

@@ -248,9 +248,16 @@ fn fields(
             let apart = if x > y { x - y } else { y - x };
             apart > tolerance(x)
         });
+    // The other host's segment ends where another one of the first host does.
+    let end = y.seq.wrapping_add(y.len);
+    let merged = x.len > 0
+        && x.seq == y.seq
+        && y.len > x.len
+        && timeline.sent.iter().any(|s| s.tcp.len > 0 && s.tcp.seq.wrapping_add(s.tcp.len) == end);
     let simple = [
         ("sequence number", x.seq != y.seq),
-        ("length", x.len != y.len),
+        ("merged length", merged),
+        ("length", x.len != y.len && !merged),
         ("acknowledgment number", x.ack != y.ack),
         ("urgent pointer", x.urgent != y.urgent),
         ("ECN field", a.ecn != b.ecn && (a.ecn == Ecn::NotEct || b.ecn == Ecn::NotEct)),

@@ -35,6 +35,10 @@ pub(super) struct Peer {
     received: u32,
     /// It has SACKed the byte that its ack asks for, or what it has acknowledged beyond a DSACK.
     denies: bool,
+    /// What it has SACKed.
+    sacked: Vec<(u32, u32)>,
+    /// Its acks ask for a byte that it has SACKed before (RFC 2018 §8).
+    reneges: bool,
 }
 
 impl Peer {
@@ -52,6 +56,8 @@ impl Peer {
             contradicts: false,
             received: 0,
             denies: false,
+            sacked: Vec::new(),
+            reneges: false,
         }
     }
 
@@ -92,8 +98,10 @@ impl Peer {
         self.note_end(segment, seq);
         if let Some(ack) = ack.filter(|_| self.sacks()) {
             let known = ack.max(self.acked);
-            let mut blocks = segment.sack.iter().filter_map(|b| self.block(*b, Some(ack)));
-            self.denies |= blocks.any(|(from, to)| from <= known && known < to);
+            self.reneges |= self.sacked.iter().any(|(from, to)| *from <= known && known < *to);
+            let blocks: Vec<_> = segment.sack.iter().filter_map(|b| self.block(*b, Some(ack))).collect();
+            self.denies |= blocks.iter().any(|(from, to)| *from <= known && known < *to);
+            self.sacked.extend(blocks.iter().filter(|(_, to)| *to <= self.host_next));
         }
         let kind = self.kind(segment, ack);
         let end = seq.wrapping_add(segment.len + u32::from(has(Flags::SYN)));
@@ -309,10 +317,11 @@ impl Peer {
 
     /// What a cause says of all that follows once the peer has contradicted itself.
     pub(super) fn contradictions(&self) -> &'static str {
-        match (self.contradicts, self.denies) {
-            (true, _) => " against a FIN",
-            (false, true) => " against an ack",
-            (false, false) => "",
+        match (self.contradicts, self.denies, self.reneges) {
+            (true, _, _) => " against a FIN",
+            (false, true, _) => " against an ack",
+            (false, false, true) => " against a SACK",
+            (false, false, false) => "",
         }
     }
 }

@@ -26,13 +26,15 @@ pub(super) struct Deferral {
     until: u64,
     /// The next segment is not the first one of that packet.
     inside: bool,
+    /// What was kept back last has too little room in the congestion window.
+    limited: bool,
     most: u64,
 }
 
 impl Deferral {
     /// `most`: segments of a packet.
     pub(super) fn new(most: u64) -> Self {
-        Self { from: 0, until: 0, inside: false, most }
+        Self { from: 0, until: 0, inside: false, limited: false, most }
     }
 
     /// True when the next new data is kept back. To be asked before each segment; `finishes`: a FIN follows
@@ -46,6 +48,7 @@ impl Deferral {
     ) -> bool {
         let v = connection.view(now);
         let position = sending.queue.end().saturating_sub(v.unsent);
+        self.limited = false;
         self.inside = v.unsent > 0 && position < self.until && position > self.from;
         if v.unsent == 0 || position < self.until {
             return false;
@@ -70,8 +73,14 @@ impl Deferral {
         self.inside
     }
 
+    /// True when new data is kept back that has too little room in the congestion window, which counts as
+    /// full then (`tcp_cwnd_validate`).
+    pub(super) fn fills_window(&self) -> bool {
+        self.limited
+    }
+
     fn defers(
-        &self,
+        &mut self,
         next: &Waiting,
         by_cwnd: Bytes,
         sending: &Sending,
@@ -85,14 +94,17 @@ impl Deferral {
         let recent = sending.left_at.is_some_and(|at| now.since(at) < RECENT);
         let by_receiver = v.rwnd.saturating_sub(v.flight_size);
         let limit = by_cwnd.min(by_receiver);
-        let Some((rtt, oldest)) = v.rtt.zip(v.oldest_sent_at) else { return false };
+        let Some(oldest) = v.oldest_sent_at else { return false };
+        // Without a sample an ack is expected at once.
+        let srtt = v.rtt.map_or(Duration::ZERO, |rtt| rtt.srtt);
         let at_once = matches!(v.phase, Phase::Recovery | Phase::Loss)
             || !recent
             || limit >= self.most * payload
             || (!next.last && limit >= next.bytes)
             || limit >= v.rwnd.min(v.window.cwnd / smss * payload) / PART
-            || oldest + rtt.srtt > now + SOON.min(rtt.srtt / 2);
+            || oldest + srtt > now + SOON.min(srtt / 2);
         let bounded = limit <= next.bytes;
+        self.limited = !at_once && bounded && by_cwnd < by_receiver;
         !at_once && (bounded || !(next.record || (next.last && finishes)))
     }
 }

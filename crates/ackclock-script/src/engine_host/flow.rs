@@ -195,7 +195,8 @@ impl Flow {
                 _ => Errno::EHOSTUNREACH,
             }),
             AbortReason::FalseAck => Some(Errno::EPROTO),
-            AbortReason::Local => None,
+            // Of a socket that is still open: data came that nobody will read.
+            AbortReason::Local => Some(Errno::ECONNRESET),
         }
     }
 

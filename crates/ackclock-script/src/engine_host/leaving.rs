@@ -44,6 +44,9 @@ impl EngineHost {
             }
             burst.push(t);
         }
+        if deferral.fills_window() {
+            flow.connection.note_full_window(self.now);
+        }
         flow.connection.hold_new_data(false);
         flow.connection.fill_window(false);
         if let Some(sending) = &mut flow.sending {

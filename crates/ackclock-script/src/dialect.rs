@@ -23,6 +23,17 @@ pub const DIALECTS: &[(&str, Dialect)] =
     &[("linux", Dialect::Linux), ("freebsd", Dialect::FreeBsd), ("plain", Dialect::Plain)];
 
 impl Dialect {
+    /// Words that are defined for scripts of this dialect, each standing for itself: the names that
+    /// packetdrill gives to the systems, for `#ifdef`.
+    pub fn defines(self) -> Vec<(String, String)> {
+        let name = match self {
+            Self::Linux => "Linux",
+            Self::FreeBsd => "FreeBSD",
+            Self::Plain => return Vec::new(),
+        };
+        vec![(name.to_owned(), name.to_owned())]
+    }
+
     /// The stack that scripts of this dialect run unless they say otherwise.
     pub(crate) fn stack(self) -> &'static str {
         match self {
@@ -48,7 +59,8 @@ impl Dialect {
                 ("hold_cwr", "true"),
                 ("repair_in_window", "true"),
             ],
-            Self::FreeBsd | Self::Plain => &[],
+            Self::FreeBsd => &[("bsd_window", "true"), ("rfc1337", "true")],
+            Self::Plain => &[],
         }
     }
 

@@ -231,7 +231,16 @@ impl Connection {
         let gain = edge.diff(self.rcv_adv);
         let half = (buf / 2).max(1) as u32;
         let step = half.min(if self.rmss > 0 { self.rmss } else { self.config.mss });
-        (gain > 0 && gain as u32 >= step).then_some(edge)
+        (gain > 0 && (gain as u32 >= step || seldom(self.config.bsd_window) && !self.is_silly(buf)))
+            .then_some(edge)
+    }
+
+    /// True where BSD would close the window rather than announce the free space: that is less than a segment
+    /// and than a quarter of the buffer.
+    #[cold]
+    fn is_silly(&self, buf: Bytes) -> bool {
+        let free = self.free_of(buf);
+        free < self.smss && u64::from(free) < buf / 4
     }
 
     /// The application has read bytes: sends a window update if the window had become small and now opens

@@ -19,6 +19,9 @@ impl EngineHost {
 
     /// A segment arrives; `option`: that of Fast Open among its options.
     pub(super) fn receive(&mut self, ports: Ports, segment: &Segment, option: Option<FastOpen>, ecn: Ecn) {
+        if self.freebsd.is_some_and(|host| host.drops(segment)) {
+            return;
+        }
         let mut found = self.find(ports);
         if let Some(i) = found
             && self.flows[i].connection.may_be_replaced_by(segment)
@@ -51,6 +54,11 @@ impl EngineHost {
             }
         }
         let Some(i) = found else {
+            if self.freebsd.is_some_and(|host| host.is_silent(segment))
+                && self.listener(ports.local).is_none()
+            {
+                return;
+            }
             // What neither opens nor acknowledges is dropped where somebody listens (RFC 9293 §3.10.7.2).
             if segment.flags.any(Flags::ACK | Flags::SYN) || self.listener(ports.local).is_none() {
                 self.refuse(ports, segment);
@@ -78,6 +86,9 @@ impl EngineHost {
         let unread = self.flows[i].connection.readable();
         let begun = self.flows[i].connection.state() == State::SynSent;
         self.flows[i].connection.handle_segment(self.now, segment, &[], ecn);
+        if let Some(host) = self.freebsd {
+            self.flows[i].settle_buffers(self.now, host.most());
+        }
         if begun && self.flows[i].connection.state() == State::Established {
             self.learn_from_syn_ack(i, segment, option);
         }

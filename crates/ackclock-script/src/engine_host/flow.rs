@@ -5,6 +5,7 @@ use ackclock_trace::SendKind;
 use ackclock_units::{Instant, SeqRange};
 use ackclock_wire::{IcmpError, IcmpKind, Segment};
 
+use super::freebsd::Buffers;
 use super::options::SocketOptions;
 use super::reordering::Reordering;
 use super::reports::Reports;
@@ -50,6 +51,8 @@ pub(crate) struct Flow {
     pub predicting: bool,
     /// What Linux keeps of it; none of other hosts.
     pub sending: Option<Sending>,
+    /// What FreeBSD reports of buffers; none of other hosts.
+    pub buffers: Option<Buffers>,
 }
 
 /// What TCP_INFO counts.
@@ -102,6 +105,7 @@ impl Flow {
             reordering: Reordering::default(),
             predicting: true,
             sending,
+            buffers: None,
         }
     }
 

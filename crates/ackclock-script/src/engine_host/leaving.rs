@@ -127,6 +127,7 @@ impl EngineHost {
         let tcp = Tcp {
             flags: TcpFlags { bits: segment.flags.0, ace: None },
             seq: segment.seq.0,
+            any_seq: false,
             len: segment.len,
             ack: segment.flags.has(Flags::ACK).then_some(segment.ack.0),
             window: Some(segment.window),

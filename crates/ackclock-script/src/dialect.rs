@@ -124,10 +124,15 @@ impl Dialect {
         }
     }
 
-    /// True where a listener drops the text of a SYN that Fast Open does not accept (`tcp_conn_request` of
-    /// Linux, `syncache_add` of FreeBSD). RFC 9293 §3.10.7.2 would keep it.
-    pub(crate) fn drops_text_of_syns(self) -> bool {
-        self != Self::Plain
+    /// True where the text of a SYN that Fast Open does not accept is dropped: by a listener (`tcp_conn_request`
+    /// of Linux, `syncache_add` of FreeBSD), and by Linux in a simultaneous open as well
+    /// (`tcp_rcv_synsent_state_process`). RFC 9293 §3.10.7.2 and §3.10.7.3 would keep it.
+    pub(crate) fn drops_text_of_syns(self, of_listener: bool) -> bool {
+        match self {
+            Self::Linux => true,
+            Self::FreeBsd => of_listener,
+            Self::Plain => false,
+        }
     }
 
     /// The options of a segment in the order in which the host writes them, with that of Fast Open at the

@@ -230,6 +230,7 @@ impl Connection {
         if mostly((seq == self.rcv_nxt) & (window > 0)) {
             return true;
         }
+        let window = if self.config.bsd_window { self.acceptable_window() } else { window };
         let len = segment.seq_len();
         let edge = self.rcv_nxt + window;
         if window == 0 {

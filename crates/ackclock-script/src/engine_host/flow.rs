@@ -13,6 +13,7 @@ use super::sending::Sending;
 use super::stalls::Stalls;
 use super::urgent::UrgentByte;
 use crate::constants::Errno;
+use crate::dialect::Dialect;
 use crate::host::Ports;
 
 /// A connection.
@@ -51,6 +52,8 @@ pub(crate) struct Flow {
     pub predicting: bool,
     /// What Linux keeps of it; none of other hosts.
     pub sending: Option<Sending>,
+    /// Acks repeat a FIN that is not acknowledged.
+    pub repeats_fin: bool,
     /// What FreeBSD reports of buffers; none of other hosts.
     pub buffers: Option<Buffers>,
 }
@@ -105,6 +108,7 @@ impl Flow {
             reordering: Reordering::default(),
             predicting: true,
             sending,
+            repeats_fin: false,
             buffers: None,
         }
     }
@@ -159,7 +163,7 @@ impl Flow {
     }
 
     /// Something happened to the connection.
-    pub(crate) fn took(&mut self, event: ConnectionEvent, now: Instant) {
+    pub(crate) fn took(&mut self, event: ConnectionEvent, now: Instant, dialect: Dialect) {
         match event {
             ConnectionEvent::Established => {
                 self.established = true;
@@ -173,18 +177,20 @@ impl Flow {
             }
             ConnectionEvent::Aborted(reason) => {
                 self.aborted = true;
-                self.error = self.errno_of(reason);
+                self.error = self.errno_of(reason, dialect);
             }
             _ => {}
         }
     }
 
-    /// The error of an end, as Linux reports it.
-    fn errno_of(&self, reason: AbortReason) -> Option<Errno> {
+    /// The error of an end.
+    fn errno_of(&self, reason: AbortReason, dialect: Dialect) -> Option<Errno> {
         match reason {
             AbortReason::Refused => Some(Errno::ECONNREFUSED),
-            // After the peer's FIN nothing but writing is left to fail.
-            AbortReason::Reset if self.connection.peer_has_closed() => Some(Errno::EPIPE),
+            // After the peer's FIN nothing but writing is left to fail (`tcp_reset` of Linux).
+            AbortReason::Reset if dialect != Dialect::FreeBsd && self.connection.peer_has_closed() => {
+                Some(Errno::EPIPE)
+            }
             AbortReason::Reset => Some(Errno::ECONNRESET),
             AbortReason::SynTimeout | AbortReason::Timeout | AbortReason::KeepaliveTimeout => {
                 Some(Errno::ETIMEDOUT)

@@ -1,14 +1,15 @@
 //! What FreeBSD's host keeps beside its stack: settings by its names, and the buffers of sockets.
 
 use ackclock_engine::{Config, State};
-use ackclock_units::{Duration, Instant};
+use ackclock_units::{Duration, Ecn, Instant};
 use ackclock_wire::{Flags, Segment};
 
 use super::EngineHost;
 use super::flow::Flow;
 use super::options::{MAX_BUFFER, SocketOptions};
 use crate::constants as c;
-use crate::host::{Host as _, Setting};
+use crate::constants::Errno;
+use crate::host::{Host as _, Ports, Setting};
 
 /// Settings of the host. The defaults are FreeBSD's.
 #[derive(Clone, Copy, Debug)]
@@ -125,6 +126,64 @@ impl Flow {
         *buffers = Buffers { receive: whole(buffers.receive), send: whole(buffers.send), settled: true };
         let Buffers { receive, send, .. } = *buffers;
         self.connection.reconfigure(now, |config| (config.rcv_buf, config.snd_buf) = (receive, send));
+    }
+}
+
+impl Flow {
+    /// FreeBSD makes every ack from the flags of the state: until the FIN is acknowledged, an ack repeats it
+    /// (`tcp_outflags`, `tcp_output`). Challenge ACKs are made elsewhere (`tcp_respond`).
+    pub(super) fn repeat_fin(&self, segment: &mut Segment) {
+        let unacknowledged =
+            matches!(self.connection.state(), State::FinWait1 | State::Closing | State::LastAck);
+        if unacknowledged && segment.flags == Flags::ACK && segment.len == 0 && self.connection.has_sent_fin()
+        {
+            segment.flags = Flags::FIN | Flags::ACK;
+            segment.seq = segment.seq - 1;
+        }
+    }
+
+    /// A reset that ends a connection whose both sides have closed is an error all the same (`tcp_do_segment`).
+    pub(super) fn note_reset(&mut self, before: State, reset: bool) {
+        let closed = self.connection.state() == State::Closed;
+        if closed && !self.aborted && reset && matches!(before, State::Closing | State::LastAck) {
+            self.error = Some(Errno::ECONNRESET);
+        }
+    }
+}
+
+impl EngineHost {
+    /// True for a SYN-ACK to a listener: FreeBSD does not answer it (`tcp_input`). RFC 9293 §3.10.7.2 would send
+    /// a reset.
+    pub(super) fn is_dropped_by_listener(
+        &self,
+        found: Option<usize>,
+        ports: Ports,
+        segment: &Segment,
+    ) -> bool {
+        let syn_ack = segment.flags.has(Flags::SYN) && segment.flags.has(Flags::ACK);
+        syn_ack && self.freebsd.is_some() && found.is_none() && self.listener(ports.local).is_some()
+    }
+
+    /// A segment for a connection in TIME-WAIT that is no new SYN (`tcp_twcheck`): resets (RFC 1337 §3) and what
+    /// has no acknowledgment are dropped, and everything but a repeated ack is acknowledged. RFC 9293 §3.10.7.4
+    /// acknowledges what is not acceptable, and SYNs.
+    pub(super) fn receive_in_time_wait(&mut self, i: usize, segment: &Segment) {
+        if segment.flags.has(Flags::RST) || !segment.flags.has(Flags::ACK) {
+            return;
+        }
+        let (now, connection) = (self.now, &mut self.flows[i].connection);
+        let expected = connection.rcv_nxt();
+        if segment.flags.has(Flags::FIN) && segment.end() == expected {
+            // The peer's FIN again: the wait begins anew.
+            connection.handle_segment(now, segment, &[], Ecn::NotEct);
+        } else if segment.flags != Flags::ACK
+            || segment.len > 0
+            || segment.seq != expected
+            || segment.ack != connection.snd_nxt()
+        {
+            connection.owe_ack();
+        }
+        self.run(i);
     }
 }
 

@@ -264,10 +264,8 @@ impl<'a> World<'a> {
         let ports = named.unwrap_or_else(|| self.host.ports(opens));
         match &packet.body {
             Body::Tcp(tcp) => {
-                // With the flag and no number, the number is 0.
-                if tcp.ack.is_some() && tcp.flags.bits & 0x10 == 0 {
-                    return Err("an acknowledgment number needs the flag for it (.)".into());
-                }
+                // With the flag and no number, the number is 0; with the number and no flag, the number means
+                // nothing (RFC 9293 §3.1).
                 let ecn = match packet.ip.tos {
                     Some(ast::Tos::Ect0) => Ecn::Ect0,
                     Some(ast::Tos::Ect1 | ast::Tos::Ect) => Ecn::Ect1,

@@ -56,9 +56,13 @@ impl EngineHost {
                     return;
                 }
             }
-            if found.is_some_and(|i| self.dialect.drops_text_of_syns(self.flows[i].listener.is_some()))
-                && !accepted
-            {
+            let of_freebsd = self.freebsd.is_some();
+            let drops = found.is_some_and(|i| {
+                let flow = &mut self.flows[i];
+                let listens = flow.listener.is_some();
+                !accepted && self.dialect.drops_text_of_syns(listens) || of_freebsd && flow.hold_text(segment)
+            });
+            if drops {
                 changed.len = 0;
                 segment = &changed;
             }
@@ -99,6 +103,7 @@ impl EngineHost {
         self.flows[i].repeats_fin = self.freebsd.is_some() && !segment.flags.any(Flags::SYN | Flags::RST);
         self.flows[i].connection.handle_segment(self.now, segment, &[], ecn);
         if let Some(host) = self.freebsd {
+            self.flows[i].take_held_text(self.now, segment);
             self.flows[i].settle_buffers(self.now, host.most());
             self.flows[i].note_reset(state, segment.flags.has(Flags::RST));
         }

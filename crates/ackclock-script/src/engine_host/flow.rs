@@ -2,7 +2,7 @@
 
 use ackclock_engine::{AbortReason, Connection, ConnectionEvent, State, Transmit};
 use ackclock_trace::SendKind;
-use ackclock_units::{Instant, SeqRange};
+use ackclock_units::{Instant, SeqNumber, SeqRange};
 use ackclock_wire::{IcmpError, IcmpKind, Segment};
 
 use super::freebsd::Buffers;
@@ -52,6 +52,8 @@ pub(crate) struct Flow {
     pub predicting: bool,
     /// What Linux keeps of it; none of other hosts.
     pub sending: Option<Sending>,
+    /// Sequence number and length of text that came with the SYN of a simultaneous open, and waits.
+    pub held_text: Option<(SeqNumber, u32)>,
     /// Acks repeat a FIN that is not acknowledged.
     pub repeats_fin: bool,
     /// What FreeBSD reports of buffers; none of other hosts.
@@ -108,6 +110,7 @@ impl Flow {
             reordering: Reordering::default(),
             predicting: true,
             sending,
+            held_text: None,
             repeats_fin: false,
             buffers: None,
         }

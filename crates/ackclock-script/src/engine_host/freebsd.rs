@@ -187,6 +187,33 @@ impl EngineHost {
     }
 }
 
+impl Flow {
+    /// The text of a SYN in a simultaneous open waits for the end of the handshake, and is not acknowledged
+    /// before (RFC 9293 §3.10.7.3). True where this SYN has such text.
+    pub(super) fn hold_text(&mut self, syn: &Segment) -> bool {
+        let holds = self.connection.state() == State::SynSent && syn.len > 0;
+        if holds {
+            self.held_text = Some((syn.seq + 1, syn.len));
+        }
+        holds
+    }
+
+    fn established_by_now(&self) -> bool {
+        let state = self.connection.state();
+        !matches!(state, State::Closed | State::Listen | State::SynSent | State::SynReceived)
+    }
+
+    /// Takes that text once the handshake is over, with what else the last segment says.
+    pub(super) fn take_held_text(&mut self, now: Instant, last: &Segment) {
+        if self.established_by_now()
+            && let Some((seq, len)) = self.held_text.take()
+        {
+            let text = Segment { seq, len, flags: Flags::ACK, ..*last };
+            self.connection.handle_segment(now, &text, &[], Ecn::NotEct);
+        }
+    }
+}
+
 /// What a setting of FreeBSD becomes in a stack.
 enum Meaning {
     /// A flag of the stack: on where the value is not 0.

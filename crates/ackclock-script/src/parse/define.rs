@@ -13,7 +13,9 @@ const MAX_GROWTH: usize = 1 << 20;
 /// one word.
 pub(crate) fn definitions(text: &str, given: &[(String, String)]) -> BTreeMap<String, String> {
     let inside = text.lines().map(str::trim).filter_map(|line| {
-        let (name, value) = line.strip_prefix("--define=")?.split_once('=')?;
+        let text = line.strip_prefix("--define=")?;
+        // A name alone stands for itself.
+        let (name, value) = text.split_once('=').unwrap_or((text, text));
         (!value.contains('`')).then(|| (name.to_owned(), value.trim().to_owned()))
     });
     let own = BUILT_IN.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));

@@ -199,10 +199,7 @@ fn lines_for_another_system_do_not_count() {
         error("0 close(9) = 0\n  #ifdef X\n"),
         "t:2:3: expected #endif after this #ifdef, found \"#ifdef X\""
     );
-    assert_eq!(
-        error("0 > . ...(x)"),
-        "t:1:11: expected a length of 16 bits, found \"x)\""
-    );
+    assert_eq!(error("0 > . ...(x)"), "t:1:11: expected a length of 16 bits, found \"x)\"");
 }
 
 #[test]

@@ -59,7 +59,8 @@ impl Dialect {
                 ("hold_cwr", "true"),
                 ("repair_in_window", "true"),
             ],
-            Self::FreeBsd => &[("bsd_window", "true"), ("rfc1337", "true")],
+            // FreeBSD cuts old text off a segment, and takes the acknowledgment (`tcp_do_segment`).
+            Self::FreeBsd => &[("bsd_window", "true"), ("rfc1337", "true"), ("old_text_acks", "true")],
             Self::Plain => &[],
         }
     }
@@ -157,6 +158,12 @@ impl Dialect {
             });
             if let Some(scale) = list.iter().position(|o| matches!(o, TcpOption::WindowScale(_))) {
                 list.insert(scale, TcpOption::Nop);
+            }
+            if let Some(at) = list.iter().position(|o| matches!(o, TcpOption::Timestamps { .. })) {
+                // Their values lie at whole words.
+                let before: usize = list[..at].iter().map(layout::len).sum();
+                let nops = (6 - before % 4) % 4;
+                list.splice(at..at, std::iter::repeat_n(TcpOption::Nop, nops));
             }
             let len: usize = list.iter().map(layout::len).sum();
             list.extend(std::iter::repeat_n(TcpOption::Eol, (4 - len % 4) % 4));

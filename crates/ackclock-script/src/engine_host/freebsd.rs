@@ -61,7 +61,7 @@ impl FreeBsd {
         asked(options, c::SO_SNDBUF).unwrap_or(self.send)
     }
 
-    /// What `getsockopt` says of a buffer of a socket without a connection; `None` where the option is another.
+    /// What `getsockopt` says of a buffer of a socket without a connection; `None` for another option.
     pub(super) fn buffer_of(self, options: &SocketOptions, name: i64) -> Option<u64> {
         match name {
             c::SO_RCVBUF => Some(self.receive_of(options)),
@@ -81,8 +81,8 @@ impl FreeBsd {
         self.drops_syn_fin && segment.flags.has(Flags::SYN) && segment.flags.has(Flags::FIN)
     }
 
-    /// True where nothing is answered to a segment for which there is no connection: from 1 on no SYN, from 2 on
-    /// no segment.
+    /// True where nothing is answered to a segment for which there is no connection: from 1 on no SYN, from 2
+    /// on no segment.
     pub(super) fn is_silent(self, segment: &Segment) -> bool {
         let syn = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
         self.blackhole >= if syn { 1 } else { 2 }

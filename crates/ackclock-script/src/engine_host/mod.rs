@@ -132,8 +132,8 @@ impl EngineHost {
             fast_open: FastOpenSettings::new(key),
             notsent_lowat: u64::from(u32::MAX),
             pipes: Vec::new(),
-            // The default of Linux's `tcp_ecn` and of FreeBSD's `ecn.enable`, 2: it takes ECN, and does not offer it (RFC 3168 §6.1.1 lets a
-            // host choose).
+            // The default of Linux's `tcp_ecn` and of FreeBSD's `ecn.enable`, 2: it takes ECN, and does not offer
+            // it (RFC 3168 §6.1.1 lets a host choose).
             accepts_ecn: dialect != Dialect::Plain && stack.is_none(),
             freebsd: (dialect == Dialect::FreeBsd).then_some(FreeBsd::DEFAULT),
             seed,

@@ -176,6 +176,15 @@ pub struct Config {
     pub karn_samples: bool,
     /// Which segments are timed without timestamps.
     pub rtt_sampling: RttSampling,
+    /// Each ack announces all free space, or none of it where that is less than a segment and a quarter of the
+    /// buffer. RFC 9293 §3.8.6.2.2 moves the edge by a segment or half of the buffer at least; BSD has the other
+    /// rule (`tcp_output` of 4.4BSD).
+    pub bsd_window: bool,
+    /// A reset anywhere in the window ends the connection (RFC 9293 §3.5.3). RFC 5961 §3.2 takes the one at the
+    /// next byte expected.
+    pub rst_in_window: bool,
+    /// A SYN in the window resets the connection, as RFC 793 §3.9 had it. RFC 5961 §4.2 acknowledges it.
+    pub syn_in_window: bool,
     /// Challenge ACKs per second at most (RFC 5961 §7).
     pub challenge_ack_limit: u32,
     /// Mean number of new segments between two tests whether the peer acknowledges data that it has not
@@ -250,6 +259,9 @@ impl Config {
             } else {
                 RttSampling::EverySegment
             },
+            bsd_window: p.flag("bsd_window"),
+            rst_in_window: p.flag("rst_in_window"),
+            syn_in_window: p.flag("syn_in_window"),
             challenge_ack_limit: p.count("challenge_ack_limit") as u32,
             skip_test: p.count("skip_test"),
         }

@@ -12,10 +12,10 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::builtin);
 const STACKS: &[Option<&str>] =
     &[None, Some("tahoe"), Some("newreno+no-sack"), Some("cubic+rack+accecn"), Some("fack+ecn+eifel")];
 
-/// Any bytes as a script. One that parses is run.
+/// Any bytes as a script. One that parses is run, by each dialect.
 pub fn script(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    play(&text, 0);
+    (0..DIALECTS.len()).for_each(|dialect| play(&text, dialect));
 }
 
 /// Lines chosen by the bytes, with numbers from them, as a script that is run.
@@ -63,8 +63,8 @@ pub fn script_lines(data: &[u8]) {
 }
 
 fn play(text: &str, choice: usize) {
-    let Ok(script) = parse("fuzz.pkt", text, &[]) else { return };
     let (_, dialect) = DIALECTS[choice % DIALECTS.len()];
+    let Ok(script) = parse("fuzz.pkt", text, &dialect.defines()) else { return };
     let stack = STACKS[choice / DIALECTS.len() % STACKS.len()];
     let Ok(mut host) = EngineHost::new(&REGISTRY, dialect, stack, 1) else { panic!("stack {stack:?}") };
     let first = run(&script, &mut host, None, &|_| None);

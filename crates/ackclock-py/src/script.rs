@@ -38,6 +38,8 @@ pub fn run_script(
     mtu: Option<u16>,
 ) -> PyResult<String> {
     let dialect = dialect_named(dialect)?;
+    let tested = if world == "kernel" { Dialect::Linux } else { dialect };
+    let defines: Vec<_> = tested.defines().into_iter().chain(defines).collect();
     let script = parse(name, text, &defines).map_err(|e| InputError::new_err(e.to_string()))?;
     let version = |name| IP_VERSIONS.iter().find(|(known, _)| *known == name).map(|(_, ip)| *ip);
     let ip = match ip.map(|name| (name, version(name))) {

@@ -98,6 +98,13 @@ pub struct Packet {
     pub body: Body,
 }
 
+impl Packet {
+    /// True for a segment that may have any sequence number.
+    pub fn leaves_number_open(&self) -> bool {
+        matches!(&self.body, Body::Tcp(tcp) if tcp.any_seq)
+    }
+}
+
 /// What is said of an IP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct IpInfo {
@@ -142,6 +149,8 @@ pub struct Tcp {
     pub flags: TcpFlags,
     /// Sequence number.
     pub seq: u32,
+    /// Any sequence number, where a segment is expected: `...(0)`. [`Tcp::seq`] is 0 then.
+    pub any_seq: bool,
     /// Payload, bytes.
     pub len: u32,
     /// Acknowledgment number.

@@ -23,6 +23,17 @@ pub const DIALECTS: &[(&str, Dialect)] =
     &[("linux", Dialect::Linux), ("freebsd", Dialect::FreeBsd), ("plain", Dialect::Plain)];
 
 impl Dialect {
+    /// Words that are defined for scripts of this dialect, each standing for itself: the names that
+    /// packetdrill gives to the systems, for `#ifdef`.
+    pub fn defines(self) -> Vec<(String, String)> {
+        let name = match self {
+            Self::Linux => "Linux",
+            Self::FreeBsd => "FreeBSD",
+            Self::Plain => return Vec::new(),
+        };
+        vec![(name.to_owned(), name.to_owned())]
+    }
+
     /// The stack that scripts of this dialect run unless they say otherwise.
     pub(crate) fn stack(self) -> &'static str {
         match self {
@@ -49,7 +60,9 @@ impl Dialect {
                 ("hold_repair", "true"),
                 ("repair_in_window", "true"),
             ],
-            Self::FreeBsd | Self::Plain => &[],
+            // FreeBSD cuts old text off a segment, and takes the acknowledgment (`tcp_do_segment`).
+            Self::FreeBsd => &[("bsd_window", "true"), ("rfc1337", "true"), ("old_text_acks", "true")],
+            Self::Plain => &[],
         }
     }
 
@@ -113,10 +126,15 @@ impl Dialect {
         }
     }
 
-    /// True where a listener drops the text of a SYN that Fast Open does not accept (`tcp_conn_request` of
-    /// Linux, `syncache_add` of FreeBSD). RFC 9293 §3.10.7.2 would keep it.
-    pub(crate) fn drops_text_of_syns(self) -> bool {
-        self != Self::Plain
+    /// True where the text of a SYN that Fast Open does not accept is dropped: by a listener (`tcp_conn_request`
+    /// of Linux, `syncache_add` of FreeBSD), and by Linux in a simultaneous open as well
+    /// (`tcp_rcv_synsent_state_process`). RFC 9293 §3.10.7.2 and §3.10.7.3 would keep it.
+    pub(crate) fn drops_text_of_syns(self, of_listener: bool) -> bool {
+        match self {
+            Self::Linux => true,
+            Self::FreeBsd => of_listener,
+            Self::Plain => false,
+        }
     }
 
     /// The options of a segment in the order in which the host writes them, with that of Fast Open at the
@@ -141,6 +159,12 @@ impl Dialect {
             });
             if let Some(scale) = list.iter().position(|o| matches!(o, TcpOption::WindowScale(_))) {
                 list.insert(scale, TcpOption::Nop);
+            }
+            if let Some(at) = list.iter().position(|o| matches!(o, TcpOption::Timestamps { .. })) {
+                // Their values lie at whole words.
+                let before: usize = list[..at].iter().map(layout::len).sum();
+                let nops = (6 - before % 4) % 4;
+                list.splice(at..at, std::iter::repeat_n(TcpOption::Nop, nops));
             }
             let len: usize = list.iter().map(layout::len).sum();
             list.extend(std::iter::repeat_n(TcpOption::Eol, (4 - len % 4) % 4));

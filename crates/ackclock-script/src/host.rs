@@ -86,8 +86,34 @@ pub trait Host {
         Duration::ZERO
     }
 
+    /// Its connections, and its listening sockets; `None` where that is not known.
+    fn connections(&self) -> Option<Vec<Listed>> {
+        None
+    }
+
+    /// Ends the connections in a state (RFC 9293 §3.3.2). False where that is not possible.
+    fn drop_connections(&mut self, _state: &str) -> bool {
+        false
+    }
+
+    /// Sets what has another name than `net.ipv4.NAME`, by its whole name.
+    fn set_sysctl(&mut self, _name: &str, _value: &str) -> Setting {
+        Setting::Unknown
+    }
+
     /// Sets `net.ipv4.NAME`.
     fn set(&mut self, name: &str, value: &str) -> Setting;
+}
+
+/// A connection in a list of all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Listed {
+    /// Its ports; that of the peer is 0 for a listening socket.
+    pub ports: Ports,
+    /// Its state by its name (RFC 9293 §3.3.2).
+    pub state: &'static str,
+    /// A descriptor has it.
+    pub owned: bool,
 }
 
 /// What became of a setting.

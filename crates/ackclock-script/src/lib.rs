@@ -22,8 +22,8 @@ pub use dialect::{DIALECTS, Dialect};
 pub use engine_host::{EngineHost, setting_names};
 pub use files::in_folder;
 pub use host::{
-    CLIENT_PORT, Call, Control, ControlData, Departure, ErrorReport, FastOpenCall, Host, IpFields, Message,
-    OptionValue, Ports, Returned, SERVER_PORT, Setting,
+    CLIENT_PORT, Call, Control, ControlData, Departure, ErrorReport, FastOpenCall, Host, IpFields, Listed,
+    Message, OptionValue, Ports, Returned, SERVER_PORT, Setting,
 };
 pub use icmp::icmp_kind;
 pub use layout::{read as read_options, write as write_options};

@@ -7,7 +7,11 @@ use crate::ast::{AccEcnField, Tcp, TcpFlags, TcpOption, TcpOptions, Tos};
 /// A segment in the language of scripts.
 pub(crate) fn tcp(tcp: &Tcp) -> String {
     let mut text = flags(tcp.flags);
-    let _ = write!(text, " {}:{}({})", tcp.seq, tcp.seq.wrapping_add(tcp.len), tcp.len);
+    let _ = if tcp.any_seq {
+        write!(text, " ...({})", tcp.len)
+    } else {
+        write!(text, " {}:{}({})", tcp.seq, tcp.seq.wrapping_add(tcp.len), tcp.len)
+    };
     for (word, n) in [
         ("ack", tcp.ack.map(u64::from)),
         ("win", tcp.window.map(u64::from)),

@@ -168,7 +168,7 @@ fn dialects_lay_out_options_in_their_order() {
                 +0 connect(3, ..., ...) = -1 EINPROGRESS\n+0 > S 0:0(0) <OPTIONS>";
     let layouts = [
         (Dialect::Linux, "mss 1460,sackOK,TS val 1 ecr 0,nop,wscale 5"),
-        (Dialect::FreeBsd, "mss 1460,nop,wscale 5,sackOK,TS val 1 ecr 0"),
+        (Dialect::FreeBsd, "mss 1460,nop,wscale 6,sackOK,TS val 1 ecr 0"),
         (Dialect::Plain, "mss 1460,nop,nop,sackOK,nop,wscale 5"),
     ];
     for (dialect, options) in layouts {

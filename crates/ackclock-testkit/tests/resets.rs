@@ -206,3 +206,27 @@ fn segments_without_ack_are_dropped_once_synchronized() {
     t.expect_silence(1000);
     assert_eq!((t.state(), t.endpoint.connection.readable()), (State::Established, 0));
 }
+
+#[test]
+fn resets_and_syns_in_the_window_end_a_connection_where_it_trusts_them() {
+    // RFC 793 §3.9, where RFC 5961 §3.2 and §4.2 ask for a challenge ACK.
+    let trusting = || {
+        let setup = Setup::default().with(|c| {
+            (c.window_scaling, c.rcv_buf) = (false, 10_000);
+            (c.rst_in_window, c.syn_in_window) = (true, true);
+        });
+        Timeline::connected(&setup, seg("S.").ack(1).mss(1000))
+    };
+    let mut t = trusting();
+    t.inject(10, seg("R").seq(10_001));
+    assert_eq!(t.state(), State::Established, "beyond the window");
+    t.inject(20, seg("R").seq(10_000));
+    t.skip_to_event(ConnectionEvent::Aborted(AbortReason::Reset));
+    assert_eq!(t.state(), State::Closed);
+
+    let mut t = trusting();
+    t.inject(10, seg("S").seq(5_000).mss(1000));
+    t.expect(10, seg("R.").seq(1).ack(1));
+    t.skip_to_event(ConnectionEvent::Aborted(AbortReason::Reset));
+    assert_eq!(t.state(), State::Closed);
+}

@@ -42,7 +42,7 @@ EVENTS = 8
 @click.option(
     "--dialect",
     type=click.Choice(script_dialects()),
-    help="Whose order of options, and whose stack where --stack gives none. [default: linux]",
+    help="Whose habits the host has, and whose stack where --stack gives none. [default: linux]",
 )
 @click.option(
     "--ip",
@@ -59,7 +59,11 @@ EVENTS = 8
     "--tolerance", metavar="TIME", help="By how much times may differ. [default: the script's, or 4ms]"
 )
 @click.option(
-    "--define", "defines", metavar="NAME=VALUE", multiple=True, help="What a word of scripts stands for."
+    "--define",
+    "defines",
+    metavar="NAME[=VALUE]",
+    multiple=True,
+    help="What a word of scripts stands for, and a word that #ifdef finds.",
 )
 @click.option("--show", is_flag=True, help="Show the whole timeline of each script.")
 @click.option("--differ", "differs", is_flag=True, help="Find where two stacks differ, by random scripts.")
@@ -134,9 +138,10 @@ def command(
 
 def _definition(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise InputError(f"`--define {text}` is no definition; give NAME=VALUE")
-    return name, value
+    if not name:
+        raise InputError(f"`--define {text}` is no definition; give NAME or NAME=VALUE")
+    # A name alone stands for itself, for `#ifdef NAME`.
+    return name, value if equals else name
 
 
 def _scripts(files: tuple[Path, ...]) -> list[Path]:

@@ -172,6 +172,7 @@ impl KernelHost {
             } else {
                 segment.seq.0.wrapping_sub(iss)
             },
+            any_seq: false,
             len: segment.len,
             ack: segment.flags.has(Flags::ACK).then_some(segment.ack.0),
             window: Some(segment.window),

@@ -251,6 +251,24 @@ pub const OPTIONS: &[Param] = &[
         &["every-segment", "once-per-rtt"],
         "which segments are timed without timestamps (E-A3)",
     ),
+    Param::flag(
+        "bsd_window",
+        false,
+        "an ack announces all free space, or none where that is less than a segment and a quarter of the buffer, \
+         as BSD does; otherwise the edge moves by a segment or half of the buffer at least (RFC 9293 \
+         3.8.6.2.2)",
+    ),
+    Param::flag(
+        "rst_in_window",
+        false,
+        "a reset anywhere in the window ends the connection (RFC 793 3.9); otherwise only one at the next byte \
+         expected (RFC 5961 3.2)",
+    ),
+    Param::flag(
+        "syn_in_window",
+        false,
+        "a SYN in the window resets the connection (RFC 793 3.9); otherwise it is acknowledged (RFC 5961 4.2)",
+    ),
     Param::count("challenge_ack_limit", 100, 1..=1_000_000, "challenge ACKs per second at most (RFC 5961 7)"),
     Param::count(
         "skip_test",

@@ -110,6 +110,11 @@ impl Connection {
         self.abandon(if unreachable { AbortReason::Unreachable } else { reason }, now);
     }
 
+    /// Sends an ack at once, whatever has arrived: for hosts that answer more than the standard asks for.
+    pub fn owe_ack(&mut self) {
+        self.pending.ack |= self.state.is_synchronized();
+    }
+
     /// Both sides are closed: enters TIME-WAIT for 2 MSL (RFC 9293 §3.6.1).
     pub(super) fn start_time_wait(&mut self, now: Instant) {
         self.state = State::TimeWait;

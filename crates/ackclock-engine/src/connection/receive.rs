@@ -231,7 +231,28 @@ impl Connection {
         let gain = edge.diff(self.rcv_adv);
         let half = (buf / 2).max(1) as u32;
         let step = half.min(if self.rmss > 0 { self.rmss } else { self.config.mss });
-        (gain > 0 && gain as u32 >= step).then_some(edge)
+        (gain > 0 && (gain as u32 >= step || seldom(self.config.bsd_window) && !self.is_silly(buf)))
+            .then_some(edge)
+    }
+
+    /// The window that BSD accepts (`rcv_wnd` in `tcp_input`): the free space, also where the field of the header
+    /// could not hold it, and no less than was announced. RFC 9293 §3.10.7.4 has RCV.WND for both.
+    #[cold]
+    pub(super) fn acceptable_window(&self) -> u32 {
+        let announced = self.rcv_window();
+        // In a passive open there is no buffer yet (`syncache_add`).
+        if self.state == State::SynReceived && self.passive {
+            return announced;
+        }
+        announced.max(self.rcv_buf().saturating_sub(self.receive.readable()).min(1 << 30) as u32)
+    }
+
+    /// True where BSD would close the window rather than announce the free space: that is less than a segment
+    /// and than a quarter of the buffer.
+    #[cold]
+    fn is_silly(&self, buf: Bytes) -> bool {
+        let free = self.free_of(buf);
+        free < self.smss && u64::from(free) < buf / 4
     }
 
     /// The application has read bytes: sends a window update if the window had become small and now opens

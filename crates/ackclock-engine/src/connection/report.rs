@@ -68,6 +68,16 @@ impl Connection {
         self.rare.is_some_and(|r| r.ecn.is_on())
     }
 
+    /// The next sequence number that is sent (RFC 9293 §3.3.1).
+    pub fn snd_nxt(&self) -> SeqNumber {
+        self.snd_nxt
+    }
+
+    /// True when the FIN has left.
+    pub fn has_sent_fin(&self) -> bool {
+        self.fin_sent
+    }
+
     /// The next sequence number that is expected of the peer (RFC 9293 §3.3.1).
     pub fn rcv_nxt(&self) -> SeqNumber {
         self.rcv_nxt

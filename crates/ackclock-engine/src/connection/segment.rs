@@ -230,6 +230,7 @@ impl Connection {
         if mostly((seq == self.rcv_nxt) & (window > 0)) {
             return true;
         }
+        let window = if self.config.bsd_window { self.acceptable_window() } else { window };
         let len = segment.seq_len();
         let edge = self.rcv_nxt + window;
         if window == 0 {
@@ -314,6 +315,10 @@ impl Connection {
         if self.state == State::SynReceived && self.passive && self.is_acceptable(segment) {
             // RFC 9293 §3.10.7.4: back to LISTEN, as with a reset.
             self.abandon(AbortReason::Reset, now);
+        } else if self.config.syn_in_window && self.state != State::SynReceived && self.is_acceptable(segment)
+        {
+            self.rare.make_mut().reset = Some(self.reset(now));
+            self.abandon(AbortReason::Reset, now);
         } else {
             self.challenge(now);
         }
@@ -323,7 +328,7 @@ impl Connection {
     /// challenge ACK.
     #[cold]
     fn handle_reset(&mut self, now: Instant, segment: &Segment) {
-        if segment.seq != self.rcv_nxt {
+        if segment.seq != self.rcv_nxt && !self.config.rst_in_window {
             self.challenge(now);
             return;
         }

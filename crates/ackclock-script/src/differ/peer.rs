@@ -111,6 +111,7 @@ impl Peer {
         let tcp = Tcp {
             flags: TcpFlags { bits: segment.flags, ace: None },
             seq,
+            any_seq: false,
             len: segment.len,
             ack,
             window: Some(self.window(segment)),

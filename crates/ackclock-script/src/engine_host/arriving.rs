@@ -20,12 +20,23 @@ impl EngineHost {
     /// A segment arrives; `option`: that of Fast Open among its options.
     pub(super) fn receive(&mut self, ports: Ports, segment: &Segment, option: Option<FastOpen>, ecn: Ecn) {
         let mut found = self.find(ports);
+        if self.freebsd.is_some_and(|host| host.drops(segment))
+            || self.is_dropped_by_listener(found, ports, segment)
+        {
+            return;
+        }
         if let Some(i) = found
             && self.flows[i].connection.may_be_replaced_by(segment)
             && self.listener(ports.local).is_some()
         {
             self.flows[i].connection.abort(self.now);
             found = None;
+        }
+        if let Some(i) = found.filter(|_| self.freebsd.is_some())
+            && self.flows[i].connection.state() == State::TimeWait
+        {
+            self.receive_in_time_wait(i, segment);
+            return;
         }
         let mut changed = *segment;
         let mut segment = segment;
@@ -45,12 +56,23 @@ impl EngineHost {
                     return;
                 }
             }
-            if found.is_some() && !accepted && self.dialect.drops_text_of_syns() {
+            let of_freebsd = self.freebsd.is_some();
+            let drops = found.is_some_and(|i| {
+                let flow = &mut self.flows[i];
+                let listens = flow.listener.is_some();
+                !accepted && self.dialect.drops_text_of_syns(listens) || of_freebsd && flow.hold_text(segment)
+            });
+            if drops {
                 changed.len = 0;
                 segment = &changed;
             }
         }
         let Some(i) = found else {
+            if self.freebsd.is_some_and(|host| host.is_silent(segment))
+                && self.listener(ports.local).is_none()
+            {
+                return;
+            }
             // What neither opens nor acknowledges is dropped where somebody listens (RFC 9293 §3.10.7.2).
             if segment.flags.any(Flags::ACK | Flags::SYN) || self.listener(ports.local).is_none() {
                 self.refuse(ports, segment);
@@ -76,8 +98,15 @@ impl EngineHost {
         }
         flow.learn_to_predict(self.now, segment);
         let unread = self.flows[i].connection.readable();
-        let begun = self.flows[i].connection.state() == State::SynSent;
+        let state = self.flows[i].connection.state();
+        let begun = state == State::SynSent;
+        self.flows[i].repeats_fin = self.freebsd.is_some() && !segment.flags.any(Flags::SYN | Flags::RST);
         self.flows[i].connection.handle_segment(self.now, segment, &[], ecn);
+        if let Some(host) = self.freebsd {
+            self.flows[i].take_held_text(self.now, segment);
+            self.flows[i].settle_buffers(self.now, host.most());
+            self.flows[i].note_reset(state, segment.flags.has(Flags::RST));
+        }
         if begun && self.flows[i].connection.state() == State::Established {
             self.learn_from_syn_ack(i, segment, option);
         }

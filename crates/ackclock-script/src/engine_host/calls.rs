@@ -271,6 +271,14 @@ impl EngineHost {
             _ => None,
         };
         let int = |n: i64| Ok(Some(Returned::Option(OptionValue::Int(n))));
+        if let (c::SOL_SOCKET, Some(host)) = (level.0, self.freebsd)
+            && let Some(unconnected) = host.buffer_of(&socket.options, name)
+        {
+            let buffers = flow.and_then(|f| f.buffers);
+            let bytes =
+                buffers.map_or(unconnected, |b| if name == c::SO_RCVBUF { b.receive } else { b.send });
+            return int(i64::try_from(bytes).unwrap_or(i64::MAX));
+        }
         match (level.0, name, flow) {
             (c::SOL_SOCKET, c::SO_ERROR, flow) => {
                 let error = flow.and_then(|f| f.error.take());

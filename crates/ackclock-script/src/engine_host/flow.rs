@@ -2,9 +2,10 @@
 
 use ackclock_engine::{AbortReason, Connection, ConnectionEvent, State, Transmit};
 use ackclock_trace::SendKind;
-use ackclock_units::{Instant, SeqRange};
+use ackclock_units::{Instant, SeqNumber, SeqRange};
 use ackclock_wire::{IcmpError, IcmpKind, Segment};
 
+use super::freebsd::Buffers;
 use super::options::SocketOptions;
 use super::reordering::Reordering;
 use super::reports::Reports;
@@ -12,6 +13,7 @@ use super::sending::Sending;
 use super::stalls::Stalls;
 use super::urgent::UrgentByte;
 use crate::constants::Errno;
+use crate::dialect::Dialect;
 use crate::host::Ports;
 
 /// A connection.
@@ -50,6 +52,12 @@ pub(crate) struct Flow {
     pub predicting: bool,
     /// What Linux keeps of it; none of other hosts.
     pub sending: Option<Sending>,
+    /// Sequence number and length of text that came with the SYN of a simultaneous open, and waits.
+    pub held_text: Option<(SeqNumber, u32)>,
+    /// Acks repeat a FIN that is not acknowledged.
+    pub repeats_fin: bool,
+    /// What FreeBSD reports of buffers; none of other hosts.
+    pub buffers: Option<Buffers>,
 }
 
 /// What TCP_INFO counts.
@@ -102,6 +110,9 @@ impl Flow {
             reordering: Reordering::default(),
             predicting: true,
             sending,
+            held_text: None,
+            repeats_fin: false,
+            buffers: None,
         }
     }
 
@@ -155,7 +166,7 @@ impl Flow {
     }
 
     /// Something happened to the connection.
-    pub(crate) fn took(&mut self, event: ConnectionEvent, now: Instant) {
+    pub(crate) fn took(&mut self, event: ConnectionEvent, now: Instant, dialect: Dialect) {
         match event {
             ConnectionEvent::Established => {
                 self.established = true;
@@ -169,18 +180,20 @@ impl Flow {
             }
             ConnectionEvent::Aborted(reason) => {
                 self.aborted = true;
-                self.error = self.errno_of(reason);
+                self.error = self.errno_of(reason, dialect);
             }
             _ => {}
         }
     }
 
-    /// The error of an end, as Linux reports it.
-    fn errno_of(&self, reason: AbortReason) -> Option<Errno> {
+    /// The error of an end.
+    fn errno_of(&self, reason: AbortReason, dialect: Dialect) -> Option<Errno> {
         match reason {
             AbortReason::Refused => Some(Errno::ECONNREFUSED),
-            // After the peer's FIN nothing but writing is left to fail.
-            AbortReason::Reset if self.connection.peer_has_closed() => Some(Errno::EPIPE),
+            // After the peer's FIN nothing but writing is left to fail (`tcp_reset` of Linux).
+            AbortReason::Reset if dialect != Dialect::FreeBsd && self.connection.peer_has_closed() => {
+                Some(Errno::EPIPE)
+            }
             AbortReason::Reset => Some(Errno::ECONNRESET),
             AbortReason::SynTimeout | AbortReason::Timeout | AbortReason::KeepaliveTimeout => {
                 Some(Errno::ETIMEDOUT)

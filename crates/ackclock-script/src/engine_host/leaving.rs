@@ -69,12 +69,16 @@ impl EngineHost {
         let no_memory = flow.sending.as_ref().is_some_and(|s| s.waits);
         flow.stalls.note(&flow.connection, no_memory, self.now);
         let ports = flow.ports;
-        for t in burst {
+        let repeats_fin = self.flows[i].repeats_fin;
+        for mut t in burst {
+            if repeats_fin {
+                self.flows[i].repeat_fin(&mut t.segment);
+            }
             let option = option.filter(|_| t.segment.flags.has(Flags::SYN));
             self.depart(&t.segment, option, t.ecn, ports);
         }
         while let Some(event) = self.flows[i].connection.poll_event() {
-            self.flows[i].took(event, self.now);
+            self.flows[i].took(event, self.now, self.dialect);
             match event {
                 ConnectionEvent::Urgent => {
                     self.flows[i].note_urgent(self.now);
@@ -130,6 +134,7 @@ impl EngineHost {
         let tcp = Tcp {
             flags: TcpFlags { bits: segment.flags.0, ace: None },
             seq: segment.seq.0,
+            any_seq: false,
             len: segment.len,
             ack: segment.flags.has(Flags::ACK).then_some(segment.ack.0),
             window: Some(segment.window),

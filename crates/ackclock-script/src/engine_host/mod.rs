@@ -7,6 +7,7 @@ mod deferral;
 mod early_calls;
 mod fast_open;
 mod flow;
+mod freebsd;
 mod icmp;
 mod info;
 mod leaving;
@@ -29,22 +30,23 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use ackclock_engine::{Connection, Stack, StackError};
+use ackclock_engine::{Connection, Stack, StackError, State};
 use ackclock_policy::Registry;
 use ackclock_units::{Duration, Ecn, Instant, Rng, SeqNumber};
 use ackclock_wire::{Flags, Segment};
 
 use fast_open::FastOpenSettings;
 use flow::Flow;
+use freebsd::{Buffers, FreeBsd};
 use sending::{SendMemory, Sending};
-use socket::Socket;
+use socket::{Socket, SocketKind};
 
 use crate::ast::{Icmp, Tcp, TcpOptions};
 use crate::code::TcpInfo;
 use crate::constants as c;
 use crate::constants::Errno;
 use crate::dialect::Dialect;
-use crate::host::{CLIENT_PORT, Call, Departure, Host, Ports, Returned, SERVER_PORT, Setting};
+use crate::host::{CLIENT_PORT, Call, Departure, Host, Listed, Ports, Returned, SERVER_PORT, Setting};
 use crate::layout;
 use crate::link::Link;
 
@@ -87,6 +89,8 @@ pub struct EngineHost {
     pipes: Vec<u64>,
     /// Connections that others open use ECN where these offer it, whatever the stack does by itself.
     accepts_ecn: bool,
+    /// What FreeBSD keeps beside its stack; none of other hosts.
+    freebsd: Option<FreeBsd>,
     /// Seed of initial sequence numbers and of connections' random streams.
     seed: u64,
 }
@@ -128,9 +132,10 @@ impl EngineHost {
             fast_open: FastOpenSettings::new(key),
             notsent_lowat: u64::from(u32::MAX),
             pipes: Vec::new(),
-            // Linux's default of `tcp_ecn`, 2: it takes ECN, and does not offer it (RFC 3168 §6.1.1 lets a
-            // host choose).
-            accepts_ecn: dialect == Dialect::Linux && stack.is_none(),
+            // The default of Linux's `tcp_ecn` and of FreeBSD's `ecn.enable`, 2: it takes ECN, and does not offer
+            // it (RFC 3168 §6.1.1 lets a host choose).
+            accepts_ecn: dialect != Dialect::Plain && stack.is_none(),
+            freebsd: (dialect == Dialect::FreeBsd).then_some(FreeBsd::DEFAULT),
             seed,
         })
     }
@@ -157,6 +162,10 @@ impl EngineHost {
         let rng = Rng::stream(self.seed, "script connection", index);
         let mut config = options.config(&self.stack, self.link);
         config.ecn |= ecn;
+        if let Some(freebsd) = self.freebsd {
+            freebsd.configure(&options, &mut config);
+        }
+        let buffers = self.freebsd.map(|_| Buffers::of(&config));
         let sending = (self.dialect == Dialect::Linux).then(|| {
             config.snd_buf = options::MAX_BUFFER;
             Sending::new(options.send_memory(), self.send_memory)
@@ -164,7 +173,9 @@ impl EngineHost {
         let policies = options.policies(&self.stack, self.dialect);
         // What is written is all zeros, so that only its length counts.
         let connection = Connection::counted(Arc::new(config), policies, iss, rng);
-        Flow::new(connection, ports, options, sending)
+        let mut flow = Flow::new(connection, ports, options, sending);
+        flow.buffers = buffers;
+        flow
     }
 
     fn free_port(&self) -> u16 {
@@ -278,6 +289,37 @@ impl Host for EngineHost {
 
     fn state(&self) -> &'static str {
         self.flows.last().map_or("no connection", |flow| info::state_name(flow.connection.state()))
+    }
+
+    fn connections(&self) -> Option<Vec<Listed>> {
+        let listens = |s: &Socket| matches!(s.kind, SocketKind::Listener(_));
+        let listening = self.sockets.values().filter(|s| listens(s)).map(|s| Listed {
+            ports: Ports { local: s.port.unwrap_or_default(), remote: 0 },
+            state: info::state_name(State::Listen),
+            owned: true,
+        });
+        let of_flows = self.flows.iter().enumerate().map(|(i, flow)| Listed {
+            ports: flow.ports,
+            state: info::state_name(flow.connection.state()),
+            owned: self.sockets.values().any(|s| matches!(s.kind, SocketKind::Stream(of) if of == i)),
+        });
+        // One that is over is there as long as a descriptor has it.
+        let closed = info::state_name(State::Closed);
+        Some(listening.chain(of_flows.filter(|c| c.owned || c.state != closed)).collect())
+    }
+
+    fn drop_connections(&mut self, state: &str) -> bool {
+        for i in 0..self.flows.len() {
+            if info::state_name(self.flows[i].connection.state()) == state {
+                self.flows[i].connection.abort(self.now);
+                self.run(i);
+            }
+        }
+        true
+    }
+
+    fn set_sysctl(&mut self, name: &str, value: &str) -> Setting {
+        self.set_of_freebsd(name, value)
     }
 
     fn set(&mut self, name: &str, value: &str) -> Setting {

@@ -13,7 +13,9 @@ const MAX_GROWTH: usize = 1 << 20;
 /// one word.
 pub(crate) fn definitions(text: &str, given: &[(String, String)]) -> BTreeMap<String, String> {
     let inside = text.lines().map(str::trim).filter_map(|line| {
-        let (name, value) = line.strip_prefix("--define=")?.split_once('=')?;
+        let text = line.strip_prefix("--define=")?;
+        // A name alone stands for itself.
+        let (name, value) = text.split_once('=').unwrap_or((text, text));
         (!value.contains('`')).then(|| (name.to_owned(), value.trim().to_owned()))
     });
     let own = BUILT_IN.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -27,10 +29,10 @@ pub(crate) fn replaced(text: &str, definitions: &BTreeMap<String, String>) -> Op
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let opaque = OPAQUE.iter().find(|(open, _)| rest.starts_with(open));
+        let opaque = opaque(rest);
         let len = match opaque {
             // A flag keeps the names that it defines.
-            Some((open, close)) => end(rest, open, close),
+            Some(len) => len,
             None if is_word(first) => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
             None => first.len_utf8(),
         };
@@ -50,6 +52,12 @@ pub(crate) fn replaced(text: &str, definitions: &BTreeMap<String, String>) -> Op
 /// What is left as it is, by its beginning and its end.
 const OPAQUE: &[(&str, &str)] =
     &[("--", "\n"), ("//", "\n"), ("/*", "*/"), ("\"", "\""), ("`", "`"), ("%{", "}%")];
+
+/// The length of what is left as it is, where the text begins with such.
+pub(super) fn opaque(text: &str) -> Option<usize> {
+    let (open, close) = OPAQUE.iter().find(|(open, _)| text.starts_with(open))?;
+    Some(end(text, open, close))
+}
 
 fn end(text: &str, open: &str, close: &str) -> usize {
     let mut from = open.len();

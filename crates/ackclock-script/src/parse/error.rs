@@ -5,6 +5,7 @@ use std::fmt;
 use winnow::error::{ContextError, StrContext, StrContextValue};
 
 use super::MAX_SCRIPT;
+use super::conditional::Misplaced;
 use super::text::Lines;
 
 /// A place where a script is not what it could be.
@@ -48,6 +49,14 @@ impl ParseError {
             _ => format!("\"{shown}\""),
         };
         let message = format!("expected {}, found {found}", wanted.unwrap_or("something else"));
+        Self { file: file.to_owned(), line, column, message }
+    }
+
+    pub(crate) fn misplaced(file: &str, text: &str, wrong: Misplaced) -> Self {
+        let (line, column) = Lines::new(text).of(wrong.at);
+        let found = text.get(wrong.at..).and_then(|rest| rest.lines().next()).unwrap_or_default();
+        let found: String = found.trim_end().chars().take(24).collect();
+        let message = format!("expected {}, found \"{found}\"", wrong.expected);
         Self { file: file.to_owned(), line, column, message }
     }
 

@@ -1,6 +1,7 @@
 //! The language of packetdrill, from text to [`Script`].
 
 mod call;
+mod conditional;
 mod define;
 mod error;
 mod packet;
@@ -25,7 +26,8 @@ use crate::ast::{Action, Code, Event, Flag, Script, Shell, When};
 pub const MAX_SCRIPT: usize = 1 << 20;
 
 /// Parses a script. `name` is what errors call it; `defines` are words with what they stand for, beside those that the
-/// script itself defines by `--define=NAME=VALUE`.
+/// script itself defines by `--define=NAME=VALUE`. `#ifdef NAME` asks whether a word is among them: pass
+/// [`Dialect::defines`](crate::Dialect::defines) for those of the tested host.
 ///
 /// # Errors
 ///
@@ -35,6 +37,8 @@ pub fn parse(name: &str, text: &str, defines: &[(String, String)]) -> Result<Scr
         return Err(ParseError::too_long(name, text.len()));
     }
     let definitions = define::definitions(text, defines);
+    let text = &conditional::chosen(text, |word| definitions.contains_key(word))
+        .map_err(|wrong| ParseError::misplaced(name, text, wrong))?;
     let defined =
         define::replaced(text, &definitions).ok_or_else(|| ParseError::too_long(name, text.len()))?;
     let text = defined.as_str();

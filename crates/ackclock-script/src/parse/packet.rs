@@ -75,15 +75,15 @@ fn ip_info(input: &mut Input<'_>) -> ModalResult<IpInfo> {
 
 fn tcp(input: &mut Input<'_>) -> ModalResult<Tcp> {
     let flags = flags.context(expected("flags, such as S, P. or -")).parse_next(input)?;
-    let (seq, len) =
-        sequence.context(expected("sequence numbers, such as 1:1001(1000)")).parse_next(input)?;
+    let (seq, len, any_seq) =
+        any_sequence.context(expected("sequence numbers, such as 1:1001(1000)")).parse_next(input)?;
     let ack = opt(preceded(keyword("ack"), cut_err(whole("an acknowledgment number")))).parse_next(input)?;
     let window = opt(preceded(keyword("win"), cut_err(whole("a window of 16 bits")))).parse_next(input)?;
     let urgent = opt(preceded(keyword("urg"), cut_err(whole("an urgent pointer")))).parse_next(input)?;
     let mut options =
         opt(delimited(symbol("<"), cut_err(options), cut_err(symbol(">").context(expected(">")))));
     let options = options.parse_next(input)?.unwrap_or(TcpOptions::List(Vec::new()));
-    Ok(Tcp { flags, seq, len, ack, window, urgent, options })
+    Ok(Tcp { flags, seq, any_seq, len, ack, window, urgent, options })
 }
 
 /// Letters of flags (RFC 9293 §3.1), `.` for ACK, `A` for AE (RFC 9768 §3), or a number for its counter.
@@ -123,6 +123,16 @@ fn flags(input: &mut Input<'_>) -> ModalResult<TcpFlags> {
             (flags.ace.is_none() || flags.bits & 0x1c0 == 0).then_some(flags)
         })
         .parse_next(input)
+}
+
+/// `1:1001(1000)` or `...(1000)`: sequence number, length, and whether any number would do.
+fn any_sequence(input: &mut Input<'_>) -> ModalResult<(u32, u32, bool)> {
+    if opt(symbol("...")).parse_next(input)?.is_some() {
+        let len = delimited(symbol("("), whole::<u16>("a length of 16 bits"), symbol(")"));
+        let wanted = expected("the length behind ..., such as ...(0)");
+        return cut_err(len).map(|len| (0, len.into(), true)).context(wanted).parse_next(input);
+    }
+    sequence.map(|(seq, len)| (seq, len, false)).parse_next(input)
 }
 
 /// `1:1001(1000)`: sequence number and length.

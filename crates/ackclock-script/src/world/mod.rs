@@ -2,6 +2,7 @@
 
 mod calls;
 mod ip;
+mod listing;
 mod messages;
 mod numbers;
 mod packets;
@@ -54,7 +55,10 @@ pub fn run(
         world.tolerance_per_mille = 0;
     }
     for command in &script.setup {
-        world.shell(command, file)?;
+        if let Err(why) = world.shell(command, file)? {
+            world.outcome.failure = Some(Failure { line: command.line, why });
+            return Ok(world.outcome);
+        }
     }
     for (i, event) in script.events.iter().enumerate() {
         let (line, failed) = world.step(i, event, file)?;
@@ -160,13 +164,13 @@ impl<'a> World<'a> {
         }
         line.at = Some(self.host.now());
         let failed = match &event.action {
+            Action::Inject(packet) if packet.leaves_number_open() => {
+                Some("a segment that arrives needs its sequence number".to_owned())
+            }
             Action::Inject(packet) => self.inject(packet).err(),
             Action::Expect(packet) => self.expect(packet, window, &mut line).err(),
             Action::Call(call) => self.call(i, event.line, event.when, base, call, &mut line).err(),
-            Action::Shell(shell) => {
-                self.shell(shell, file)?;
-                None
-            }
+            Action::Shell(shell) => self.shell(shell, file)?.err(),
             Action::Code(code) => self.code(code).err(),
         };
         let failed = failed.map(|why| Failure { line: event.line, why });
@@ -260,10 +264,8 @@ impl<'a> World<'a> {
         let ports = named.unwrap_or_else(|| self.host.ports(opens));
         match &packet.body {
             Body::Tcp(tcp) => {
-                // With the flag and no number, the number is 0.
-                if tcp.ack.is_some() && tcp.flags.bits & 0x10 == 0 {
-                    return Err("an acknowledgment number needs the flag for it (.)".into());
-                }
+                // With the flag and no number, the number is 0; with the number and no flag, the number means
+                // nothing (RFC 9293 §3.1).
                 let ecn = match packet.ip.tos {
                     Some(ast::Tos::Ect0) => Ecn::Ect0,
                     Some(ast::Tos::Ect1 | ast::Tos::Ect) => Ecn::Ect1,

@@ -30,12 +30,13 @@ impl std::error::Error for SettingsError {}
 const MAX_DEPTH: u32 = 4;
 
 impl World<'_> {
-    /// Carries out what a command sets, and names the rest of it.
+    /// Carries out what a command sets, answers what it asks of connections, and names the rest of it. The
+    /// inner error says why such a question fails.
     pub(super) fn shell(
         &mut self,
         shell: &Shell,
         file: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<(), SettingsError> {
+    ) -> Result<Result<(), String>, SettingsError> {
         self.commands(shell.line, &shell.text, file, 0)
     }
 
@@ -45,24 +46,60 @@ impl World<'_> {
         text: &str,
         file: &dyn Fn(&str) -> Option<String>,
         depth: u32,
-    ) -> Result<(), SettingsError> {
+    ) -> Result<Result<(), String>, SettingsError> {
         // A backslash at the end of a line continues it.
         let text = text.replace("\\\n", " ");
-        for command in text.lines().flat_map(|l| l.split([';', '&', '|'])).map(str::trim) {
-            if command.is_empty() || command.starts_with('#') {
+        let lines = text.lines().flat_map(|l| l.split([';', '&'])).map(str::trim);
+        for line_of_commands in lines {
+            if let Some(answer) = self.looks_at_connections(line_of_commands) {
+                if answer.is_err() {
+                    return Ok(answer);
+                }
                 continue;
             }
-            if command.starts_with("ip tcp_metrics flush") && self.host.forget_peers() {
+            for command in line_of_commands.split('|').map(str::trim) {
+                if command.is_empty() || command.starts_with('#') {
+                    continue;
+                }
+                if command.starts_with("ip tcp_metrics flush") && self.host.forget_peers() {
+                    continue;
+                }
+                let mut words = command.split_whitespace();
+                let program = words.next().unwrap_or_default();
+                if program == "sysctl" || program.ends_with("set_sysctls.py") {
+                    self.assignments(line, command)?;
+                    self.others(line, command)?;
+                } else if let Some(text) = (depth < MAX_DEPTH).then(|| file(program)).flatten() {
+                    let answer = self.commands(line, &text, file, depth + 1)?;
+                    if answer.is_err() {
+                        return Ok(answer);
+                    }
+                } else if depth == 0 {
+                    self.outcome.notes.push(format!("line {line}: `{command}` is not run"));
+                }
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// `NAME=VALUE` of other settings than those of `net.ipv4`.
+    fn others(&mut self, line: u32, command: &str) -> Result<(), SettingsError> {
+        for word in command.split_whitespace() {
+            let Some((name, value)) = word.split_once('=') else { continue };
+            let first = name.split('.').next().unwrap_or_default();
+            if !name.contains('.') || name.contains('/') || name.starts_with("net.ipv4.") || first.is_empty()
+            {
                 continue;
             }
-            let mut words = command.split_whitespace();
-            let program = words.next().unwrap_or_default();
-            if program == "sysctl" || program.ends_with("set_sysctls.py") {
-                self.assignments(line, command)?;
-            } else if let Some(text) = (depth < MAX_DEPTH).then(|| file(program)).flatten() {
-                self.commands(line, &text, file, depth + 1)?;
-            } else if depth == 0 {
-                self.outcome.notes.push(format!("line {line}: `{command}` is not run"));
+            match self.host.set_sysctl(name, value.trim_matches('"')) {
+                Setting::Done => {}
+                Setting::Unknown => {
+                    self.outcome.notes.push(format!("line {line}: {name} has no effect here"));
+                }
+                Setting::Refused => {
+                    let (name, value) = (name.to_owned(), value.to_owned());
+                    return Err(SettingsError { line, name, value });
+                }
             }
         }
         Ok(())

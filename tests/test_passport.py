@@ -181,7 +181,7 @@ def test_a_second_run_shows_what_splitting_gains():
 
 def test_new_worlds_tell_windows_apart():
     # A window that no loss reduces, behind a policer, in an active queue and where the rate falls.
-    few = ["aqm-reno", "policer-loss", "policer-reno", "slower-link-loss"]
+    few = ["aqm-reno", "policer-loss", "policer-reno", "varying-rate-loss"]
     assert passport("reno(decrease=1)", only=few).harmful == few
     assert passport("reno", only=few).harmful == []
 

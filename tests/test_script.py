@@ -78,6 +78,8 @@ def test_wrong_input_is_one_sentence(tmp_path: Path, capsys: CaptureFixture[str]
     assert said(script) == f"ackclock: `{script}` is no text: byte 0 is no UTF-8"
     script.write_text(GOOD)
     assert "`nosuch`" in said(script, "--stack", "nosuch")
-    assert said(script, "--define", "=x") == "ackclock: `--define =x` is no definition; give NAME or NAME=VALUE"
+    assert (
+        said(script, "--define", "=x") == "ackclock: `--define =x` is no definition; give NAME or NAME=VALUE"
+    )
     (tmp_path / "empty").mkdir()
     assert said(tmp_path / "empty") == f"ackclock: `{tmp_path / 'empty'}` has no script; scripts end in .pkt"

@@ -31,11 +31,12 @@ def say(text: str = "") -> None:
     print(_wrapped(plain(text, keep="\n"), sys.stdout))
 
 
-def _wrapped(text: str, stream: TextIO) -> str:
+def _wrapped(text: str, stream: TextIO | None) -> str:
     """Sentences broken between words for a terminal, which would break them anywhere. Lines with an
-    indentation or with columns stay as they are, and so does text for a file or a pipe.
+    indentation or with columns stay as they are, and so does text for a file or a pipe. A stream that was
+    closed at the start is `None`.
     """
-    if not stream.isatty():
+    if stream is None or not stream.isatty():
         return text
     width = Console(file=stream).width
     lines = []

@@ -15,9 +15,9 @@ def run():
     path = ac.Dumbbell(
         bottleneck=ac.Link("10Mbit/s", queue=ac.Red(limit="2bdp")), rtt=ac.Uniform("10ms", "200ms")
     )
-    return ac.simulate(
-        path, ac.Web(trace="I", load=1.2), {"tcp": "sack", "none": "sack+no-backoff"}, duration="5s"
-    )
+    stacks = {"tcp": "sack", "none": "sack+no-backoff"}
+    # With `series` the waiting times in queues have values too.
+    return ac.simulate(path, ac.Web(trace="I", load=1.2), stacks, duration="5s", series="1s")
 
 
 def test_every_column_of_numbers_is_drawn_where_its_values_are(run):

@@ -99,7 +99,8 @@ def test_the_command_answers_first_and_reads_a_log(ackclock, tmp_path):
     [
         (
             "time,bytes\n1,x\n",
-            "web.csv:2: column 2: `bytes` is not a whole number from 1 to 1125899906842624",
+            "web.csv:2: column 2: `bytes` is text of 1 character, which is not a whole number from 1 to "
+            "1125899906842624",
         ),
         ("time,bytes,stack\n1,2,none\n", "web.csv:2: column 3: `stack` is not one of `[stacks]`: tcp"),
         ("time;bytes\n", "web.csv:1: the heading of column 1 is not known; known are"),

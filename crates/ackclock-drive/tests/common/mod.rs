@@ -7,6 +7,8 @@ pub mod wire;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration as Time, Instant as Now};
 
 use ackclock_drive::{Clock, Lab, LabOptions, Means, PolicyFactory, check};
 use ackclock_engine::{Config, Lazy, Policies, SenderPolicies};
@@ -27,6 +29,39 @@ pub fn allowed() -> bool {
         Err(e) => eprintln!("skipped: {e}"),
     }
     false
+}
+
+/// Repeats a check in real time until it holds: three times at most while the machine kept time, eight at
+/// most in all. A thread that sleeps in steps of a millisecond watches: where it woke 3 ms late, the machine
+/// stood still, and what was measured meanwhile says nothing of the emulator.
+///
+/// # Panics
+///
+/// With the last words of `check`, when it never held.
+pub fn in_real_time(mut check: impl FnMut() -> Result<(), String>) {
+    let mut undisturbed = 0;
+    for run in 1.. {
+        let over = AtomicBool::new(false);
+        let (held, late) = std::thread::scope(|scope| {
+            let watch = scope.spawn(|| {
+                let mut late = Time::ZERO;
+                while !over.load(Ordering::Relaxed) {
+                    let began = Now::now();
+                    std::thread::sleep(Time::from_millis(1));
+                    late = late.max(began.elapsed().saturating_sub(Time::from_millis(1)));
+                }
+                late
+            });
+            let held = std::panic::catch_unwind(std::panic::AssertUnwindSafe(&mut check));
+            over.store(true, Ordering::Relaxed);
+            let late = watch.join().unwrap();
+            (held.unwrap_or_else(|panic| std::panic::resume_unwind(panic)), late)
+        });
+        let Err(why) = held else { return };
+        undisturbed += usize::from(late < Time::from_millis(3));
+        println!("run {run}, a sleep was {late:?} late: {why}");
+        assert!(undisturbed < 3 && run < 8, "{why}");
+    }
 }
 
 fn choose<T: Role + ?Sized>(name: &str) -> Chosen<T> {

@@ -123,6 +123,34 @@ impl<S: Default> Flows<S> {
         (old != NIL).then_some((Turns::Old, old))
     }
 
+    /// The bucket whose turn it is, after those with no bytes left have given their turn away, each with a new
+    /// quantum.
+    #[inline]
+    pub(super) fn turn(&mut self, quantum: i64) -> Option<(Turns, u32)> {
+        loop {
+            let (turns, next) = self.next()?;
+            let bucket = self.get_mut(next);
+            if bucket.credit > 0 {
+                return Some((turns, next));
+            }
+            bucket.credit += quantum;
+            self.rotate(turns, next);
+        }
+    }
+
+    /// Ends the turn of the first bucket of a list, which is empty. A new one passes once through the old ones,
+    /// so that it cannot go before them again and again (RFC 8290 section 4.2). False when it did, true when it
+    /// left the lists.
+    #[inline]
+    pub(super) fn retire(&mut self, turns: Turns, bucket: u32) -> bool {
+        if turns == Turns::New && !self.is_empty(Turns::Old) {
+            self.rotate(turns, bucket);
+            return false;
+        }
+        self.remove_first(turns);
+        true
+    }
+
     /// True when no bucket is in this list.
     pub(super) fn is_empty(&self, turns: Turns) -> bool {
         self.turns[turns as usize].0 == NIL

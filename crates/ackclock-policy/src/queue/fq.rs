@@ -125,20 +125,11 @@ impl PacketScheduler for Fq {
     fn dequeue(&mut self, now: Instant, _: &mut Vec<PacketId>) -> Option<Dequeued> {
         self.release(now);
         loop {
-            let (turns, next) = self.flows.next()?;
+            let (turns, next) = self.flows.turn(self.quantum)?;
             let bucket = self.flows.get_mut(next);
-            if bucket.credit <= 0 {
-                bucket.credit += self.quantum;
-                self.flows.rotate(turns, next);
-                continue;
-            }
             let Some(arrived) = self.packets.first(&bucket.list).map(|p| p.at) else {
-                // An empty new bucket passes once through the old ones.
-                if turns == Turns::New && !self.flows.is_empty(Turns::Old) {
-                    self.flows.rotate(turns, next);
-                } else {
+                if self.flows.retire(turns, next) {
                     self.flows.get_mut(next).state.idle_since = Some(now);
-                    self.flows.remove_first(turns);
                 }
                 continue;
             };
@@ -181,7 +172,7 @@ pub const ENTRY: Entry<dyn QueueDiscipline> = Entry {
     name: "fq",
     about: "A queue for each flow, served in turn by bytes with new flows first; a flow can be paced to a \
             greatest rate, and arrivals are dropped when it or its flow is full.",
-    source: "Linux 6.18, sch_fq.c, for packets that are forwarded: flows are told apart by a hash. A \
+    source: "An undated sch_fq.c of Linux, for packets that are forwarded: flows are told apart by a hash. A \
              sender's own pacing rate is part of its stack, and its packets reach a link paced already; \
              max_rate is the qdisc's `maxrate`. Left out: priority bands, departure times set by the sender, \
              the path around an idle qdisc",

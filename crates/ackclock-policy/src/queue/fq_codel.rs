@@ -78,23 +78,12 @@ impl QueueDiscipline for FqCodel {
 impl PacketScheduler for FqCodel {
     fn dequeue(&mut self, now: Instant, shed: &mut Vec<PacketId>) -> Option<Dequeued> {
         loop {
-            let (turns, next) = self.flows.next()?;
-            let bucket = self.flows.get_mut(next);
             // Linux gives the turn away at a credit of zero too; RFC 8290 section 4.2 has negative ones.
-            if bucket.credit <= 0 {
-                bucket.credit += self.quantum;
-                self.flows.rotate(turns, next);
-                continue;
-            }
+            let (turns, next) = self.flows.turn(self.quantum)?;
+            let bucket = self.flows.get_mut(next);
             let list = (&mut self.packets, &mut bucket.list);
             let Some(out) = bucket.state.dequeue(&self.params, list, now, shed) else {
-                // An empty new bucket passes once through the old ones, so that it cannot go before them
-                // again and again (RFC 8290 section 4.2).
-                if turns == Turns::New && !self.flows.is_empty(Turns::Old) {
-                    self.flows.rotate(turns, next);
-                } else {
-                    self.flows.remove_first(turns);
-                }
+                self.flows.retire(turns, next);
                 continue;
             };
             bucket.credit -= i64::from(out.packet.bytes);
@@ -112,7 +101,7 @@ pub const ENTRY: Entry<dyn QueueDiscipline> = Entry {
     name: "fq-codel",
     about: "A queue for each flow, served in turn by bytes with new flows first, and CoDel in each; when it \
             is full, packets at the head of the longest one are dropped.",
-    source: "RFC 8290; from Linux 6.18: drop_batch, the turn at a credit of zero (section 4.2 of the RFC has \
+    source: "RFC 8290; from an undated sch_fq_codel.c of Linux: drop_batch, the turn at a credit of zero (section 4.2 of the RFC has \
              negative ones), and that half of the bytes of the longest queue are dropped (section 4.1: half \
              of its packets)",
     params: &[

@@ -146,13 +146,8 @@ impl PacketScheduler for Sfq {
     fn dequeue(&mut self, now: Instant, _: &mut Vec<PacketId>) -> Option<Dequeued> {
         self.advance(now);
         loop {
-            let (turns, next) = self.flows.next()?;
+            let (turns, next) = self.flows.turn(self.quantum)?;
             let bucket = self.flows.get_mut(next);
-            if bucket.credit <= 0 {
-                bucket.credit += self.quantum;
-                self.flows.rotate(turns, next);
-                continue;
-            }
             let Some(packet) = self.packets.pop(&mut bucket.list) else {
                 // Its only packet was pushed out.
                 self.flows.remove_first(turns);

@@ -78,7 +78,7 @@ pub const ENTRY: Entry<dyn QueueDiscipline> = Entry {
     name: "codel",
     about: "Drops or marks packets as they leave while the sojourn time has stayed above a target for an \
             interval, at a rate that grows with the square root of the number of drops (controlled delay).",
-    source: "RFC 8289; limit, ecn and ce_threshold as in Linux 6.18",
+    source: "RFC 8289; limit, ecn and ce_threshold as in an undated sch_codel.c of Linux",
     params: &[
         Param::queue(
             "limit",

@@ -206,7 +206,7 @@ pub const ENTRY: Entry<dyn QueueDiscipline> = Entry {
             the same rate.",
     source: "RFC 9332 appendices A.1 and A.2, with the gains and the update interval that its text states \
              for the reference implementation (figure 2 derives 15 ms and 3.0 Hz); limit and the weighted \
-             round robin as in Linux 6.18, sch_dualpi2.c",
+             round robin as in an undated sch_dualpi2.c of Linux",
     params: &[
         Param::queue(
             "limit",

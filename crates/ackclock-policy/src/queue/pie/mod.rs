@@ -110,7 +110,8 @@ pub const ENTRY: Entry<dyn QueueDiscipline> = Entry {
     name: "pie",
     about: "Drops or marks arriving packets with a probability that a proportional integral controller sets \
             so that the queueing delay stays at a target.",
-    source: "RFC 8033 with sections 5.1, 5.4 and 5.5; delay by timestamps, limit and mtu as in Linux 6.18",
+    source: "RFC 8033 with sections 5.1, 5.4 and 5.5; delay by timestamps, limit and mtu as in an \
+             undated sch_pie.c of Linux",
     params: &[
         Param::queue(
             "limit",

@@ -94,58 +94,70 @@ impl Simulation {
         Ok(slot)
     }
 
-    /// Handles a packet that has reached its endpoint.
+    /// Handles a packet that has reached its endpoint, or, if `wakes`, the wake event of endpoint `i`. Both end
+    /// in the same copy of what an endpoint sends next: with a second one, paced senders, which alternate
+    /// between the two, do not fit the cache of instructions.
     #[inline(always)]
-    pub(super) fn deliver(&mut self, id: u32) {
+    pub(super) fn deliver(&mut self, i: u32, wakes: bool) {
         let net = &mut self.net;
-        let p = net.pool.get(id);
-        let (from, offset, stop, len, ecn) = (p.from, p.offset(), p.end(), p.len, p.ecn());
-        let (hop, corrupt, datagram) = (p.hop, p.is_corrupt(), p.is_datagram());
-        net.leave_link(from, hop, corrupt);
-        let (e, slot) = (from ^ 1, from / 2);
-        let Some(flow) = self.flows[slot as usize].as_mut() else {
-            return net.fail(SimError::Conservation("a packet outlived its flow".to_owned()));
-        };
-        if seldom(corrupt | flow.ended | datagram) {
-            return self.discard(id, slot);
-        }
-        let [client, server] = &mut flow.ends;
-        let (sender, end) = if from & 1 == 0 { (client, server) } else { (server, client) };
-        sender.sent.leave();
-        let segment = net.pool.take(id, sender.sent.first_seq);
-        if len > 0 {
-            end.arrived.add(offset, stop);
-        }
-        match &mut end.connection {
-            Some(connection)
-                if mostly(!flow.over)
-                    || end.user.io.over().is_none()
-                    || connection.state() != State::Closed =>
-            {
-                connection.handle_segment(net.now, &segment, &[], ecn);
-                let stats = connection.stats();
-                if len > 0 && stats.bytes_received > end.arrived.prefix {
-                    let number = flow.number;
-                    return net.fail(SimError::Conservation(format!(
-                        "flow {number} delivered bytes that had not arrived"
-                    )));
-                }
-                end.sent.dropped.forget_below(stats.bytes_acked);
-                if let Some(Counting::After(n)) = flow.counting.as_deref()
-                    && connection.ended_episodes() >= *n
+        let (e, flow) = if seldom(wakes) {
+            let Some(flow) = Flow::woken(&mut self.flows, net, i) else { return };
+            (i, flow)
+        } else {
+            let id = i;
+            let p = net.pool.get(id);
+            let (from, offset, stop, len, ecn) = (p.from, p.offset(), p.end(), p.len, p.ecn());
+            let (hop, corrupt, datagram) = (p.hop, p.is_corrupt(), p.is_datagram());
+            net.leave_link(from, hop, corrupt);
+            let (e, slot) = (from ^ 1, from / 2);
+            let Some(flow) = self.flows[slot as usize].as_mut() else {
+                return net.fail(SimError::Conservation("a packet outlived its flow".to_owned()));
+            };
+            if seldom(corrupt | flow.ended | datagram) {
+                return self.discard(id, slot);
+            }
+            let [client, server] = &mut flow.ends;
+            let (sender, end) = if from & 1 == 0 { (client, server) } else { (server, client) };
+            sender.sent.leave();
+            let segment = net.pool.take(id, sender.sent.first_seq);
+            if len > 0 {
+                end.arrived.add(offset, stop);
+            }
+            match &mut end.connection {
+                Some(connection)
+                    if mostly(!flow.over)
+                        || end.user.io.over().is_none()
+                        || connection.state() != State::Closed =>
                 {
-                    flow.begin_counting(net.now);
-                    [2 * slot, 2 * slot + 1].into_iter().for_each(|e| net.forget_met(e));
+                    connection.handle_segment(net.now, &segment, &[], ecn);
+                    let stats = connection.stats();
+                    if len > 0 && stats.bytes_received > end.arrived.prefix {
+                        let number = flow.number;
+                        return net.fail(SimError::Conservation(format!(
+                            "flow {number} delivered bytes that had not arrived"
+                        )));
+                    }
+                    end.sent.dropped.forget_below(stats.bytes_acked);
+                    if let Some(Counting::After(n)) = flow.counting.as_deref()
+                        && connection.ended_episodes() >= *n
+                    {
+                        flow.begin_counting(net.now);
+                        [2 * slot, 2 * slot + 1].into_iter().for_each(|e| net.forget_met(e));
+                    }
                 }
+                None if seldom(e & 1 == 1)
+                    && segment.flags.any(Flags::SYN)
+                    && !segment.flags.any(Flags::ACK) =>
+                {
+                    flow.begin_server(net.now, &segment, ecn);
+                }
+                _ => flow.refuse(e, &segment, net),
             }
-            None if seldom(e & 1 == 1) && segment.flags.any(Flags::SYN) && !segment.flags.any(Flags::ACK) => {
-                flow.begin_server(net.now, &segment, ecn);
-            }
-            _ => flow.refuse(e, &segment, net),
-        }
+            (e, flow)
+        };
         flow.pump_here(e, net, &mut self.trace);
         if seldom(flow.over) {
-            self.finish_flow(slot);
+            self.finish_flow(e / 2);
         }
     }
 
@@ -172,29 +184,6 @@ impl Simulation {
             }
         }
         self.finish_flow(slot);
-    }
-
-    /// Handles a wake event of an endpoint.
-    #[inline(never)]
-    pub(super) fn wake(&mut self, e: u32) {
-        let net = &mut self.net;
-        let port = &mut net.ports[e as usize];
-        if port.wake != net.now {
-            return;
-        }
-        port.wake = Instant::FAR_FUTURE;
-        let Some(flow) = self.flows[e as usize / 2].as_mut().filter(|f| !f.ended) else { return };
-        let end = &mut flow.ends[e as usize & 1];
-        let Some(connection) = &mut end.connection else { return };
-        if connection.poll_timeout().is_some_and(|at| at <= net.now) {
-            let before = connection.stats().timeouts;
-            connection.handle_timeout(net.now);
-            end.sent.timed_out |= connection.stats().timeouts > before;
-        }
-        flow.pump(e, net, &mut self.trace);
-        if flow.over {
-            self.finish_flow(e / 2);
-        }
     }
 
     /// Notifies the flows of packets that the network has dropped and duplicated.
@@ -289,6 +278,26 @@ impl FlowSourceState {
 }
 
 impl Flow {
+    /// The flow of endpoint `e`, which is due to be woken, after its timers have fired; `None` when there is
+    /// nothing to do.
+    #[inline(never)]
+    fn woken<'a>(flows: &'a mut [Option<Self>], net: &mut Net, e: u32) -> Option<&'a mut Self> {
+        let port = &mut net.ports[e as usize];
+        if port.wake != net.now {
+            return None;
+        }
+        port.wake = Instant::FAR_FUTURE;
+        let flow = flows[e as usize / 2].as_mut().filter(|f| !f.ended)?;
+        let end = &mut flow.ends[e as usize & 1];
+        let connection = end.connection.as_mut()?;
+        if connection.poll_timeout().is_some_and(|at| at <= net.now) {
+            let before = connection.stats().timeouts;
+            connection.handle_timeout(net.now);
+            end.sent.timed_out |= connection.stats().timeouts > before;
+        }
+        Some(flow)
+    }
+
     /// Creates the connection of one end.
     #[inline(never)]
     fn open(&mut self, side: usize) -> &mut Connection {

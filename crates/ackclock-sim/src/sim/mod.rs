@@ -257,9 +257,8 @@ impl Simulation {
         self.processed += 1;
         let i = what & INDEX;
         match what & !INDEX {
-            INBOUND | OUTBOUND | LINK => return self.lane(what),
+            INBOUND | OUTBOUND | LINK | WAKE => return self.lane(what),
             PACKET => self.arrive(i),
-            WAKE => self.wake(i),
             FLOW if seldom(i & AT_BARRIER != 0) => self.at_barrier(i & !AT_BARRIER),
             FLOW => self.start_next(i),
             POLL => self.net.poll_link(i),
@@ -269,13 +268,14 @@ impl Simulation {
     }
 
     /// Handles the first packet of a lane, and those after it that arrive at the same time and before any
-    /// other event.
+    /// other event; or a wake event.
     #[inline(always)]
     fn lane(&mut self, what: u32) {
         loop {
-            let (id, next) = self.net.take(what);
-            if mostly(what & !INDEX == INBOUND) || !self.net.has_links_ahead(id) {
-                self.deliver(id);
+            let wakes = what & !INDEX == WAKE;
+            let (id, next) = if seldom(wakes) { (what & INDEX, None) } else { self.net.take(what) };
+            if mostly(what & !INDEX == INBOUND) || wakes || !self.net.has_links_ahead(id) {
+                self.deliver(id, wakes);
             } else {
                 self.net.forward(id);
             }
@@ -297,7 +297,7 @@ impl Simulation {
     /// Handles a packet that has reached its next link or its endpoint.
     #[inline(never)]
     fn arrive(&mut self, id: u32) {
-        if self.net.has_links_ahead(id) { self.net.forward(id) } else { self.deliver(id) }
+        if self.net.has_links_ahead(id) { self.net.forward(id) } else { self.deliver(id, false) }
     }
 }
 

@@ -4,6 +4,7 @@
 #   make bench   speed, beside other simulators               make lock    renew the lock files (needs uv)
 #   make docs    the reference pages                          make papers  a page for each paper, with its figures
 #   make fuzz    libFuzzer on every target (needs cargo-fuzz)  make exhaustive  every run of the search over small transfers
+#   make shares  Linux's CUBIC and BBR beside its Reno, and the presets (four minutes of real time; needs root)
 #   make example-quinn  quinn's congestion controllers in the simulator, with their passports
 #   make audit   known vulnerabilities, licences and sources of all dependencies (needs cargo-deny and the network)
 
@@ -11,7 +12,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-rust test-python exhaustive fuzz fuzz-seeds audit bench lint lock docs papers example-quinn clean
+.PHONY: build demo test test-rust test-python exhaustive shares fuzz fuzz-seeds audit bench lint lock docs papers example-quinn clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -73,6 +74,10 @@ fuzz-seeds:
 # `make test` searches 2.9 million of these runs; all of them take many hours.
 exhaustive:
 	ACKCLOCK_EXHAUSTIVE=all cargo test -p ackclock-testkit --release --locked --test exhaustive every_rule_holds_in_all_runs -- --nocapture
+
+# Over real packets, in real time; on a quiet machine.
+shares:
+	cargo test -p ackclock-drive --locked --test shares -- --ignored --nocapture
 
 bench: build
 	@$(BIN)/python bench/run.py

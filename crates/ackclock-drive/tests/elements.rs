@@ -10,13 +10,13 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::process::Command;
 use std::time::{Duration as Time, Instant as Now};
 
-use ackclock_drive::{Clock, Emulator, EmulatorOptions, Namespace, Tun, TunOptions};
+use ackclock_drive::{Emulator, Namespace};
 use ackclock_sim::{
     ConstantRate, Elements, LinkSpec, MediumEnd, Opportunities, Policer, Shaper, TokenBucket, Track,
     VaryingRate,
 };
 use ackclock_units::{Duration, Rate};
-use common::{allowed, in_real_time};
+use common::{allowed, in_real_time, two_kernels};
 
 fn mbit(n: u64) -> Rate {
     Rate::from_bits_per_sec(n * 1_000_000)
@@ -36,15 +36,7 @@ impl Pair {
     }
 
     fn emulated_both_ways(forward: LinkSpec, backward: LinkSpec) -> Self {
-        let (a, b) = (Namespace::new(false).unwrap(), Namespace::new(false).unwrap());
-        let tun = |ns: &Namespace, host| {
-            let options = TunOptions { ipv4: ([10, 0, 0, host].into(), 24), ..TunOptions::default() };
-            Tun::new(ns, &options).unwrap()
-        };
-        let ports = (tun(&a, 1).into(), tun(&b, 2).into());
-        let options =
-            EmulatorOptions { forward, backward, access: Default::default(), seed: 1, clock: Clock::start() };
-        let emulator = Emulator::start(ports.0, ports.1, options).unwrap();
+        let (a, b, emulator) = two_kernels(forward, backward);
         Self { a, b, emulator: Some(emulator) }
     }
 

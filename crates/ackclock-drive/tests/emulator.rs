@@ -8,23 +8,10 @@ use std::net::UdpSocket;
 use std::ops::Range;
 use std::time::{Duration as Time, Instant as Now};
 
-use ackclock_drive::{Clock, Emulator, EmulatorOptions, Namespace, Tun, TunOptions};
+use ackclock_drive::Namespace;
 use ackclock_sim::LinkSpec;
 use ackclock_units::{Duration, Rate};
-use common::{allowed, in_real_time};
-
-/// Two kernels with the emulator between them: 10.0.0.1 and 10.0.0.2.
-fn two_kernels(forward: LinkSpec, backward: LinkSpec) -> (Namespace, Namespace, Emulator) {
-    let (a, b) = (Namespace::new(false).unwrap(), Namespace::new(false).unwrap());
-    let tun = |ns: &Namespace, host| {
-        Tun::new(ns, &TunOptions { ipv4: ([10, 0, 0, host].into(), 24), ..TunOptions::default() }).unwrap()
-    };
-    let ports = (tun(&a, 1).into(), tun(&b, 2).into());
-    let options =
-        EmulatorOptions { forward, backward, access: Default::default(), seed: 1, clock: Clock::start() };
-    let emulator = Emulator::start(ports.0, ports.1, options).unwrap();
-    (a, b, emulator)
-}
+use common::{allowed, in_real_time, two_kernels};
 
 fn socket(ns: &Namespace, address: &str, to: &str) -> UdpSocket {
     let socket = ns.run(|| UdpSocket::bind(address).unwrap()).unwrap();

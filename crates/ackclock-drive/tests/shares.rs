@@ -11,12 +11,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration as Time, Instant as Now};
 
-use ackclock_drive::{Clock, Emulator, EmulatorOptions, Namespace, Tun, TunOptions};
 use ackclock_policy::{QueueDiscipline, Registry};
 use ackclock_sim::LinkSpec;
 use ackclock_sim::scenario::{Files, Scenario, run};
 use ackclock_units::{Duration, Rate};
-use common::allowed;
+use common::{allowed, two_kernels};
 
 const MBIT: u64 = 20;
 /// Seconds before the numbers count, and at their end.
@@ -25,22 +24,11 @@ const UNTIL: u64 = 40;
 
 /// The goodput of one flow of the kernel with `control`, over that of both it and one of Reno's.
 fn kernel(control: &str, packets: u32) -> (f64, f64) {
-    let (a, b) = (Namespace::new(false).unwrap(), Namespace::new(false).unwrap());
-    let tun = |ns: &Namespace, host| {
-        Tun::new(ns, &TunOptions { ipv4: ([10, 0, 0, host].into(), 24), ..TunOptions::default() }).unwrap()
-    };
-    let ports = (tun(&a, 1).into(), tun(&b, 2).into());
     let mut queue = Registry::builtin().choose::<dyn QueueDiscipline>("drop-tail").unwrap();
     queue.set("limit", &format!("{packets}packets")).unwrap();
     let (rate, delay) = (Rate::from_bits_per_sec(MBIT * 1_000_000), Duration::from_millis(20));
-    let options = EmulatorOptions {
-        forward: LinkSpec::new(rate, delay, queue.build()),
-        backward: LinkSpec::delay(delay),
-        access: Default::default(),
-        seed: 1,
-        clock: Clock::start(),
-    };
-    let emulator = Emulator::start(ports.0, ports.1, options).unwrap();
+    let forward = LinkSpec::new(rate, delay, queue.build());
+    let (a, b, emulator) = two_kernels(forward, LinkSpec::delay(delay));
     for ns in [&a, &b] {
         ns.set_sysctl("net.ipv4.tcp_rmem", "4096 8388608 8388608").unwrap();
         ns.set_sysctl("net.ipv4.tcp_wmem", "4096 8388608 8388608").unwrap();
@@ -105,7 +93,7 @@ fn simulated(stack: &str, packets: u32) -> f64 {
 }
 
 #[test]
-#[ignore = "four minutes of real time"]
+#[ignore = "four minutes of real time: `make shares` runs it"]
 fn the_kernels_controls_have_the_share_beside_reno_that_the_simulator_says() {
     if !allowed() {
         return;

@@ -10,7 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration as Time, Instant as Now};
 
-use ackclock_drive::{Clock, Lab, LabOptions, Means, PolicyFactory, check};
+use ackclock_drive::{
+    Clock, Emulator, EmulatorOptions, Lab, LabOptions, Means, Namespace, PolicyFactory, Tun, TunOptions,
+    check,
+};
 use ackclock_engine::{Config, Lazy, Policies, SenderPolicies};
 use ackclock_policy::{
     AckPolicy, Backoff, Chosen, CongestionControl, LossRecovery, Registry, RetransmissionTimer, Role,
@@ -29,6 +32,19 @@ pub fn allowed() -> bool {
         Err(e) => eprintln!("skipped: {e}"),
     }
     false
+}
+
+/// Two kernels with the emulator between them: 10.0.0.1 and 10.0.0.2.
+pub fn two_kernels(forward: LinkSpec, backward: LinkSpec) -> (Namespace, Namespace, Emulator) {
+    let (a, b) = (Namespace::new(false).unwrap(), Namespace::new(false).unwrap());
+    let tun = |ns: &Namespace, host| {
+        Tun::new(ns, &TunOptions { ipv4: ([10, 0, 0, host].into(), 24), ..TunOptions::default() }).unwrap()
+    };
+    let ports = (tun(&a, 1).into(), tun(&b, 2).into());
+    let options =
+        EmulatorOptions { forward, backward, access: Default::default(), seed: 1, clock: Clock::start() };
+    let emulator = Emulator::start(ports.0, ports.1, options).unwrap();
+    (a, b, emulator)
 }
 
 /// Repeats a check in real time until it holds: three times at most while the machine kept time, eight at

@@ -9,13 +9,13 @@ pub(crate) enum Timer {
     Retransmission,
     /// Delayed acknowledgment (RFC 9293 §3.8.6.3).
     Ack,
+    /// Next segment of a paced window.
+    Pacing,
     /// Zero-window probe (RFC 9293 §3.8.6.1), and the override timeout of silly-window avoidance
     /// (§3.8.6.2.1).
     Persist,
     /// Reordering or tail loss probe timer of the loss recovery.
     Recovery,
-    /// Next segment of a paced window.
-    Pacing,
     /// Duplicate acks that are expected for copies of a segment (I-A7).
     Copies,
     /// Keepalive (RFC 9293 §3.8.4).
@@ -26,10 +26,10 @@ pub(crate) enum Timer {
     TimeWait,
 }
 
-/// The first timers are used by every connection. The others are boxed, and allocated when one of them is
-/// first armed.
-const COMMON: usize = 2;
-const RARE: usize = 7;
+/// The first timers are used by many connections for every packet. The others are boxed, and allocated when one
+/// of them is first armed.
+const COMMON: usize = 3;
+const RARE: usize = 6;
 
 /// Deadlines of all timers; a timer that is not armed has one in the far future.
 #[derive(Debug)]

@@ -113,8 +113,8 @@ impl Connection {
         }
         let seq = self.snd_nxt;
         let offset = self.send.end() - unsent;
-        let ecn =
-            if self.rare.is_allocated() { self.before_new_data(now, len, &mut flags) } else { Ecn::NotEct };
+        let ecn = if self.rare.is_allocated() { self.before_new_data(len, &mut flags) } else { Ecn::NotEct };
+        self.pace(now, len);
         let sender = self.sender.make_mut();
         sender.sent.push(seq, len + u32::from(fin), fin, now);
         sender.quota = sender.quota.saturating_sub(cost);
@@ -152,13 +152,12 @@ impl Connection {
     /// What connections with rarely used features do before `len` bytes of new data are sent at `snd_nxt`.
     /// Returns the ECN field.
     #[inline(never)]
-    fn before_new_data(&mut self, now: Instant, len: u32, flags: &mut Flags) -> Ecn {
+    fn before_new_data(&mut self, len: u32, flags: &mut Flags) -> Ecn {
         // Data confirms the reduction, a FIN alone does not (RFC 3168 §6.1.2).
         if len > 0 && self.rare.make_mut().ecn.take_cwr(self.snd_nxt) {
             *flags |= Flags::CWR;
         }
         self.spend_spurious_test_quota(len);
-        self.pace(now, len);
         if len > 0 { self.rare.ecn.codepoint() } else { Ecn::NotEct }
     }
 

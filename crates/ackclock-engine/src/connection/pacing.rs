@@ -11,15 +11,15 @@ impl Connection {
     /// The congestion window starts, changes or ends pacing.
     #[inline(always)]
     pub(super) fn set_pacing(&mut self, pacing: Option<Pacing>) {
-        if seldom(pacing.is_some()) || self.rare.is_some_and(|r| r.pacer.is_some()) {
+        if seldom(pacing.is_some() | self.sender.pacer.is_some()) {
             self.change_pacing(pacing);
         }
     }
 
-    #[cold]
+    #[inline(never)]
     fn change_pacing(&mut self, pacing: Option<Pacing>) {
         let smss = self.smss;
-        match (&mut self.rare.make_mut().pacer, pacing) {
+        match (&mut self.sender.make_mut().pacer, pacing) {
             // The next segment may leave no earlier than before, so that a running timer is right.
             (Some(pacer), Some(pacing)) => pacer.set(pacing, smss),
             (pacer, pacing) => {
@@ -30,10 +30,11 @@ impl Connection {
     }
 
     /// Charges `len` bytes of data to the pacer.
+    #[inline]
     pub(super) fn pace(&mut self, now: Instant, len: u32) {
-        if self.rare.is_some_and(|r| r.pacer.is_some())
+        if seldom(self.sender.pacer.is_some())
             && len > 0
-            && let Some(pacer) = self.rare.part_mut(|r| r.pacer.as_deref_mut())
+            && let Some(pacer) = &mut self.sender.make_mut().pacer
         {
             pacer.sent(now, len);
         }
@@ -41,9 +42,11 @@ impl Connection {
 
     /// True when data has to wait for the pacer. If the window has room for some, a timer is armed for when it
     /// may be sent; otherwise an ack has to make room first, at which this is called again.
-    #[inline]
+    #[inline(never)]
     pub(super) fn is_held_by_pacing(&mut self, now: Instant) -> bool {
-        let Some(at) = self.rare.pacer.as_ref().and_then(|pacer| pacer.held_until(now)) else { return false };
+        let Some(at) = self.sender.pacer.as_ref().and_then(|pacer| pacer.held_until(now)) else {
+            return false;
+        };
         let open = self.phase == Phase::Open && !self.sender.sent.has_lost();
         let room = self.sender.window.cwnd.saturating_sub(u64::from(self.pipe()));
         let may_send = match self.unsent() {

@@ -18,7 +18,6 @@ use super::skip_test::SkipTest;
 use super::undo::{Rebase, UndecidedTimeout};
 use super::undo_episode::UndecidedEpisode;
 use super::urgent::Urgent;
-use crate::Pacer;
 
 /// Reads as the initial value until [`LazyRareState::make_mut`] allocates it. Code that only clears something
 /// uses [`LazyRareState::reset`], which never allocates.
@@ -118,8 +117,6 @@ pub(super) struct RareState {
     pub(super) acked_early: u32,
     /// What the congestion window, and a reduction that is spread over the recovery, need to be measured.
     pub(super) needs: Needs,
-    /// When segments may leave, if the congestion window asks for pacing.
-    pub(super) pacer: Option<Box<Pacer>>,
     /// A timeout that may still turn out to have been spurious.
     pub(super) undecided_timeout: Option<Box<UndecidedTimeout>>,
     /// A loss episode whose retransmissions may turn out to have been spurious.
@@ -196,7 +193,6 @@ impl RareState {
             random: false,
             owns_repair: false,
         },
-        pacer: None,
         undecided_timeout: None,
         suspect_episode: None,
         timed_out: None,

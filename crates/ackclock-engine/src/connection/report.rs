@@ -35,7 +35,7 @@ impl Connection {
 
     /// The rate at which the congestion window paces; `None` if it does not.
     pub fn pacing_rate(&self) -> Option<Rate> {
-        self.rare.pacer.as_ref().map(|pacer| pacer.rate())
+        self.sender.pacer.as_ref().map(|pacer| pacer.rate())
     }
 
     /// The timeout in force, backoff included.

@@ -115,10 +115,10 @@ impl Connection {
             }
             self.ensure_sender(now);
         }
+        if seldom(self.sender.pacer.is_some()) && self.is_held_by_pacing(now) {
+            return None;
+        }
         if self.rare.is_allocated() {
-            if self.rare.pacer.is_some() && self.is_held_by_pacing(now) {
-                return None;
-            }
             if seldom(self.rare.reneged) {
                 let quota = if self.phase == Phase::Open { self.view(now).room() } else { self.sender.quota };
                 return if self.rare.held { None } else { self.transmit_new(now, quota) };

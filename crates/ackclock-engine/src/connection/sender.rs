@@ -11,6 +11,7 @@ use ackclock_units::{Bytes, Instant, Rng, SeqNumber, SeqRange, seldom};
 use super::Connection;
 use super::duplicates::DuplicateAcks;
 use super::usage::Usage;
+use crate::Pacer;
 use crate::policies::{Lazy, SenderChoice, SenderPolicies};
 use crate::scoreboard::OutstandingSegments;
 
@@ -49,6 +50,8 @@ pub(super) struct SenderState {
     /// The peer has reported a duplicate.
     pub(super) dsack_seen: bool,
     pub(super) sampling: SamplingRate,
+    /// When segments may leave, if the congestion window asks for pacing.
+    pub(super) pacer: Option<Box<Pacer>>,
 }
 
 /// An open loss episode. It lasts from the first reduction of the window until everything outstanding then is
@@ -77,6 +80,7 @@ impl SenderState {
             lost: Vec::new(),
             dsack_seen: false,
             sampling: SamplingRate::new(SeqNumber(0)),
+            pacer: None,
         }
     }
 

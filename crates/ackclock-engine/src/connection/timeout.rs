@@ -57,7 +57,7 @@ impl Connection {
             self.keepalive_expired(now);
         }
         if self.timers.expire(Timer::Pacing, now)
-            && let Some(pacer) = self.rare.part_mut(|r| r.pacer.as_deref_mut())
+            && let Some(pacer) = &mut self.sender.make_mut().pacer
         {
             // The next call of `poll_transmit` sends.
             pacer.fired(now);

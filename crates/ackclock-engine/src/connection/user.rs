@@ -177,7 +177,7 @@ impl Connection {
 
     /// New bytes that congestion control allows to be sent now.
     fn congestion_room(&self, now: Instant) -> u64 {
-        if self.rare.is_some_and(|r| r.pacer.as_ref().is_some_and(|p| p.held_until(now).is_some())) {
+        if self.sender.pacer.as_ref().is_some_and(|pacer| pacer.held_until(now).is_some()) {
             return 0;
         }
         if self.sender.sent.is_empty() {

@@ -17,11 +17,11 @@ use crate::scoreboard::OutstandingSegments;
 
 /// Reads as the initial state until it is built, by the first write or the first use of a policy.
 #[derive(Debug)]
-pub(super) enum Sender {
-    /// Nothing was sent yet: the policies to build.
-    Chosen(Arc<SenderChoice>),
-    /// In use.
-    Built(Box<BuiltSender>),
+pub(super) struct Sender {
+    /// `None` while nothing was sent. One comparison with null decides which state is read, without a branch.
+    built: Option<Box<BuiltSender>>,
+    /// The policies to build until then.
+    chosen: Option<Arc<SenderChoice>>,
 }
 
 /// The sending side of a connection that has sent data.
@@ -65,6 +65,12 @@ pub(super) struct Episode {
     pub(super) until: SeqNumber,
 }
 
+impl BuiltSender {
+    fn new(policies: SenderPolicies) -> Box<Self> {
+        Box::new(Self { policies, state: SenderState::new() })
+    }
+}
+
 impl SenderState {
     const fn new() -> Self {
         Self {
@@ -98,9 +104,9 @@ impl Deref for Sender {
     #[inline(always)]
     fn deref(&self) -> &SenderState {
         static INITIAL: SenderState = SenderState::new();
-        match self {
-            Self::Built(sending) => &sending.state,
-            Self::Chosen(_) => &INITIAL,
+        match &self.built {
+            Some(sending) => &sending.state,
+            None => &INITIAL,
         }
     }
 }
@@ -108,16 +114,14 @@ impl Deref for Sender {
 impl Sender {
     pub(super) fn new(policies: Lazy<SenderPolicies>) -> Self {
         match policies {
-            Lazy::Built(policies) => {
-                Self::Built(Box::new(BuiltSender { policies: *policies, state: SenderState::new() }))
-            }
-            Lazy::Chosen(choice) => Self::Chosen(choice),
+            Lazy::Built(policies) => Self { built: Some(BuiltSender::new(*policies)), chosen: None },
+            Lazy::Chosen(choice) => Self { built: None, chosen: Some(choice) },
         }
     }
 
     #[inline(always)]
     pub(super) fn is_built(&self) -> bool {
-        matches!(self, Self::Built(_))
+        self.built.is_some()
     }
 
     /// The state for writing; the first call builds it.
@@ -129,13 +133,7 @@ impl Sender {
     /// Policies and state as separate borrows.
     #[inline(always)]
     pub(super) fn split_mut(&mut self) -> &mut BuiltSender {
-        if !self.is_built() {
-            self.build();
-        }
-        match self {
-            Self::Built(sending) => sending,
-            Self::Chosen(_) => unreachable!("just built"),
-        }
+        self.built.get_or_insert_with(|| Self::build(&mut self.chosen))
     }
 
     #[inline(always)]
@@ -145,19 +143,14 @@ impl Sender {
 
     /// True when what is sent during a repair is not decided by the loss recovery alone.
     pub(super) fn has_reduction(&self) -> bool {
-        match self {
-            Self::Built(sending) => sending.policies.special.as_ref().is_some_and(|s| s.reduction.is_some()),
-            Self::Chosen(_) => false,
-        }
+        let special = self.built.as_ref().and_then(|sending| sending.policies.special.as_ref());
+        special.is_some_and(|s| s.reduction.is_some())
     }
 
     #[cold]
     #[inline(never)]
-    fn build(&mut self) {
-        if let Self::Chosen(choice) = self {
-            *self =
-                Self::Built(Box::new(BuiltSender { policies: choice.build(), state: SenderState::new() }));
-        }
+    fn build(chosen: &mut Option<Arc<SenderChoice>>) -> Box<BuiltSender> {
+        BuiltSender::new(chosen.take().expect("policies that are not built are chosen").build())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Takes packets over a link: offers, polls, drops, duplicates them.
 
 use ackclock_policy::{PacketId, Queued};
-use ackclock_units::{Duration, Instant};
+use ackclock_units::{Duration, Instant, seldom};
 
 use super::delivery::{Delivery, Offer};
 use super::state::Link;
@@ -42,24 +42,32 @@ pub trait Carrier {
 
     /// Offers a packet to the link at `packet.at`, which must not be earlier than in any previous call.
     fn carry(&mut self, packet: Queued) {
-        let offer = if self.link().is_fifo() {
-            let about = self.packet_info(packet.id);
-            self.link().offer(packet, &about)
-        } else {
-            self.link().offer_scheduled(packet)
-        };
-        match offer {
+        if !self.link().is_fifo() {
+            return self.queue(packet);
+        }
+        let about = self.packet_info(packet.id);
+        match self.link().offer(packet, &about) {
             Offer::Sent(delivery) => {
                 note_wait(self, packet.id);
                 leave(self, &delivery);
             }
-            Offer::Waits { marked } => {
+            Offer::Refused => self.lost(packet.id),
+            // Unreachable: only a link that is polled lets packets wait.
+            Offer::Waits { .. } => {}
+        }
+    }
+
+    /// As [`Carrier::carry`], for a link that must be polled.
+    #[inline(always)]
+    fn queue(&mut self, packet: Queued) {
+        match self.link().offer_scheduled(packet) {
+            Some(marked) => {
                 self.waits(packet.id);
-                if marked {
+                if seldom(marked) {
                     self.mark(packet.id);
                 }
             }
-            Offer::Refused => self.lost(packet.id),
+            None => self.lost(packet.id),
         }
         drop_queued(self);
     }

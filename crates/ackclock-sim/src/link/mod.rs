@@ -55,7 +55,10 @@ impl Link {
     #[inline]
     pub fn offer(&mut self, packet: Queued, about: &PacketInfo) -> Offer {
         if !self.fifo {
-            return self.offer_scheduled(packet);
+            return match self.offer_scheduled(packet) {
+                Some(marked) => Offer::Waits { marked },
+                None => Offer::Refused,
+            };
         }
         self.counters.offered += 1;
         self.counters.offered_bytes += u64::from(packet.bytes);

@@ -208,7 +208,11 @@ impl Net {
     #[inline(never)]
     fn carry(&mut self, id: u32, number: u32) {
         let packet = self.pool.queued(id, self.pool.get(id), self.now);
-        OnLink { net: self, number }.carry(packet);
+        let mut carrier = OnLink { net: self, number };
+        if carrier.link().is_fifo() {
+            return carrier.carry(packet);
+        }
+        carrier.queue(packet);
         self.poll_later(number);
     }
 

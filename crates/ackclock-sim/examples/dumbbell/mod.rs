@@ -24,7 +24,7 @@ pub struct Arguments {
     pub classes: u64,
     /// The congestion window, and `+paced` if it is paced as Linux's TCP does it.
     pub control: String,
-    /// The bottleneck's queue.
+    /// The bottleneck's queue, and its parameters: `codel,target=1h`.
     pub discipline: String,
 }
 
@@ -34,7 +34,7 @@ impl Arguments {
         let usage = || -> ! {
             eprintln!(
                 "usage: {name} {first} RATE_BIT_PER_S SECONDS QUEUE_PACKETS WINDOW_BYTES MIN_RTT_MS \
-                 MAX_RTT_MS [CLASSES] [WINDOW[+paced]] [queue=QUEUE]"
+                 MAX_RTT_MS [CLASSES] [WINDOW[+paced]] [queue=QUEUE[,KEY=VALUE]]"
             );
             std::process::exit(2)
         };
@@ -80,8 +80,12 @@ pub fn dumbbell(a: &Arguments) -> (Network, NodeId, NodeId) {
     let mut net = NetworkBuilder::new();
     let names = "the names differ";
     let (left, right) = (net.node("left").expect(names), net.node("right").expect(names));
-    let mut queue: Chosen<dyn QueueDiscipline> = choose(&a.discipline);
+    let mut words = a.discipline.split(',');
+    let mut queue: Chosen<dyn QueueDiscipline> = choose(words.next().unwrap_or_default());
     queue.set("limit", &format!("{}packets", a.queue)).expect("a valid limit");
+    for (key, value) in words.filter_map(|word| word.split_once('=')) {
+        queue.set(key, value).expect("a parameter of the queue, and a valid value");
+    }
     let delay = Duration::from_millis(1);
     let back = LinkSpec { rate: Some(a.rate), delay, ..LinkSpec::default() };
     net.duplex("bottleneck", left, right, LinkSpec::new(a.rate, delay, queue.build()), back).expect(names);

@@ -196,7 +196,10 @@ impl Net {
             let data = p.is_data();
             let packet = self.pool.queued(id, p, self.now);
             return match place.link.offer_plain(packet, data) {
-                Some((at, marked)) => self.on_plain_wire(id, number, at, marked),
+                Some((at, marked)) => {
+                    place.put_on_wire(self.pool.get_mut(id), marked);
+                    self.travel(id, number, at);
+                }
                 None => self.lost.push(id),
             };
         }
@@ -237,14 +240,16 @@ impl Net {
     #[inline(always)]
     fn serve_without_faults(&mut self, number: u32) {
         loop {
-            let (link, pool) = (&mut self.links[number as usize].link, &self.pool);
-            let Some((id, at, marked)) = link.poll_plain(self.now, |id| pool.get(id.0).is_data()) else {
-                break;
+            let (place, pool) = (&mut self.links[number as usize], &mut self.pool);
+            let Some((id, at, marked)) = place.link.poll_plain(self.now, |id| pool.get(id.0).is_data())
+            else {
+                while let Some(id) = place.link.next_dropped() {
+                    self.lost.push(id.0);
+                }
+                return;
             };
-            self.on_plain_wire(id.0, number, at, marked);
-        }
-        while let Some(id) = self.links[number as usize].link.next_dropped() {
-            self.lost.push(id.0);
+            place.put_on_wire(pool.get_mut(id.0), marked);
+            self.travel(id.0, number, at);
         }
     }
 
@@ -254,19 +259,6 @@ impl Net {
             place.poll = at;
             self.schedule(at, POLL | number);
         }
-    }
-
-    /// A plain link has admitted a packet, which arrives at `at`.
-    #[inline(always)]
-    fn on_plain_wire(&mut self, id: u32, number: u32, at: Instant, marked: bool) {
-        let p = self.pool.get_mut(id);
-        if seldom(marked) {
-            p.set_ecn(Ecn::Ce);
-        }
-        if p.len > 0 {
-            self.links[number as usize].count(p);
-        }
-        self.travel(id, number, at);
     }
 
     /// Every packet on its way to its next link or its endpoint, with its arrival time.
@@ -403,6 +395,17 @@ impl Carrier for OnLink<'_> {
 }
 
 impl LinkState {
+    /// A link without faults puts a packet on the wire.
+    #[inline(always)]
+    fn put_on_wire(&mut self, p: &mut Packet, marked: bool) {
+        if seldom(marked) {
+            p.set_ecn(Ecn::Ce);
+        }
+        if p.len > 0 {
+            self.count(p);
+        }
+    }
+
     /// Counts the payload of a packet put on the wire.
     #[inline(always)]
     fn count(&mut self, p: &Packet) {

@@ -85,7 +85,7 @@ pub(in super::super) struct Codel {
 impl Codel {
     /// Takes the next packet of `list` that is not dropped (RFC 8289 section 5.5). The ids of those dropped
     /// before it go to `shed`.
-    #[inline]
+    #[inline(always)]
     pub(in super::super) fn dequeue(
         &mut self,
         p: &CodelParams,

@@ -3,7 +3,6 @@ use std::sync::Arc;
 use ackclock_policy::{Ecn, Registry};
 use ackclock_units::{Duration, Instant, Rng, SeqNumber};
 
-use super::Sender;
 use crate::{Connection, Stack, State};
 
 fn connection(iss: u32) -> Connection {
@@ -43,7 +42,7 @@ fn open() -> ([Connection; 2], Instant) {
 }
 
 fn is_built(end: &Connection) -> bool {
-    matches!(end.sender, Sender::Built(_))
+    end.sender.is_built()
 }
 
 #[test]

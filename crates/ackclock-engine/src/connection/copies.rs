@@ -78,7 +78,7 @@ impl Connection {
         let push = if offset + u64::from(len) == self.send.end() { Flags::PSH } else { Flags::default() };
         self.sender.make_mut().quota = self.sender.quota.saturating_sub(u64::from(len));
         self.last_sent_at = now;
-        self.pace(now, len);
+        self.sender.make_mut().pace(now, len);
         let ecn = self.rare.ecn.codepoint();
         let segment = self.segment(now, range.start, len, Flags::ACK | push);
         Some(Transmit { segment, offset, kind: SendKind::Copy, retransmission: true, ecn })

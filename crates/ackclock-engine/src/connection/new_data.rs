@@ -114,8 +114,8 @@ impl Connection {
         let seq = self.snd_nxt;
         let offset = self.send.end() - unsent;
         let ecn = if self.rare.is_allocated() { self.before_new_data(len, &mut flags) } else { Ecn::NotEct };
-        self.pace(now, len);
         let sender = self.sender.make_mut();
+        sender.pace(now, len);
         sender.sent.push(seq, len + u32::from(fin), fin, now);
         sender.quota = sender.quota.saturating_sub(cost);
         self.snd_nxt = seq + len + u32::from(fin);

@@ -29,17 +29,6 @@ impl Connection {
         }
     }
 
-    /// Charges `len` bytes of data to the pacer.
-    #[inline]
-    pub(super) fn pace(&mut self, now: Instant, len: u32) {
-        if seldom(self.sender.pacer.is_some())
-            && len > 0
-            && let Some(pacer) = &mut self.sender.make_mut().pacer
-        {
-            pacer.sent(now, len);
-        }
-    }
-
     /// True when data has to wait for the pacer. If the window has room for some, a timer is armed for when it
     /// may be sent; otherwise an ack has to make room first, at which this is called again.
     #[inline(never)]

@@ -220,7 +220,7 @@ impl Connection {
         self.last_sent_at = now;
         let v = self.view(now);
         self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: true }, &v);
-        self.pace(now, len);
+        self.sender.make_mut().pace(now, len);
         self.notify_sent(now, len, true);
         let offset = self.position(range.start);
         let flags = if fin { Flags::ACK | Flags::FIN } else { Flags::ACK };

@@ -90,6 +90,17 @@ impl SenderState {
         }
     }
 
+    /// Charges `len` bytes of data to the pacer.
+    #[inline(always)]
+    pub(super) fn pace(&mut self, now: Instant, len: u32) {
+        if seldom(self.pacer.is_some())
+            && len > 0
+            && let Some(pacer) = &mut self.pacer
+        {
+            pacer.sent(now, len);
+        }
+    }
+
     /// How many of `flight_size` outstanding bytes are in the network. The scoreboard counts them; without
     /// SACK, each duplicate ack counts as one segment that has left the network.
     #[inline(always)]

@@ -4,13 +4,17 @@
 
 mod common;
 
+use std::collections::HashMap;
 use std::net::UdpSocket;
 use std::ops::Range;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration as Time, Instant as Now};
 
-use ackclock_drive::Namespace;
+use ackclock_drive::{
+    Clock, Emulator, Lane, Namespace, NetworkOptions, Port, Route, Tun, TunOptions, Watch, Way, WayTable,
+};
 use ackclock_sim::LinkSpec;
-use ackclock_units::{Duration, Rate};
+use ackclock_units::{Duration, Instant, Rate};
 use common::{allowed, in_real_time, two_kernels};
 
 fn socket(ns: &Namespace, address: &str, to: &str) -> UdpSocket {
@@ -157,4 +161,77 @@ fn a_full_queue_drops_in_its_direction_only() {
     }
     let report = emulator.stop();
     assert_eq!((report.forward.fault_drops, report.backward.fault_drops), (10, 0));
+}
+
+/// Packets that have passed each link by each of two moments.
+struct Passed {
+    moments: Vec<Instant>,
+    seen: Arc<Mutex<Vec<Vec<u64>>>>,
+}
+
+impl Watch for Passed {
+    fn next(&self) -> Option<Instant> {
+        self.moments.first().copied()
+    }
+
+    fn look(&mut self, _: Instant, links: &mut [Lane]) {
+        self.moments.remove(0);
+        self.seen.lock().unwrap().push(links.iter().map(|lane| lane.passed().over).collect());
+    }
+}
+
+#[test]
+fn three_kernels_share_links_in_a_chain() {
+    if !allowed() {
+        return;
+    }
+    in_real_time(|| {
+        let kernels: Vec<_> = (0..3).map(|_| Namespace::new(false).unwrap()).collect();
+        let port = |(ns, host): (&Namespace, u8)| {
+            let ipv4 = ([10, 0, 0, host].into(), 24);
+            Port::from(Tun::new(ns, &TunOptions { ipv4, ..TunOptions::default() }).unwrap())
+        };
+        let ports: Vec<_> = kernels.iter().zip(1..).map(port).collect();
+        let links = [7, 5].map(|ms| LinkSpec::delay(Duration::from_millis(ms)));
+        // From the first kernel over both links, with 2 ms of its own in front; from the second over one.
+        let route = |links: &[u32]| Route { links: links.into(), port: 2 };
+        let ends = |n: u8| ([10, 0, 0, n].into(), [10, 0, 0, 3].into());
+        let way = |route, ms| Way { route, before: Duration::from_millis(ms), after: Duration::ZERO };
+        let ways = HashMap::from([(ends(1), way(0, 2)), (ends(2), way(1, 0))]);
+        let (seen, clock) = (Arc::default(), Clock::start());
+        let second = Instant::ZERO + Duration::from_secs(1);
+        let watch = Passed { moments: vec![Instant::ZERO, second], seen: Arc::clone(&seen) };
+        let options = NetworkOptions {
+            links: links.into(),
+            table: WayTable { routes: vec![route(&[0, 1]), route(&[1])], ways },
+            sojourns: false,
+            seed: 1,
+            clock,
+            watch: Some(Box::new(watch)),
+        };
+        let emulator = Emulator::start_network(ports, options).unwrap();
+        let to = "10.0.0.3:1000";
+        let senders = [socket(&kernels[0], "10.0.0.1:1000", to), socket(&kernels[1], "10.0.0.2:1000", to)];
+        let receiver = kernels[2].run(|| UdpSocket::bind(to).unwrap()).unwrap();
+        receiver.set_read_timeout(Some(Time::from_secs(5))).unwrap();
+        let (mut buffer, mut delays) = ([0; 100], [Vec::new(), Vec::new()]);
+        for _ in 0..21 {
+            for (sender, delays) in senders.iter().zip(&mut delays) {
+                let sent = Now::now();
+                sender.send(&[1; 100]).unwrap();
+                receiver.recv(&mut buffer).unwrap();
+                delays.push(sent.elapsed().as_secs_f64() * 1e3);
+            }
+        }
+        // Nobody is there, or answers without a way back.
+        let _ = senders[0].send_to(&[1; 100], "10.0.0.9:1000");
+        std::thread::sleep(Time::from_nanos(clock.until(second).as_nanos()) + Time::from_millis(50));
+        let report = emulator.stop();
+        assert_eq!((report.delivered, report.undelivered), (42, 1));
+        assert_eq!(*seen.lock().unwrap(), [vec![0, 0], vec![21, 42]]);
+        let [long, short] = delays.map(median);
+        println!("medians {long:.3} ms of 14 and {short:.3} ms of 5");
+        let good = (14.0..15.0).contains(&long) && (5.0..6.0).contains(&short);
+        if good { Ok(()) } else { Err(format!("{long} and {short} ms")) }
+    });
 }

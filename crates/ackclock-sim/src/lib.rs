@@ -30,9 +30,9 @@ pub use flow::{
     Access, Datagram, DatagramSource, DatagramSpec, FlowList, FlowSource, FlowSpec, Sources, StackFactory,
 };
 pub use link::{
-    Carrier, ConstantRate, DelayHistogram, Delivery, Elements, Jitter, Link, LinkCounters, LinkSpec,
-    MediumEnd, Offer, Opportunities, Policer, RecentSojourns, Schedule, SchedulePoint, Shaper, TokenBucket,
-    Track, Transmitter, VaryingRate, element_declarations,
+    Carrier, ConstantRate, DelayHistogram, Delivery, Elements, Jitter, Link, LinkCounters, LinkLabels,
+    LinkSpec, MediumEnd, Offer, Opportunities, Passed, Policer, RecentSojourns, Schedule, SchedulePoint,
+    Shaper, TokenBucket, Track, Transmitter, VaryingRate, element_declarations, rate_over, row_since,
 };
 pub use network::{LinkId, Network, NetworkBuilder, NodeId};
 pub use sim::{FIRST_DATAGRAM, MeasuredSpan, Progress, RunOptions, RunOutcome, Simulation};

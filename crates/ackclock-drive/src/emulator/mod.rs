@@ -1,14 +1,22 @@
-//! The real-time link emulator: two ports with two links of the simulator between them, one for each
-//! direction.
+//! The real-time link emulator: ports with links of the simulator between them.
 
-#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
-mod direction;
 mod flow_numbers;
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+mod held;
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 mod hosts;
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+mod network;
+mod packet;
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+mod routes;
 #[cfg(target_os = "linux")]
 mod run;
 
 pub use hosts::AccessDelays;
 #[cfg(target_os = "linux")]
-pub use run::{Emulator, EmulatorOptions, EmulatorReport};
+pub use network::Lane;
+#[cfg(target_os = "linux")]
+pub use routes::{Route, Way, WayTable};
+#[cfg(target_os = "linux")]
+pub use run::{Emulator, EmulatorOptions, EmulatorReport, NetworkOptions, Watch};

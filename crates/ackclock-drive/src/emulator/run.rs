@@ -6,9 +6,10 @@ use std::thread::JoinHandle;
 use ackclock_sim::{Link, LinkCounters, LinkSpec};
 use ackclock_units::{Duration, Instant};
 
-use super::direction::Direction;
 use super::hosts::{AccessDelays, Hosts};
-use crate::linux::wait::{Waker, be_punctual, wait};
+use super::network::{Lane, Network};
+use super::routes::{Routes, WayTable};
+use crate::linux::wait::{Punctual, Waker, be_punctual, wait_for_any};
 use crate::{Clock, DriveError, Port};
 
 /// Options of an emulator.
@@ -26,17 +27,42 @@ pub struct EmulatorOptions {
     pub clock: Clock,
 }
 
+/// Options of an emulator of many links.
+pub struct NetworkOptions {
+    /// The links, by number.
+    pub links: Vec<LinkSpec>,
+    /// Which links packets take.
+    pub table: WayTable,
+    /// Measure the sojourn times in queues.
+    pub sojourns: bool,
+    /// Seed of the links' random streams.
+    pub seed: u64,
+    /// The clock of the run.
+    pub clock: Clock,
+    /// Looks at the links during the run, if wanted.
+    pub watch: Option<Box<dyn Watch>>,
+}
+
+/// Looks at links at moments of its choice. Every packet event before the moment has happened by then, and
+/// none after it.
+pub trait Watch: Send {
+    /// The next moment.
+    fn next(&self) -> Option<Instant>;
+    /// Looks at the links at that moment; [`Watch::next`] is later then.
+    fn look(&mut self, now: Instant, links: &mut [Lane]);
+}
+
 /// Counters of an emulator.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EmulatorReport {
-    /// The link from A to B.
+    /// The link from A to B, or the first of many.
     pub forward: LinkCounters,
-    /// The link from B to A.
+    /// The link from B to A, or the second of many.
     pub backward: LinkCounters,
     /// Packets delivered, copies included.
     pub delivered: u64,
-    /// Packets that the receiving port refused, or that exceeded the emulator's memory limit: unintended
-    /// losses.
+    /// Packets that the receiving port refused, that exceeded the emulator's memory limit, or that no route
+    /// leads on: unintended losses.
     pub undelivered: u64,
     /// Deliveries more than a millisecond late because the machine was busy.
     pub late: u64,
@@ -64,7 +90,36 @@ impl Emulator {
     /// # Errors
     /// A device with offload, or a system call that failed.
     pub fn start(a: Port, b: Port, options: EmulatorOptions) -> Result<Self, DriveError> {
-        if a.offload() || b.offload() {
+        let hosts = [Hosts::new(options.access.clone(), true), Hosts::new(options.access, false)];
+        let links = [options.forward, options.backward];
+        let links = (0..).zip(links).map(|(i, spec)| Link::new(spec, options.seed, i));
+        let network = Network::new(links, Routes::TwoPorts(hosts));
+        Self::of(vec![a, b], network, options.clock, None)
+    }
+
+    /// Starts carrying packets between many ports over many links.
+    ///
+    /// # Errors
+    /// As [`Emulator::start`].
+    pub fn start_network(ports: Vec<Port>, options: NetworkOptions) -> Result<Self, DriveError> {
+        let links = (0..).zip(options.links).map(|(i, spec)| {
+            let mut link = Link::new(spec, options.seed, i);
+            if options.sojourns {
+                link.measure_sojourns();
+            }
+            link
+        });
+        let network = Network::new(links, Routes::Table(options.table));
+        Self::of(ports, network, options.clock, options.watch)
+    }
+
+    fn of(
+        ports: Vec<Port>,
+        network: Network,
+        clock: Clock,
+        watch: Option<Box<dyn Watch>>,
+    ) -> Result<Self, DriveError> {
+        if ports.iter().any(Port::offload) {
             return Err(DriveError::Input(
                 "the emulator carries packets as on a wire: create the device without `offload`".into(),
             ));
@@ -74,24 +129,14 @@ impl Emulator {
             waker: Waker::new()?,
             report: Mutex::default(),
         });
-        let half_duplex = options.forward.elements.medium.is_some();
         let mut worker = EmulatorThread {
-            clock: options.clock,
-            ports: [a, b],
-            directions: [
-                Direction::new(
-                    Link::new(options.forward, options.seed, 0),
-                    Hosts::new(options.access.clone(), true),
-                ),
-                Direction::new(
-                    Link::new(options.backward, options.seed, 1),
-                    Hosts::new(options.access, false),
-                ),
-            ],
+            clock,
+            ports,
+            network,
+            watch,
             buffer: vec![0; MAX_PACKET],
             report: EmulatorReport::default(),
             lateness: 0,
-            half_duplex,
             shared: shared.clone(),
         };
         let thread = std::thread::Builder::new()
@@ -138,20 +183,20 @@ const LATE: Duration = Duration::from_millis(1);
 
 struct EmulatorThread {
     clock: Clock,
-    ports: [Port; 2],
-    directions: [Direction; 2],
+    ports: Vec<Port>,
+    network: Network,
+    watch: Option<Box<dyn Watch>>,
     buffer: Vec<u8>,
     report: EmulatorReport,
     lateness: u128,
-    /// The two links share a medium.
-    half_duplex: bool,
     shared: Arc<EmulatorShared>,
 }
 
 impl EmulatorThread {
     fn run(&mut self) {
-        be_punctual();
+        be_punctual(Punctual::Links);
         let mut publish_at = None;
+        let mut ready = Vec::new();
         while !self.shared.stop.load(Ordering::Acquire) {
             let now = self.clock.now();
             self.deliver(now);
@@ -159,19 +204,18 @@ impl EmulatorThread {
                 self.publish(now);
                 publish_at = None;
             }
-            let next = self.directions.iter().filter_map(Direction::next).chain(publish_at).min();
-            let [woken, a, b] = wait(
-                &self.clock,
-                [self.shared.waker.as_fd(), self.ports[0].as_fd(), self.ports[1].as_fd()],
-                next,
-            );
-            if woken {
+            let next = [self.network.next(), self.look_at(), publish_at].into_iter().flatten().min();
+            let ports = self.ports.iter().map(AsFd::as_fd);
+            let woken = [self.shared.waker.as_fd()].into_iter().chain(ports);
+            wait_for_any(&self.clock, woken, next, &mut ready);
+            if ready.first() == Some(&0) {
                 self.shared.waker.clear();
             }
             // There is activity: update the report a little later, then not again until there is more.
-            publish_at = publish_at.or_else(|| (a || b || next.is_some()).then(|| now + REPORT_EVERY));
-            for (side, readable) in [(0, a), (1, b)] {
-                if readable && !self.take_in(side) {
+            let active = ready.last().is_some_and(|last| *last > 0) || self.network.next().is_some();
+            publish_at = publish_at.or_else(|| active.then(|| now + REPORT_EVERY));
+            for port in ready.iter().filter_map(|place| place.checked_sub(1)) {
+                if !self.take_in(port) {
                     // A port is closed, so nothing can be carried any more.
                     return self.publish(self.clock.now());
                 }
@@ -181,13 +225,13 @@ impl EmulatorThread {
     }
 
     /// Reads a batch of packets from one port; false when the port is closed.
-    fn take_in(&mut self, side: usize) -> bool {
+    fn take_in(&mut self, port: usize) -> bool {
         for _ in 0..BATCH {
-            match self.ports[side].recv(&mut self.buffer) {
+            match self.ports[port].recv(&mut self.buffer) {
                 Ok(0) => return false,
                 Ok(n) => {
                     let now = self.clock.now();
-                    self.directions[side].offer(now, &self.buffer[..n]);
+                    self.network.offer(port, now, &self.buffer[..n]);
                 }
                 Err(e) => {
                     return matches!(
@@ -202,39 +246,42 @@ impl EmulatorThread {
 
     /// Delivers what is due.
     fn deliver(&mut self, now: Instant) {
-        if self.half_duplex {
-            // Both links see the departures of both in the order of time, since they take turns.
-            let next = |directions: &[Direction; 2]| directions.iter().filter_map(Direction::next).min();
-            while let Some(at) = next(&self.directions).filter(|at| *at < now) {
-                self.deliver_until(at, now);
+        while let Some(at) = self.look_at().filter(|at| *at <= now) {
+            self.deliver_until(at, now);
+            if let Some(watch) = &mut self.watch {
+                watch.look(at, &mut self.network.lanes);
             }
         }
         self.deliver_until(now, now);
     }
 
+    /// When the links are looked at next.
+    fn look_at(&self) -> Option<Instant> {
+        self.watch.as_ref().and_then(|watch| watch.next())
+    }
+
     fn deliver_until(&mut self, until: Instant, now: Instant) {
-        for (side, direction) in self.directions.iter_mut().enumerate() {
-            let far = &self.ports[1 - side];
-            direction.deliver(until, |due, packet| {
-                let late = now.since(due);
-                self.lateness += u128::from(late.as_nanos());
-                self.report.late += u64::from(late > LATE);
-                self.report.max_lateness = self.report.max_lateness.max(late);
-                match far.send(packet) {
-                    Ok(()) => self.report.delivered += 1,
-                    Err(_) => self.report.undelivered += 1,
-                }
-            });
-        }
+        let Self { network, ports, report, lateness, .. } = self;
+        network.carry(until, |port, due, packet| {
+            let late = now.since(due);
+            *lateness += u128::from(late.as_nanos());
+            report.late += u64::from(late > LATE);
+            report.max_lateness = report.max_lateness.max(late);
+            match ports[port].send(packet) {
+                Ok(()) => report.delivered += 1,
+                Err(_) => report.undelivered += 1,
+            }
+        });
     }
 
     fn publish(&mut self, now: Instant) {
-        let [forward, backward] = &mut self.directions;
         let handled = self.report.delivered + self.report.undelivered;
         let mut report = self.report;
-        report.forward = forward.counters(now);
-        report.backward = backward.counters(now);
-        report.undelivered += forward.refused() + backward.refused();
+        let mut counted = (0..self.network.lanes.len().min(2)).map(|link| self.network.counters(link, now));
+        report.forward = counted.next().unwrap_or_default();
+        report.backward = counted.next().unwrap_or_default();
+        drop(counted);
+        report.undelivered += self.network.refused();
         report.mean_lateness = Duration::from_nanos((self.lateness / u128::from(handled.max(1))) as u64);
         *self.shared.report.lock().unwrap_or_else(|e| e.into_inner()) = report;
     }

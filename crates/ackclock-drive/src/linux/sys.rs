@@ -294,18 +294,19 @@ pub(super) enum TunStep {
 /// allowed, otherwise with a higher priority (if allowed) and short slices, which kernels from 6.12 on
 /// schedule earlier.
 ///
-/// For threads that only react to others, so that they cannot starve them.
-pub(super) fn run_soon() {
-    const NICE: i32 = -15;
+/// For threads that only react to others, so that they cannot starve them. One of a higher `rank`, from 1 on,
+/// goes first.
+pub(super) fn run_soon(rank: i32) {
+    const NICE: i32 = -14;
     const TURN_NS: u64 = 100_000;
     // SAFETY: plain system calls that on Linux affect only the calling thread; what they point to lives
     // through them.
     unsafe {
-        let lowest = libc::sched_param { sched_priority: 1 };
-        if libc::sched_setscheduler(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, &raw const lowest) == 0 {
+        let priority = libc::sched_param { sched_priority: rank };
+        if libc::sched_setscheduler(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, &raw const priority) == 0 {
             return;
         }
-        libc::setpriority(libc::PRIO_PROCESS, 0, NICE);
+        libc::setpriority(libc::PRIO_PROCESS, 0, NICE - rank);
         let mut attributes: libc::sched_attr = std::mem::zeroed();
         let size = size_of::<libc::sched_attr>() as u32;
         if libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, size, 0) == 0 {

@@ -43,20 +43,47 @@ pub(crate) fn wait<const N: usize>(
     fds: [BorrowedFd<'_>; N],
     until: Option<Instant>,
 ) -> [bool; N] {
-    let timeout = until.map(|at| {
-        let ns = clock.until(at).as_nanos();
-        Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 }
-    });
     let mut polled = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
-    match poll(&mut polled, timeout.as_ref()) {
+    match poll(&mut polled, timeout(clock, until).as_ref()) {
         Ok(_) => polled.map(|p| !p.revents().is_empty()),
         // Interrupted: the caller will call again.
         Err(_) => [false; N],
     }
 }
 
+/// Waits as [`wait`] does for any number of descriptors; `ready` holds the places of those that are readable
+/// then.
+pub(crate) fn wait_for_any<'a>(
+    clock: &Clock,
+    fds: impl Iterator<Item = BorrowedFd<'a>>,
+    until: Option<Instant>,
+    ready: &mut Vec<usize>,
+) {
+    ready.clear();
+    let mut polled: Vec<_> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+    if poll(&mut polled, timeout(clock, until).as_ref()).is_ok() {
+        ready.extend((0..).zip(&polled).filter(|(_, fd)| !fd.revents().is_empty()).map(|(place, _)| place));
+    }
+}
+
+fn timeout(clock: &Clock, until: Option<Instant>) -> Option<Timespec> {
+    until.map(|at| {
+        let ns = clock.until(at).as_nanos();
+        Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 }
+    })
+}
+
+/// Which work must be on time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Punctual {
+    /// An emulator's links, before everything else: a late link distorts what is measured.
+    Links,
+    /// The ends of connections.
+    Ends,
+}
+
 /// Prepares this thread for waking on time: no timer slack, and scheduled soon after it wakes.
-pub(crate) fn be_punctual() {
+pub(crate) fn be_punctual(work: Punctual) {
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-    super::sys::run_soon();
+    super::sys::run_soon(i32::from(work == Punctual::Links) + 1);
 }

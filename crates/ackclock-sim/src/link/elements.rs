@@ -88,23 +88,10 @@ impl Link {
     /// As [`Link::offer`], for a link with elements.
     #[cold]
     pub(super) fn offer_to_elements(&mut self, mut packet: Queued, about: &PacketInfo) -> Offer {
-        let Some(state) = &mut self.elements else { return self.offer_admitted(packet, about) };
-        let verdict = if packet.bytes > state.largest {
-            self.counters.oversized += 1;
-            Policed::Drop
-        } else {
-            let verdict = state.elements.policer.as_mut().map_or(Policed::Pass, |p| p.police(&packet));
-            self.counters.policed += u64::from(verdict == Policed::Drop);
-            verdict
-        };
-        if verdict == Policed::Drop {
+        let Some(marks) = self.check_arrival(&mut packet) else {
             self.advance(packet.at);
             return self.refuse(packet.bytes);
-        }
-        let marks = verdict == Policed::Mark;
-        if marks {
-            packet.ecn = Ecn::Ce;
-        }
+        };
         let mut offer = self.offer_admitted(packet, about);
         if marks {
             let before = match &mut offer {
@@ -115,6 +102,28 @@ impl Link {
             self.counters.marked += u64::from(!before);
         }
         offer
+    }
+
+    /// Checks the size of an arriving packet and lets the policer see it. Returns whether that marked it, or
+    /// `None` when it must be refused.
+    #[cold]
+    pub(super) fn check_arrival(&mut self, packet: &mut Queued) -> Option<bool> {
+        let Some(state) = &mut self.elements else { return Some(false) };
+        if packet.bytes > state.largest {
+            self.counters.oversized += 1;
+            return None;
+        }
+        match state.elements.policer.as_mut().map_or(Policed::Pass, |p| p.police(packet)) {
+            Policed::Pass => Some(false),
+            Policed::Mark => {
+                packet.ecn = Ecn::Ce;
+                Some(true)
+            }
+            Policed::Drop => {
+                self.counters.policed += 1;
+                None
+            }
+        }
     }
 
     /// True when something other than its rate alone decides when transmissions finish.

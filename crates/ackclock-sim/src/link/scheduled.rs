@@ -12,13 +12,21 @@ impl Link {
     /// Offers a packet to a link that is not first-in first-out. Returns whether the queue marked it, or `None`
     /// when it was refused.
     #[inline(always)]
-    pub(super) fn offer_scheduled(&mut self, packet: Queued) -> Option<bool> {
+    pub(super) fn offer_scheduled(&mut self, mut packet: Queued) -> Option<bool> {
         self.counters.offered += 1;
         self.counters.offered_bytes += u64::from(packet.bytes);
         let now = packet.at;
         self.integrate(now);
-        if let (0, Some(state)) = (self.waiting.packets, &mut self.elements) {
-            state.waiting_since = now;
+        let mut policed = false;
+        if seldom(self.elements.is_some()) {
+            let Some(marks) = self.check_arrival(&mut packet) else {
+                self.refuse(packet.bytes);
+                return None;
+            };
+            policed = marks;
+            if let (0, Some(state)) = (self.waiting.packets, &mut self.elements) {
+                state.waiting_since = now;
+            }
         }
         let marked = match self.queue.as_mut().map(|queue| queue.enqueue(packet, now, &mut self.rng)) {
             Some(Admit::Take) => false,
@@ -37,6 +45,7 @@ impl Link {
                 return None;
             }
         };
+        let marked = marked || policed;
         self.waiting = self.queue.as_ref().map_or(Backlog::default(), |queue| queue.backlog());
         self.counters.marked += u64::from(marked);
         if seldom(self.in_service.is_none()) {

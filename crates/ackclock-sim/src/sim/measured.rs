@@ -3,12 +3,13 @@
 use ackclock_engine::{Connection, Stats};
 use ackclock_policy::Playback;
 use ackclock_trace::LinkRow;
-use ackclock_units::{Bytes, Count, Duration, Instant, since};
+use ackclock_units::{Bytes, Count, Duration, Instant};
 
 use super::met::Met;
 use super::options::MeasuredSpan;
 use super::state::Simulation;
 use crate::endpoint::{Baseline, Counting, Counts, Flow};
+use crate::link::row_since;
 
 impl Flow {
     /// Starts its counters now.
@@ -107,48 +108,11 @@ impl Simulation {
         let now = self.links();
         match (self.links_before.take(), self.counting_begins()) {
             (Some(before), _) => {
-                now.iter().zip(&before).map(|(row, before)| link_since(row, before)).collect()
+                now.iter().zip(&before).map(|(row, before)| row_since(row, before)).collect()
             }
             // The run ended before counting began.
-            (None, Some(_)) => now.iter().map(|row| link_since(row, row)).collect(),
+            (None, Some(_)) => now.iter().map(|row| row_since(row, row)).collect(),
             (None, None) => now,
         }
     }
-}
-
-/// The counters of a link since `before`.
-fn link_since(row: &LinkRow, before: &LinkRow) -> LinkRow {
-    let observed = row.observed.saturating_sub(before.observed);
-    let seconds = |d: Duration| d.as_secs_f64();
-    // From the averages over the whole time and over the first part, the average over the rest.
-    let mean = |all: f64, part: f64| {
-        if observed.is_zero() {
-            0.0
-        } else {
-            ((all * seconds(row.observed) - part * seconds(before.observed)) / seconds(observed)).max(0.0)
-        }
-    };
-    let queue_mean_bytes = mean(row.queue_mean_bytes, before.queue_mean_bytes);
-    since!(LinkRow { row, before }
-        counted {
-            packets_offered, bytes_offered, packets, bytes, data_packets, delivered, dropped_queue,
-            dropped_early, dropped_full, dropped_pushed_out, dropped_shed, dropped_policed,
-            dropped_oversized, dropped_wire, marked, marked_leaving, duplicated, corrupted, reordered, retransmitted_packets,
-            unique_bytes,
-        }
-        kept {
-            run, stack, link, name, from, to, rate, delay, sojourn_mean, sojourn_median, sojourn_p95,
-            sojourn_p99, sojourn_max, queue_max_packets, queue_max_bytes, queued_at_end, in_flight_at_end,
-        }
-        set {
-            observed: observed,
-            utilisation: row.utilisation.zip(before.utilisation).map(|(all, part)| mean(all, part)),
-            queue_mean_packets: mean(row.queue_mean_packets, before.queue_mean_packets),
-            queue_mean_bytes: queue_mean_bytes,
-            queue_mean_delay: row
-                .rate
-                .filter(|_| row.queue_mean_delay.is_some())
-                .map(|r| Duration::from_secs_f64(queue_mean_bytes * 8.0 / r.bits_per_sec().max(1) as f64)),
-        }
-    )
 }

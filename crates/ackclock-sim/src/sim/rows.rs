@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use ackclock_engine::AbortReason;
 use ackclock_trace::{FlowRow, Label, LinkRow, Outcome, Side};
-use ackclock_units::{Bytes, Duration, Instant, Rate};
+use ackclock_units::{Bytes, Duration, Rate};
 
 use super::options::RunOutcome;
 use super::state::{Simulation, TRACED_DATAGRAMS};
 use crate::endpoint::{End, Flow};
 use crate::error::SimError;
-use crate::link::DelayHistogram;
+use crate::link::{LinkLabels, Passed};
 
 impl Simulation {
     /// Checks conservation and returns the tables of the run.
@@ -76,66 +76,22 @@ impl Simulation {
 
     /// The row of link `i`. `behind` and `behind_corrupt` come from [`Simulation::behind_links`].
     pub(super) fn link_row(&mut self, i: usize, (behind, behind_corrupt): (u64, u64)) -> LinkRow {
-        let now = self.net.now;
-        let observed = now.since(Instant::ZERO);
-        let [name, from, to] = self.net.routes.link_labels(i);
+        let labels = self.link_labels(i);
         let place = &mut self.net.links[i];
-        let (c, queued) = (place.link.counters(now), place.link.queued(now));
-        let over = place.delivered + behind;
-        let corrupted = place.delivered_corrupt + behind_corrupt;
-        let seconds = observed.as_nanos().max(1) as f64;
-        let queue_mean_bytes = c.byte_ns as f64 / seconds;
-        let (rate, delay) = (place.link.rate(), place.link.delay());
-        let steady = !place.link.has_transmitter();
-        let sojourns = place.link.sojourns(now);
-        let sojourn = |q| sojourns.and_then(|s| s.quantile(q));
-        LinkRow {
-            run: self.options.run.clone(),
-            stack: self.options.stack.clone(),
-            link: i as u32,
-            name,
-            from,
-            to,
-            rate,
-            delay,
-            observed,
-            packets_offered: c.offered,
-            bytes_offered: c.offered_bytes,
-            packets: c.served,
-            bytes: c.served_bytes,
-            data_packets: c.served_data,
-            delivered: over - corrupted,
-            dropped_queue: c.queue_drops,
-            dropped_early: Some(c.early_drops),
-            dropped_full: Some(c.full_drops()),
-            dropped_pushed_out: Some(c.pushed_out),
-            dropped_shed: Some(c.shed),
-            dropped_policed: Some(c.policed),
-            dropped_oversized: Some(c.oversized),
-            dropped_wire: c.fault_drops,
-            marked: c.marked,
-            marked_leaving: Some(c.marked_leaving),
-            duplicated: c.duplicated,
-            corrupted,
-            reordered: Some(c.delayed),
-            retransmitted_packets: Some(place.repeated),
+        let passed = Passed {
+            over: place.delivered + behind,
+            corrupted: place.delivered_corrupt + behind_corrupt,
+            repeated: Some(place.repeated),
             unique_bytes: Some(place.unique_bytes),
-            utilisation: rate.map(|_| c.busy.as_nanos() as f64 / seconds),
-            queue_mean_packets: c.packet_ns as f64 / seconds,
-            queue_mean_bytes,
-            queue_mean_delay: rate
-                .filter(|_| steady)
-                .map(|r| Duration::from_secs_f64(queue_mean_bytes * 8.0 / r.bits_per_sec().max(1) as f64)),
-            sojourn_mean: sojourns.and_then(DelayHistogram::mean),
-            sojourn_median: sojourn(0.5),
-            sojourn_p95: sojourn(0.95),
-            sojourn_p99: sojourn(0.99),
-            sojourn_max: sojourns.and_then(DelayHistogram::max),
-            queue_max_packets: Some(c.max_backlog_packets),
-            queue_max_bytes: c.max_backlog,
-            queued_at_end: queued.packets,
-            in_flight_at_end: (c.served + c.duplicated - c.fault_drops - over) as u32,
-        }
+        };
+        place.link.row(self.net.now, labels, passed)
+    }
+
+    /// What names link `i` in the tables.
+    pub(super) fn link_labels(&self, i: usize) -> LinkLabels {
+        let [name, from, to] = self.net.routes.link_labels(i);
+        let (run, stack) = (self.options.run.clone(), self.options.stack.clone());
+        LinkLabels { run, stack, link: i as u32, name, from, to }
     }
 
     /// The row of the flow in `slot`, as of now.

@@ -4,11 +4,11 @@
 //! queues.
 
 use ackclock_trace::{FlowSeriesRow, LinkSeriesRow, Side};
-use ackclock_units::{Bytes, Count, Duration, Instant, Rate, since};
+use ackclock_units::{Bytes, Count, Duration, Instant, since};
 
 use super::state::{FIRST_DATAGRAM, Simulation};
 use crate::endpoint::Flow;
-use crate::link::LinkCounters;
+use crate::link::{LinkCounters, rate_over};
 
 /// The rows so far, and the counters at the last moment.
 #[derive(Debug)]
@@ -107,14 +107,15 @@ impl Simulation {
         let interval = now.since(series.last);
         for row in &mut series.flows[from..] {
             (row.time, row.interval) = (now, interval);
-            row.goodput = rate(row.bytes_delivered, interval);
-            row.throughput = rate(row.bytes_arrived, interval);
+            row.goodput = rate_over(row.bytes_delivered, interval);
+            row.throughput = rate_over(row.bytes_arrived, interval);
         }
         // The order of slots depends on which flows have ended.
         series.flows[from..].sort_unstable_by_key(|row| row.flow);
         for i in 0..self.net.links.len() {
-            let row = self.link_series_row(i, interval, &mut series.links_before[i]);
-            series.links.push(row);
+            let labels = self.link_labels(i);
+            let before = &mut series.links_before[i];
+            series.links.push(self.net.links[i].link.series_row(now, labels, interval, before));
         }
         (series.last, series.next) = (now, now + series.interval);
         self.series = Some(series);
@@ -181,41 +182,6 @@ impl Simulation {
             ..FlowSeriesRow::default()
         }
     }
-
-    fn link_series_row(&mut self, i: usize, interval: Duration, before: &mut LinkCounters) -> LinkSeriesRow {
-        let now = self.net.now;
-        let [name, ..] = self.net.routes.link_labels(i);
-        let link = &mut self.net.links[i].link;
-        let (c, backlog) = (link.counters(now), link.backlog(now));
-        let b = std::mem::replace(before, c);
-        let sojourns = link.take_recent_sojourns(now).filter(|s| s.count > 0);
-        let seconds = interval.as_nanos().max(1) as f64;
-        LinkSeriesRow {
-            run: self.options.run.clone(),
-            link: i as u32,
-            name,
-            time: now,
-            interval,
-            queue_packets: backlog.packets,
-            queue_bytes: backlog.bytes,
-            sojourn_mean: sojourns.map(|s| s.sum / s.count),
-            sojourn_max: sojourns.map(|s| s.max),
-            packets_offered: c.offered - b.offered,
-            packets: c.served - b.served,
-            bytes: c.served_bytes - b.served_bytes,
-            throughput: rate(c.served_bytes - b.served_bytes, interval),
-            utilisation: link.rate().map(|_| (c.busy - b.busy).as_nanos() as f64 / seconds),
-            dropped_full: c.full_drops() - b.full_drops(),
-            dropped_early: c.early_drops - b.early_drops,
-            dropped_pushed_out: c.pushed_out - b.pushed_out,
-            dropped_shed: c.shed - b.shed,
-            dropped_policed: c.policed - b.policed,
-            dropped_oversized: c.oversized - b.oversized,
-            dropped_wire: c.fault_drops - b.fault_drops,
-            marked: c.marked - b.marked,
-            marked_leaving: c.marked_leaving - b.marked_leaving,
-        }
-    }
 }
 
 impl Flow {
@@ -247,9 +213,4 @@ impl Flow {
         let end = &self.ends[side];
         (end.connection.as_ref().map_or(0, |c| c.stats().bytes_sent), end.user.io.written)
     }
-}
-
-fn rate(bytes: Bytes, interval: Duration) -> Rate {
-    let ns = u128::from(interval.as_nanos().max(1));
-    Rate::from_bits_per_sec(u64::try_from(u128::from(bytes) * 8_000_000_000 / ns).unwrap_or(u64::MAX))
 }

@@ -7,7 +7,7 @@ mod support;
 
 use std::sync::Arc;
 
-use ackclock_policy::{PacketId, Params, Queued, Value};
+use ackclock_policy::{PacketId, Params, QueueDiscipline, Queued, Registry, Value};
 use ackclock_sim::workload::Cdf;
 use ackclock_sim::{
     ConstantRate, Elements, Jitter, Link, LinkSpec, MediumEnd, Offer, PacketInfo, Policer, Shaper,
@@ -108,6 +108,33 @@ fn a_policer_drops_or_marks_what_exceeds_its_rate_and_burst() {
         assert_eq!(offer(&mut link, 1000, at(5_600_000), Ecn::NotEct), Offer::Refused);
         let c = link.counters(at(SECOND));
         assert_eq!((c.marked, c.policed), if marks { (4, 1) } else { (0, 5) });
+    }
+}
+
+/// A link with a queue that is polled: its scheduler chooses what leaves.
+fn polled(elements: Elements) -> Link {
+    let queue = Registry::builtin().choose::<dyn QueueDiscipline>("fq-codel").unwrap().build();
+    Link::new(LinkSpec { elements, ..LinkSpec::new(mbit(100), ms(1), queue) }, 1, 0)
+}
+
+#[test]
+fn what_checks_arriving_packets_stands_before_a_polled_queue_too() {
+    for marks in [false, true] {
+        let policer = Policer::new(TokenBucket::new(mbit(8), 3000, 0), marks);
+        let mut link = polled(Elements { policer: Some(policer), mtu: Some(1400), ..Elements::default() });
+        assert_eq!(offer(&mut link, 1401, at(0), Ecn::Ect0), Offer::Refused);
+        let met: Vec<_> = (0..5)
+            .map(|_| match offer(&mut link, 1000, at(0), Ecn::Ect0) {
+                Offer::Waits { marked: true } => 'm',
+                Offer::Waits { .. } => '+',
+                _ => '-',
+            })
+            .collect();
+        assert_eq!(met, if marks { ['+', '+', '+', 'm', 'm'] } else { ['+', '+', '+', '-', '-'] });
+        let c = link.counters(at(0));
+        let (dropped, marked) = if marks { (0, 2) } else { (2, 0) };
+        assert_eq!((c.offered, c.oversized, c.policed, c.marked), (6, 1, dropped, marked));
+        assert_eq!((c.queue_drops, c.full_drops()), (1 + dropped, 0));
     }
 }
 

@@ -101,7 +101,7 @@ def test_memory_is_bounded_and_more_can_be_allowed():
     flows = ac.Bulk(flows=20_000, spread="1s")
     with pytest.raises(
         ac.ScenarioError,
-        match=r"about 20000 flows would be active at once and take about 47.9 MiB; the limit "
+        match=r"about 20000 flows would be active at once and take about 48.2 MiB; the limit "
         r"is 40 MiB",
     ):
         ac.simulate(PATH, flows, "sack", duration="1s", memory="40MiB")

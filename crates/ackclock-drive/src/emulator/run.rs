@@ -9,7 +9,7 @@ use ackclock_units::{Duration, Instant};
 use super::hosts::{AccessDelays, Hosts};
 use super::network::{Lane, Network};
 use super::routes::{Routes, WayTable};
-use crate::linux::wait::{Punctual, Waker, be_punctual, wait_for_any};
+use crate::linux::wait::{Waker, be_punctual, wait_for_any};
 use crate::{Clock, DriveError, Port};
 
 /// Options of an emulator.
@@ -194,7 +194,7 @@ struct EmulatorThread {
 
 impl EmulatorThread {
     fn run(&mut self) {
-        be_punctual(Punctual::Links);
+        be_punctual();
         let mut publish_at = None;
         let mut ready = Vec::new();
         while !self.shared.stop.load(Ordering::Acquire) {

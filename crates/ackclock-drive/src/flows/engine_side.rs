@@ -14,7 +14,7 @@ use super::report::FlowEnd;
 use super::side::{PATIENCE, SideReport, SideRole};
 use crate::host::{AppReport, HostedApp};
 use crate::ledger::Ledger;
-use crate::linux::wait::{Punctual, be_punctual, wait};
+use crate::linux::wait::{be_punctual, wait};
 use crate::sockets::RunControl;
 use crate::{DriveError, Host, Kernels};
 
@@ -65,7 +65,7 @@ impl<'a> EngineSide<'a> {
     /// # Errors
     /// When the host has ended: why.
     pub(super) fn run(mut self, zero: Instant, end: Option<Instant>) -> Result<SideReport, DriveError> {
-        be_punctual(Punctual::Ends);
+        be_punctual();
         let (clock, mut next, mut leave_at) = (self.control.clock, 0, end);
         loop {
             self.host.check()?;

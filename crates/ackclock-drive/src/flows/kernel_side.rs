@@ -13,7 +13,7 @@ use rustix::net::{SocketFlags, acceptfrom_with, getsockname};
 use super::conn::{App, FlowConn};
 use super::side::{PATIENCE, SideReport, SideRole};
 use crate::ledger::Ledger;
-use crate::linux::wait::{Punctual, be_punctual};
+use crate::linux::wait::be_punctual;
 use crate::sockets::{EDGES, Ready, RunControl, SocketOptions, listener, opening};
 use crate::{DriveError, Kernels};
 
@@ -73,7 +73,7 @@ impl<'a> KernelSide<'a> {
     /// Runs until `end`, until all connections are over, or until the run is stopped. An end that accepts
     /// then waits a short time for closing connections.
     pub(super) fn run(mut self, zero: Instant, end: Option<Instant>) -> Result<SideReport, DriveError> {
-        be_punctual(Punctual::Ends);
+        be_punctual();
         let (mut next, mut leave_at) = (0, end);
         loop {
             let now = self.control.clock.now();

@@ -9,7 +9,7 @@ use ackclock_units::Instant;
 use super::core::Core;
 use super::ending::HostEnd;
 use super::options::HostOptions;
-use crate::linux::wait::{Punctual, Waker, be_punctual, wait};
+use crate::linux::wait::{Waker, be_punctual, wait};
 use crate::{Clock, DriveError, Offload, Port};
 
 /// State shared by the host's thread, its streams and its listeners.
@@ -62,7 +62,7 @@ impl HostShared {
 
     pub(super) fn run(&self, punctual: bool) {
         if punctual {
-            be_punctual(Punctual::Ends);
+            be_punctual();
         } else {
             let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         }

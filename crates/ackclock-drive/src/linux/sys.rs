@@ -294,19 +294,21 @@ pub(super) enum TunStep {
 /// allowed, otherwise with a higher priority (if allowed) and short slices, which kernels from 6.12 on
 /// schedule earlier.
 ///
-/// For threads that only react to others, so that they cannot starve them. One of a higher `rank`, from 1 on,
-/// goes first.
-pub(super) fn run_soon(rank: i32) {
-    const NICE: i32 = -14;
+/// For threads that only react to others, so that they cannot starve them. All have the same priority: an
+/// emulator above the ends would interrupt them at each of their packets, which costs so much more time that
+/// the kernel's limit for real-time threads stops everything for 50 ms at a time where six of them share two
+/// cores.
+pub(super) fn run_soon() {
+    const NICE: i32 = -15;
     const TURN_NS: u64 = 100_000;
     // SAFETY: plain system calls that on Linux affect only the calling thread; what they point to lives
     // through them.
     unsafe {
-        let priority = libc::sched_param { sched_priority: rank };
+        let priority = libc::sched_param { sched_priority: 1 };
         if libc::sched_setscheduler(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, &raw const priority) == 0 {
             return;
         }
-        libc::setpriority(libc::PRIO_PROCESS, 0, NICE - rank);
+        libc::setpriority(libc::PRIO_PROCESS, 0, NICE);
         let mut attributes: libc::sched_attr = std::mem::zeroed();
         let size = size_of::<libc::sched_attr>() as u32;
         if libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, size, 0) == 0 {

@@ -73,17 +73,8 @@ fn timeout(clock: &Clock, until: Option<Instant>) -> Option<Timespec> {
     })
 }
 
-/// Which work must be on time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Punctual {
-    /// An emulator's links, before everything else: a late link distorts what is measured.
-    Links,
-    /// The ends of connections.
-    Ends,
-}
-
 /// Prepares this thread for waking on time: no timer slack, and scheduled soon after it wakes.
-pub(crate) fn be_punctual(work: Punctual) {
+pub(crate) fn be_punctual() {
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-    super::sys::run_soon(i32::from(work == Punctual::Links) + 1);
+    super::sys::run_soon();
 }

@@ -15,7 +15,7 @@ use super::options::{ProbeMethod, ProbeOptions};
 use super::report::{ProbeProgress, ProbeReport};
 use super::session::Session;
 use super::socket::{Incoming, ProbeSocket};
-use crate::linux::wait::{Punctual, Waker, be_punctual, wait};
+use crate::linux::wait::{Waker, be_punctual, wait};
 use crate::{Clock, DriveError, Namespace};
 
 /// Destination and source of a probe run.
@@ -142,7 +142,7 @@ struct ProbeThread<'a> {
 
 impl ProbeThread<'_> {
     fn run(&mut self) -> Result<(), DriveError> {
-        be_punctual(Punctual::Ends);
+        be_punctual();
         let now = self.now();
         self.session.start(now);
         let mut progress_at = now;

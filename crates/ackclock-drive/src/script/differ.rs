@@ -21,7 +21,7 @@ pub fn against_kernel(
     look: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<Progress, DriveError> {
     let second = || -> Result<Box<dyn Host>, DriveError> {
-        wait::be_punctual(wait::Punctual::Ends);
+        wait::be_punctual();
         Ok(Box::new(KernelHost::start(Link::default())?))
     };
     run(campaign, &Hosts { first, second: &second }, look)

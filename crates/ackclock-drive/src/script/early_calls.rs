@@ -76,7 +76,7 @@ impl KernelHost {
         let flags = SendFlags::from_bits_retain(flags as u32) | SendFlags::NOSIGNAL;
         let to = port.map(|port| addresses::of_sockets(self.link, [0, port])[1]);
         let write = move || {
-            wait::be_punctual(wait::Punctual::Ends);
+            wait::be_punctual();
             match to {
                 Some(to) => sendto(&socket, &zeros(len), flags, &to),
                 None => send(&socket, &zeros(len), flags),

@@ -138,7 +138,7 @@ pub fn run_script(
     let (done, over) = channel();
     std::thread::scope(|scope| {
         let run = move || {
-            wait::be_punctual(wait::Punctual::Ends);
+            wait::be_punctual();
             let outcome = ackclock_script::run(script, &mut host, tolerance, file);
             drop(host);
             // Fails only when nobody waits any more.

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
 
 use super::plan::{Closes, KernelWeb, WebFlow};
-use crate::linux::wait::{Punctual, be_punctual};
+use crate::linux::wait::be_punctual;
 use crate::pattern::PayloadPattern;
 use crate::sockets::{EDGES, Ready, RunControl, SocketOptions, opening, reason};
 use crate::{DriveError, Kernels, OptionSeen, TcpCounts};
@@ -80,7 +80,7 @@ impl<'a> Client<'a> {
 
     /// Runs the transfers until all are done or the time is over. Must be called in the clients' namespace.
     pub(super) fn run(mut self) -> Result<ClientReport, DriveError> {
-        be_punctual(Punctual::Ends);
+        be_punctual();
         let end = self.zero + self.web.duration + self.web.drain;
         let (mut next, mut open) = (0, 0_usize);
         loop {

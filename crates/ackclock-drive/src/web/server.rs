@@ -11,7 +11,7 @@ use rustix::net::{
 };
 
 use super::plan::{Closes, KernelWeb};
-use crate::linux::wait::{Punctual, be_punctual};
+use crate::linux::wait::be_punctual;
 use crate::pattern::PayloadPattern;
 use crate::sockets::{EDGES, Ready, RunControl, SocketOptions, listener};
 use crate::{DriveError, Kernels, OptionSeen, TcpCounts};
@@ -81,7 +81,7 @@ impl<'a> Server<'a> {
 
     /// Serves until the clients are done.
     pub(super) fn run(mut self) -> Result<ServerReport, DriveError> {
-        be_punctual(Punctual::Ends);
+        be_punctual();
         let mut leave_at = None;
         loop {
             let now = self.control.clock.now();

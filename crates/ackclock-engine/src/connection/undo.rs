@@ -47,9 +47,11 @@ impl Connection {
             w.testing = false;
             return;
         }
-        self.sender.make_mut().sent.save_marks();
+        // Where the first was not examined, it is that from before the episode, with nothing lost.
+        let before = self.rare.suspect_episode.as_ref().filter(|_| v.expiries > 0).map(|e| e.window());
+        self.sender.make_mut().sent.save_marks(before.is_none());
         let timeout = SuspectTimeout {
-            window: v.window,
+            window: before.unwrap_or(v.window),
             flight_size: v.flight_size,
             recover: v.snd_nxt,
             retransmitted_to: v.snd_una,
@@ -58,10 +60,10 @@ impl Connection {
         };
         // RFC 4015 §3.2, step 0: two granules of the clock more than the smoothed round-trip time.
         let rtt = v.rtt.map(|r| (r.srtt + self.estimator.granularity() * 2, r.rttvar));
-        let episode = self.sender.episode;
+        let episode = self.sender.episode.filter(|_| before.is_none());
         let watched = UndecidedTimeout {
             timeout,
-            phase: v.phase,
+            phase: if before.is_some() { Phase::Open } else { v.phase },
             recovery_point: v.recovery_point,
             testing: false,
             quota: 0,

@@ -18,6 +18,13 @@ pub(super) struct UndecidedEpisode {
     first_tsval: Option<u32>,
 }
 
+impl UndecidedEpisode {
+    /// The window before it.
+    pub(super) fn window(&self) -> Window {
+        self.episode.window
+    }
+}
+
 impl Connection {
     /// The loss recovery begins an episode. `reduces`: the window is reduced for it, and not only for an ECN
     /// echo before.

@@ -85,11 +85,12 @@ impl OutstandingSegments {
     }
 
     /// Saves which segments are marked lost and retransmitted now, for
-    /// [`OutstandingSegments::restore_marks`].
-    pub fn save_marks(&mut self) {
+    /// [`OutstandingSegments::restore_marks`]; without `lost`, as if none were lost.
+    pub fn save_marks(&mut self, lost: bool) {
+        let saved = if lost { LOST | RETRANSMITTED } else { RETRANSMITTED };
         for s in &mut self.sent {
             s.marks &= !(WAS_LOST | WAS_RETRANSMITTED);
-            s.marks |= (s.marks & (LOST | RETRANSMITTED)) << 3;
+            s.marks |= (s.marks & saved) << 3;
         }
         if let Some(rates) = self.rates() {
             rates.save_lost();

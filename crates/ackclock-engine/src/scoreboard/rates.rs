@@ -316,7 +316,7 @@ mod tests {
                     6 => {
                         b.retransmit(SeqNumber(pick(&mut rng)), 1 + rng.below(800) as u32, now);
                     }
-                    7 if rng.chance(0.5) => b.save_marks(),
+                    7 if rng.chance(0.5) => b.save_marks(true),
                     7 => b.restore_marks(false),
                     _ if rng.chance(0.2) => b.forget_sacks(),
                     _ => {

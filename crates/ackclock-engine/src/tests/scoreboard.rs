@@ -124,7 +124,7 @@ fn saved_marks_are_restored() {
     b.mark_lost(segs(1, 3));
     b.retransmit(seq(1), MSS, Instant::from_nanos(20));
     assert_eq!(pipe(&b), 9 * MSS, "two are lost, and one of them is retransmitted");
-    b.save_marks();
+    b.save_marks(true);
     b.mark_lost(segs(0, 10));
     b.retransmit(seq(0), MSS, Instant::from_nanos(30));
     assert_eq!(pipe(&b), MSS);

@@ -196,5 +196,7 @@ fn linux_examines_by_f_rto_what_follows_an_open_window() {
     };
     assert!(on_rto("true", Phase::Open, 0) && on_rto("true", Phase::Disorder, 0));
     assert!(!on_rto("true", Phase::Recovery, 0) && !on_rto("true", Phase::Loss, 0));
-    assert!(!on_rto("false", Phase::Open, 0));
+    // icsk_retransmits: even where the first expiry of the repair was not examined.
+    assert!(on_rto("true", Phase::Loss, 1));
+    assert!(!on_rto("false", Phase::Open, 0) && !on_rto("false", Phase::Loss, 1));
 }

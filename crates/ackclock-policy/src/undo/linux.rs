@@ -10,8 +10,6 @@ use crate::{
 #[derive(Debug)]
 struct Linux {
     f_rto: Option<FRto>,
-    /// F-RTO examines the timeout.
-    examining: bool,
     /// From the first retransmission on.
     counts: Option<Box<Counts>>,
 }
@@ -76,13 +74,13 @@ impl Policy for Linux {
 
 impl SpuriousTimeout for Linux {
     fn on_rto(&mut self, v: &SenderView) -> bool {
-        // tcp_enter_loss: at a timeout outside of a repair, and at those that follow it.
-        let new = v.expiries == 0 && !matches!(v.phase, Phase::Recovery | Phase::Loss);
-        self.examining = self.f_rto.is_some() && (new || (v.expiries > 0 && self.examining));
+        // tcp_enter_loss: at a timeout outside of a repair, and at all that follow another without an ack of
+        // new data between them, whether that was examined or not.
+        let outside = !matches!(v.phase, Phase::Recovery | Phase::Loss);
         if let Some(f_rto) = &mut self.f_rto {
             f_rto.begin();
         }
-        self.examining
+        self.f_rto.is_some() && (outside || v.expiries > 0)
     }
 
     fn on_ack(
@@ -101,13 +99,11 @@ impl SpuriousTimeout for Linux {
             && b.sacked().last().is_some_and(|last| {
                 last.end <= t.recover && b.segment(last.end - 1).is_some_and(|s| s.transmissions == 1)
             });
-        let verdict = match &mut self.f_rto {
+        match &mut self.f_rto {
             _ if acked_more || sacked_more => TimeoutVerdict::Spurious,
             Some(f_rto) => f_rto.on_ack(a, t, b, v),
             None => TimeoutVerdict::Genuine,
-        };
-        self.examining &= !matches!(verdict, TimeoutVerdict::Genuine | TimeoutVerdict::Spurious);
-        verdict
+        }
     }
 
     fn resume(&mut self, _a: &AckInfo, t: &SuspectTimeout, v: &SenderView) -> Window {
@@ -174,7 +170,5 @@ pub(crate) const ENTRY: Entry<dyn SpuriousTimeout> = Entry {
     source: "Linux 6.18, net/ipv4/tcp_input.c (tcp_try_undo_recovery, tcp_try_undo_partial, \
              tcp_try_undo_dsack, tcp_try_undo_loss, tcp_process_loss); RFC 5682, RFC 3522, RFC 3708",
     params: &[Param::flag("f_rto", true, "examine timeouts by F-RTO (tcp_frto)")],
-    build: |p| {
-        Box::new(Linux { f_rto: p.flag("f_rto").then(FRto::sack_enhanced), examining: false, counts: None })
-    },
+    build: |p| Box::new(Linux { f_rto: p.flag("f_rto").then(FRto::sack_enhanced), counts: None }),
 };

@@ -19,16 +19,19 @@ fn an_echo_leaves_more_than_a_loss() {
         ("cubic", "true", 100, Congestion::Loss, 70_000),
         ("cubic", "true", 2, ECN, 2000),
     ] {
-        let after = with(name, &[("abe", abe)]).after_congestion(c, &window(segs * 1000, segs * 1000));
+        let after = with(name, &[("abe", abe)]).after_congestion(c, &window(segs * 1000, segs * 1000 - 1));
         assert_eq!(after, Window { cwnd: left, ssthresh: left }, "{name} {abe} {segs} {c:?}");
     }
 }
 
 #[test]
-fn in_slow_start_an_echo_leaves_what_a_loss_leaves() {
+fn up_to_the_threshold_an_echo_leaves_what_a_loss_leaves() {
+    // RFC 8511 §4: "when cwnd is smaller than or equal to ssthresh" it is not recommended.
     for (name, left) in [("reno", 50_000), ("cubic", 70_000)] {
-        let after = with(name, &[("abe", "true")]).after_congestion(ECN, &window(100_000, u64::MAX));
-        assert_eq!(after, Window { cwnd: left, ssthresh: left }, "{name}");
+        for ssthresh in [u64::MAX, 100_000] {
+            let after = with(name, &[("abe", "true")]).after_congestion(ECN, &window(100_000, ssthresh));
+            assert_eq!(after, Window { cwnd: left, ssthresh: left }, "{name} {ssthresh}");
+        }
     }
 }
 

@@ -93,13 +93,14 @@ pub(super) const REDUCE_FROM: Param = Param::choice(
 pub(super) const ABE: Param = Param::flag(
     "abe",
     false,
-    "in congestion avoidance an ECN echo leaves `beta_ecn` of the window, which is more than a loss leaves: the \
-     queue that marks is a short one (RFC 8511 3)",
+    "in congestion avoidance (window above the threshold) an ECN echo leaves `beta_ecn` of the window, which is \
+     more than a loss leaves: the queue that marks is a short one (RFC 8511 3, 4)",
 );
 
-/// True where [`ABE`] applies: RFC 8511 changes the reaction to an ECN echo in congestion avoidance.
+/// True where [`ABE`] applies: RFC 8511 changes the reaction to an ECN echo in congestion avoidance, and does
+/// not recommend that for a window of the threshold or less (§4).
 pub(super) fn backs_off_less(c: Congestion, v: &SenderView) -> bool {
-    c == Congestion::Ecn && v.window.cwnd >= v.window.ssthresh
+    c == Congestion::Ecn && v.window.cwnd > v.window.ssthresh
 }
 
 /// The bytes that a reduction begins with, by [`REDUCE_FROM`]. Neither data that Limited Transmit sent beyond

@@ -66,6 +66,9 @@ impl Connection {
             self.sender.make_mut().dsack_seen = true;
         }
 
+        let missing =
+            self.needs::<PLAIN>(|r| r.undecided_timeout.is_some()).then(|| self.missing_originals());
+
         let acked = if advanced > 0 { self.advance_una(now, segment) } else { Acked::default() };
         let newly_sacked = if !PLAIN && self.sack_on && !segment.options.sack.is_empty() {
             self.process_sack_blocks(segment, dsack)
@@ -174,8 +177,7 @@ impl Connection {
         if seldom(!self.config.renege_wait.is_zero()) {
             info.reneged = self.has_reneged(advanced > 0);
         }
-        let undone = self.needs::<PLAIN>(|r| r.undecided_timeout.is_some())
-            && self.check_undecided_timeout(now, &info);
+        let undone = missing.is_some_and(|missing| self.check_undecided_timeout(now, &info, missing));
         if seldom(suspect) {
             self.check_suspect_episode(now, segment, &info);
         }

@@ -56,6 +56,7 @@ impl Connection {
             recover: v.snd_nxt,
             retransmitted_to: v.snd_una,
             acks_original: None,
+            sent_once_arrived: false,
             dsack_seen: self.sender.dsack_seen,
         };
         // RFC 4015 §3.2, step 0: two granules of the clock more than the smoothed round-trip time.
@@ -105,15 +106,24 @@ impl Connection {
         self.estimator.on_spurious_timeout();
     }
 
-    /// Passes the ack to the policy that detects spurious timeouts. Returns true when the timeout was undone.
+    /// How many segments were sent once, before an undecided timeout, and are not reported by any ack yet.
+    #[cold]
+    pub(super) fn missing_originals(&self) -> usize {
+        let Some(w) = self.rare.undecided_timeout.as_ref() else { return 0 };
+        self.sender.sent.sent_once_until(w.timeout.recover)
+    }
+
+    /// Passes the ack to the policy that detects spurious timeouts. `missing`: what
+    /// [`Connection::missing_originals`] was before the ack. Returns true when the timeout was undone.
     #[inline(never)]
-    pub(super) fn check_undecided_timeout(&mut self, now: Instant, a: &AckInfo) -> bool {
+    pub(super) fn check_undecided_timeout(&mut self, now: Instant, a: &AckInfo, missing: usize) -> bool {
         let Some(mut w) = self.rare.take(|r| &mut r.undecided_timeout) else { return false };
+        w.timeout.sent_once_arrived = self.sender.sent.sent_once_until(w.timeout.recover) < missing;
         let v = self.view(now);
         let BuiltSender { policies, state } = self.sender.split_mut();
         let verdict = policies.undo.on_ack(a, &w.timeout, &state.sent, &v);
-        // The timestamp echo belongs to this ack alone.
-        w.timeout.acks_original = None;
+        // What the timestamp echo and the reports say belongs to this ack alone.
+        (w.timeout.acks_original, w.timeout.sent_once_arrived) = (None, false);
         match verdict {
             TimeoutVerdict::Unknown => self.rare.make_mut().undecided_timeout = Some(w),
             TimeoutVerdict::SendNew { segments } => {

@@ -84,6 +84,12 @@ impl OutstandingSegments {
         }
     }
 
+    /// How many segments that end at or before `end` were sent once and are not SACKed.
+    pub fn sent_once_until(&self, end: SeqNumber) -> usize {
+        let upto = self.sent.iter().take_while(|s| s.range().end <= end);
+        upto.filter(|s| !s.has(SACKED) && s.view(self.epoch).transmissions == 1).count()
+    }
+
     /// Saves which segments are marked lost and retransmitted now, for
     /// [`OutstandingSegments::restore_marks`]; without `lost`, as if none were lost.
     pub fn save_marks(&mut self, lost: bool) {

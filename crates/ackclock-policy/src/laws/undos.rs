@@ -36,6 +36,7 @@ pub fn verdicts_depend_on_what_arrived(registry: &Registry) {
                 recover: start + 20_000,
                 retransmitted_to: start + 1000,
                 acks_original: None,
+                sent_once_arrived: false,
                 dsack_seen: false,
             };
             let mut una = 0;
@@ -69,6 +70,7 @@ pub fn verdicts_depend_on_what_arrived(registry: &Registry) {
                 };
                 let t = SuspectTimeout {
                     acks_original: (v.timestamps && newly > 0).then(|| rng.chance(0.5)),
+                    sent_once_arrived: (newly > 0 || newly_sacked > 0) && rng.chance(0.5),
                     ..t
                 };
                 match undo.on_ack(&a, &t, &b, &v) {

@@ -162,29 +162,30 @@ fn linux_finds_an_original_at_once_after_a_timeout() {
         recover: SeqNumber(10_001),
         retransmitted_to: SeqNumber(1001),
         acks_original: None,
+        sent_once_arrived: false,
         dsack_seen: false,
     };
-    let verdict = |acked: u32, sacked: Option<u32>, probe: Option<SeqRange>| {
+    let verdict = |acked: u32, sacked: Option<u32>, sent_once_arrived: bool| {
         let mut s = Episode::of("linux");
         s.v.phase = Phase::Open;
-        if let Some(probe) = probe {
-            s.undo.on_retransmit(probe, &s.v);
-        }
         assert!(s.undo.on_rto(&s.v));
         s.board.acknowledge(SeqNumber(1 + acked * 1000));
         let newly_sacked = sacked.map_or(0, |i| s.board.sack(seg(i)));
         let a = AckInfo { newly_sacked, ..ack(1 + acked * 1000, u64::from(acked) * 1000) };
         let v = SenderView { phase: Phase::Loss, snd_una: a.ack, ..s.v };
-        s.undo.on_ack(&a, &timeout, &s.board, &v)
+        s.undo.on_ack(&a, &SuspectTimeout { sent_once_arrived, ..timeout }, &s.board, &v)
     };
     // FLAG_ORIG_SACK_ACKED: never retransmitted, and sent before the timeout.
-    assert_eq!(verdict(10, None, None), TimeoutVerdict::Spurious, "everything");
-    assert_eq!(verdict(2, None, None), TimeoutVerdict::Spurious);
-    assert_eq!(verdict(0, Some(4), None), TimeoutVerdict::Spurious);
-    assert_eq!(verdict(1, None, None), TimeoutVerdict::SendNew { segments: 2 }, "the retransmission alone");
-    // What a probe has sent again is no original.
-    let all_but_the_first = SeqRange::new(SeqNumber(1001), SeqNumber(10_001));
-    assert_eq!(verdict(10, None, Some(all_but_the_first)), TimeoutVerdict::Genuine);
+    assert_eq!(verdict(10, None, true), TimeoutVerdict::Spurious, "everything");
+    assert_eq!(verdict(2, None, true), TimeoutVerdict::Spurious);
+    assert_eq!(verdict(0, Some(4), true), TimeoutVerdict::Spurious);
+    assert_eq!(verdict(1, None, false), TimeoutVerdict::SendNew { segments: 2 }, "the retransmission alone");
+    assert_eq!(
+        verdict(3, None, false),
+        TimeoutVerdict::SendNew { segments: 2 },
+        "and what was SACKed before"
+    );
+    assert_eq!(verdict(10, None, false), TimeoutVerdict::Genuine, "the rest was a probe, or SACKed before");
 }
 
 #[test]

@@ -20,8 +20,6 @@ struct Counts {
     /// Retransmitted segments of the episode that were not reported as duplicates; `None` before the first
     /// (`undo_retrans`).
     unreported: Option<u32>,
-    /// The last tail loss probe that was sent before.
-    probed: Option<SeqRange>,
     /// Segments retransmitted, and those reported as duplicates, on the whole connection.
     retransmitted: u32,
     reported: u32,
@@ -47,12 +45,6 @@ impl Counts {
         if sent_again {
             self.unreported = self.unreported.map(|n| n.saturating_sub(segs));
         }
-    }
-}
-
-impl Linux {
-    fn probe(&self) -> Option<SeqRange> {
-        self.counts.as_ref()?.probed
     }
 }
 
@@ -90,17 +82,9 @@ impl SpuriousTimeout for Linux {
         b: &dyn ScoreboardView,
         v: &SenderView,
     ) -> TimeoutVerdict {
-        // RFC 5682 §3.1 step 3b, at any ack (FLAG_ORIG_SACK_ACKED): data sent before the timeout, and not
-        // since, has arrived. Before F-RTO's new data nothing but the first segment was sent again.
-        let probed = |p: SeqRange| p.start <= t.retransmitted_to && a.ack <= p.end;
-        let acked_more = a.newly_acked > 0 && a.ack > t.retransmitted_to && !self.probe().is_some_and(probed);
-        let sacked_more = v.sack
-            && a.newly_sacked > 0
-            && b.sacked().last().is_some_and(|last| {
-                last.end <= t.recover && b.segment(last.end - 1).is_some_and(|s| s.transmissions == 1)
-            });
         match &mut self.f_rto {
-            _ if acked_more || sacked_more => TimeoutVerdict::Spurious,
+            // RFC 5682 §3.1 step 3b, at any ack (FLAG_ORIG_SACK_ACKED).
+            _ if t.sent_once_arrived => TimeoutVerdict::Spurious,
             Some(f_rto) => f_rto.on_ack(a, t, b, v),
             None => TimeoutVerdict::Genuine,
         }
@@ -127,8 +111,6 @@ impl SpuriousTimeout for Linux {
         counts.retransmitted = counts.retransmitted.saturating_add(segs);
         if matches!(v.phase, Phase::Recovery | Phase::Loss) {
             counts.unreported = Some(counts.unreported.unwrap_or(0).saturating_add(segs));
-        } else {
-            counts.probed = Some(sent);
         }
     }
 

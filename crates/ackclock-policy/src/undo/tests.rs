@@ -19,6 +19,7 @@ fn timeout() -> SuspectTimeout {
         recover: SeqNumber(10_001),
         retransmitted_to: SeqNumber(1001),
         acks_original: None,
+        sent_once_arrived: false,
         dsack_seen: false,
     }
 }

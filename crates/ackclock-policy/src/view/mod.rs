@@ -195,6 +195,9 @@ pub struct SuspectTimeout {
     /// by a segment sent before the first retransmission (RFC 3522 §3.2). `None` on other acks and without
     /// timestamps.
     pub acks_original: Option<bool>,
+    /// The ack reports, cumulatively or by SACK, a segment that no ack had reported before and that was sent
+    /// once, before the timeout.
+    pub sent_once_arrived: bool,
     /// The receiver has sent a DSACK (RFC 2883) before, and so would report a duplicate again (RFC 3522 §3.2,
     /// step 5).
     pub dsack_seen: bool,

@@ -264,10 +264,12 @@ def test_a_sweep_that_is_killed_leaves_what_the_next_one_takes_away(tmp_path):
         command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     deadline = time.monotonic() + 60
-    while not list((tmp_path).glob("kept/*/*")) and time.monotonic() < deadline:
+    # It is killed while it runs one, not in the moment before a mark is in the folder of the next.
+    while not list((tmp_path).glob("kept/[!.]*/*")) and time.monotonic() < deadline:
         time.sleep(0.02)
     killed.kill()
     killed.wait()
+    assert list((tmp_path).glob("kept/[!.]*/*"))
     assert [n for n in names(tmp_path / "tmp") if n.startswith("ackclock-sweep-")]
     mine = tmp_path / "tmp" / "ackclock-sweep-mythesis"
     mine.mkdir()
@@ -284,6 +286,32 @@ def test_a_sweep_that_is_killed_leaves_what_the_next_one_takes_away(tmp_path):
     assert names(tmp_path) == {"p.toml", "tmp", "kept", "out"}
     assert not [n for n in names(tmp_path / "kept") if n.startswith(".")]
     assert [n for n in names(tmp_path / "tmp") if n.startswith("ackclock")] == [mine.name]
+
+
+KILLED_STORE = """
+import os, signal, sys
+from pathlib import Path
+from ackclock.sweep.store import Store
+
+class Files(dict):
+    def items(self):
+        yield "flows.parquet", b"half of it"
+        os.kill(os.getpid(), signal.SIGKILL)
+
+Store(Path(sys.argv[1])).write("0123", Files())
+"""
+
+
+@POSIX
+def test_a_run_that_was_being_kept_when_its_sweep_was_killed_goes_with_the_next_one(tmp_path):
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    killed = subprocess.run([sys.executable, "-c", KILLED_STORE, kept], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    (left,) = [n for n in names(kept) if n.startswith(".partial-")]
+    assert names(kept / left) == {"ackclock.json", "flows.parquet"}
+    Store(kept)
+    assert names(kept) == {"01"}
 
 
 def test_pages_replace_pages_of_ackclock_alone(ackclock, tmp_path):

@@ -185,6 +185,7 @@ fn name(timeline: &Timeline, i: usize) -> String {
         () if has(Flags::RST) => "RST",
         () if has(Flags::SYN) && has(Flags::ACK) => "SYN-ACK",
         () if has(Flags::SYN) => "SYN",
+        () if has(Flags::FIN) && beyond(timeline, &timeline.sent[i]) => "FIN beyond the window",
         () if has(Flags::FIN) => "FIN",
         () if tcp.len > 0 && again && tcp.len <= OPTIONS && follows => "rest of a retransmission",
         () if tcp.len > 0 && again => "retransmission",
@@ -193,6 +194,14 @@ fn name(timeline: &Timeline, i: usize) -> String {
         () => "ack",
     }
     .to_owned()
+}
+
+/// True where a segment begins after the window that the peer announced last, or ends after it and is a FIN.
+fn beyond(timeline: &Timeline, sent: &Sent) -> bool {
+    let (Tcp { seq, len, flags, .. }, end) = (&sent.tcp, timeline.window_end(sent));
+    let fin = u32::from(flags.bits & Flags::FIN.0 != 0);
+    let last = if fin > 0 { seq.wrapping_add(len + fin) } else { *seq };
+    end.is_some_and(|end| last.wrapping_sub(end) as i32 > 0)
 }
 
 /// True for segments that are the same but for their options, windows and times.
@@ -255,7 +264,8 @@ fn fields(
         && y.len > x.len
         && timeline.sent.iter().any(|s| s.tcp.len > 0 && s.tcp.seq.wrapping_add(s.tcp.len) == end);
     let simple = [
-        ("sequence number", x.seq != y.seq),
+        ("sequence number", x.seq != y.seq && !beyond(timeline, a)),
+        ("sequence number beyond the window", x.seq != y.seq && beyond(timeline, a)),
         ("merged length", merged),
         ("length", x.len != y.len && !merged),
         ("acknowledgment number", x.ack != y.ack),

@@ -1,10 +1,14 @@
 //! What happened in a conversation on one host, moment by moment.
 
 use ackclock_units::{Duration, Ecn, Instant};
+use ackclock_wire::Flags;
 
 use super::conversation::{ACCEPTED, FIRST, Op, Role, SocketOption};
-use crate::ast::Tcp;
+use crate::ast::{Tcp, TcpOption, TcpOptions};
 use crate::host::Returned;
+
+/// RFC 7323 §2.3.
+const MAX_SHIFT: u8 = 14;
 
 /// What happened on one host.
 #[derive(Clone, PartialEq, Debug)]
@@ -63,6 +67,29 @@ pub struct Sent {
 }
 
 impl Timeline {
+    /// Where the window ended, before the segment left, that the peer had announced last.
+    pub(super) fn window_end(&self, sent: &Sent) -> Option<u32> {
+        let scale = |tcp: &Tcp| match &tcp.options {
+            TcpOptions::List(list) => list.iter().find_map(|o| match o {
+                TcpOption::WindowScale(shift) => Some(*shift),
+                _ => None,
+            }),
+            TcpOptions::Any => None,
+        };
+        let is = |tcp: &Tcp, flag: Flags| tcp.flags.bits & flag.0 != 0;
+        let arrived =
+            self.stimuli[..sent.after.min(self.stimuli.len())].iter().filter_map(|s| match &s.doing {
+                Doing::Inject(tcp, _) => Some(tcp),
+                Doing::Call(_) => None,
+            });
+        let theirs = arrived.clone().find(|tcp| is(tcp, Flags::SYN)).and_then(scale);
+        let ours = self.sent.iter().find(|s| is(&s.tcp, Flags::SYN)).and_then(|s| scale(&s.tcp));
+        let shift = theirs.filter(|_| ours.is_some()).unwrap_or(0).min(MAX_SHIFT);
+        let last = arrived.filter(|tcp| is(tcp, Flags::ACK) && !is(tcp, Flags::RST)).next_back()?;
+        let shift = if is(last, Flags::SYN) { 0 } else { shift };
+        Some(last.ack?.wrapping_add(u32::from(last.window?) << shift))
+    }
+
     /// The number that scripts give to the descriptor of a call.
     pub(super) fn named(&self, op: Op) -> i32 {
         if self.role == Role::Client || op == Op::Accept { FIRST } else { ACCEPTED }

@@ -4,10 +4,11 @@
 mod common;
 
 use std::io::{BufRead, BufReader, ErrorKind};
-use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Command, Stdio};
 
 use ackclock_drive::{Namespace, Tun, TunOptions};
+use ackclock_sim::LinkSpec;
 use common::allowed;
 
 #[test]
@@ -127,4 +128,32 @@ fn holders(inode: &str) -> usize {
     processes
         .filter(|p| std::fs::read_link(p.path().join("ns/net")).is_ok_and(|l| l.to_string_lossy() == inode))
         .count()
+}
+
+/// The congestion control of a connection.
+fn control(socket: &impl std::os::fd::AsFd) -> String {
+    let name = rustix::net::sockopt::tcp_congestion(socket);
+    name.unwrap().to_string()
+}
+
+#[test]
+fn a_namespace_may_have_any_congestion_control_that_the_kernel_has() {
+    if !allowed() {
+        return;
+    }
+    let (a, b, _emulator) = common::two_kernels(LinkSpec::default(), LinkSpec::default());
+    let listener = b.run(|| TcpListener::bind("10.0.0.2:80").unwrap()).unwrap();
+    let available = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
+    assert!(available.split_whitespace().any(|name| name == "reno"), "{available}");
+    // The last one shows that an earlier one does not stay.
+    for name in available.split_whitespace().chain(["reno"]) {
+        for namespace in [&a, &b] {
+            namespace.set_sysctl("net.ipv4.tcp_congestion_control", name).unwrap();
+        }
+        let opened = a.run(|| TcpStream::connect("10.0.0.2:80").unwrap()).unwrap();
+        let (accepted, _) = listener.accept().unwrap();
+        assert_eq!((control(&opened), control(&accepted)), (name.to_owned(), name.to_owned()));
+    }
+    let e = a.set_sysctl("net.ipv4.tcp_congestion_control", "no-such-rule").unwrap_err().to_string();
+    assert!(e.contains("no-such-rule"), "{e}");
 }

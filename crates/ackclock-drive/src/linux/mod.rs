@@ -1,6 +1,7 @@
 //! System calls of Linux.
 
 mod capture;
+mod congestion;
 mod namespace;
 mod offload;
 mod port;

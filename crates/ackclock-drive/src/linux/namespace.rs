@@ -10,16 +10,20 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
+use super::congestion;
 use crate::DriveError;
 
 /// A network namespace. Dropping it removes it, once the devices and processes in it are gone too.
 #[derive(Debug)]
 pub struct Namespace {
     fd: OwnedFd,
+    /// Its routes have a congestion control, which counts more than the default.
+    control_on_routes: AtomicBool,
 }
 
 impl Namespace {
@@ -44,7 +48,7 @@ impl Namespace {
             }
             fs::File::open("/proc/thread-self/ns/net").map_err(DriveError::system("open the new namespace"))
         })?;
-        Ok(Self { fd: fd.into() })
+        Ok(Self { fd: fd.into(), control_on_routes: AtomicBool::new(false) })
     }
 
     /// Runs `work` on a thread inside the namespace. Sockets opened and devices created there stay in it.
@@ -87,7 +91,8 @@ impl Namespace {
         command.spawn().map_err(DriveError::system("start a program in a namespace"))
     }
 
-    /// Sets a kernel parameter of this namespace, for instance `net.ipv4.tcp_sack` to `0`.
+    /// Sets a kernel parameter of this namespace, for instance `net.ipv4.tcp_sack` to `0`. A congestion control
+    /// that the system does not allow as a default here becomes that of all routes that there are now.
     pub fn set_sysctl(&self, key: &str, value: &str) -> Result<(), DriveError> {
         self.try_sysctl(key, value)?.map_err(|e| {
             DriveError::Missing(format!("cannot set the kernel parameter {key} to `{value}`: {e}"))
@@ -97,7 +102,16 @@ impl Namespace {
     /// The same with the error of the system, where the kernel does not have or take it.
     pub(crate) fn try_sysctl(&self, key: &str, value: &str) -> Result<io::Result<()>, DriveError> {
         let path = sysctl_path(key)?;
-        self.run(|| fs::write(&path, value))
+        self.run(|| match fs::write(&path, value) {
+            Err(e) if key == congestion::KEY && e.kind() == io::ErrorKind::PermissionDenied => {
+                self.control_on_routes.store(true, Ordering::Relaxed);
+                congestion::set_on_routes(value).map_err(|_| e)
+            }
+            Ok(()) if key == congestion::KEY && self.control_on_routes.load(Ordering::Relaxed) => {
+                congestion::set_on_routes(value)
+            }
+            other => other,
+        })
     }
 
     /// Reads a kernel parameter of this namespace.

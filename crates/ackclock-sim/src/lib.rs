@@ -35,4 +35,6 @@ pub use link::{
     Shaper, TokenBucket, Track, Transmitter, VaryingRate, element_declarations, rate_over, row_since,
 };
 pub use network::{LinkId, Network, NetworkBuilder, NodeId};
-pub use sim::{FIRST_DATAGRAM, MeasuredSpan, Progress, RunOptions, RunOutcome, Simulation};
+pub use sim::{
+    Barrier, Exchange, FIRST_DATAGRAM, MeasuredSpan, Progress, RunOptions, RunOutcome, Simulation, Taken,
+};

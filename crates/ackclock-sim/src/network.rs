@@ -158,6 +158,11 @@ impl Network {
         Ok(path)
     }
 
+    /// Its links, by number: name, ends and what each is.
+    pub fn into_links(self) -> impl Iterator<Item = (String, [NodeId; 2], LinkSpec)> {
+        self.links.into_iter().map(|link| (link.name, [link.from, link.to], link.spec))
+    }
+
     /// Name of a node.
     pub fn node_name(&self, node: NodeId) -> Option<&str> {
         self.nodes.get(node.0 as usize).map(String::as_str)

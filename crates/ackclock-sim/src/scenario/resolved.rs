@@ -68,7 +68,7 @@ pub struct Job {
 
 impl Resolved {
     /// A run's label in the tables, with the seed when there are several.
-    pub(super) fn label(&self, job: Job) -> String {
+    pub fn label(&self, job: Job) -> String {
         let label = &self.runs[job.run].label;
         if self.seeds.len() > 1 { format!("{label} #{}", job.seed) } else { label.clone() }
     }

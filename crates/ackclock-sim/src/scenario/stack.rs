@@ -8,6 +8,7 @@ use ackclock_policy::{Registry, RegistryError};
 use ackclock_units::Bytes;
 
 use super::error::{Result, ScenarioError};
+use super::kernel::KernelPlan;
 use super::reader::{Reader, check_name, refused};
 use super::text;
 use super::tree::{Item, Node};
@@ -25,6 +26,8 @@ pub struct StackPlan {
     pub label: String,
     /// Its policies and options.
     pub stack: Stack,
+    /// The kernel's TCP that the testbed runs in its place, where the scenario names one.
+    pub kernel: Option<KernelPlan>,
 }
 
 /// Reads `[stacks]`. Each entry is the name of a preset, or a table with a `preset` and overrides.
@@ -56,13 +59,31 @@ fn read(label: &str, item: &Item, syn_retries: Option<&Item>, registry: &Registr
         Stack::named(registry, name)
             .map_err(|e| ScenarioError::at(&item.place, format!("`{key}` is `{name}`: {e}")))
     };
+    let kernel = match &item.node {
+        Node::Table(entries) => entries.iter().find(|(k, _)| k == "kernel"),
+        _ => None,
+    };
+    let kernel = kernel.map(|(_, item)| KernelPlan::read(item, &format!("{key}.kernel"))).transpose()?;
     let mut stack = match &item.node {
         Node::Text(name) => named(name, &key, item)?,
-        Node::Table(entries) => match entries.iter().find(|(k, _)| k == "preset") {
-            Some((_, preset)) => {
+        Node::Table(entries) => match (entries.iter().find(|(k, _)| k == "preset"), &kernel) {
+            (Some((_, preset)), _) => {
                 named(&preset.scalar().unwrap_or_default(), &format!("{key}.preset"), preset)?
             }
-            None => named(DEFAULT, &key, item)?,
+            (None, None) => named(DEFAULT, &key, item)?,
+            (None, Some(kernel)) => match kernel.twin(registry) {
+                Some(twin) => twin,
+                // It says what its twin is, policy by policy.
+                None if entries.len() > 1 => named(DEFAULT, &key, item)?,
+                None => {
+                    let message = format!(
+                        "`{key}.kernel.cc` is `{}`, which nothing here is like: expected cubic, reno, bbr or the \
+                         name of a window, or a `preset` beside it that is simulated in its place",
+                        kernel.cc
+                    );
+                    return Err(ScenarioError::at(&item.place, message));
+                }
+            },
         },
         _ => {
             let message = format!(
@@ -76,14 +97,15 @@ fn read(label: &str, item: &Item, syn_retries: Option<&Item>, registry: &Registr
     if let Some(item) = syn_retries {
         set(&mut stack, "syn_retries", "", item)?;
     }
-    let Node::Table(entries) = &item.node else { return Ok(StackPlan { label: label.to_owned(), stack }) };
-    for (name, item) in entries.iter().filter(|(k, _)| k != "preset") {
+    let label = label.to_owned();
+    let Node::Table(entries) = &item.node else { return Ok(StackPlan { label, stack, kernel }) };
+    for (name, item) in entries.iter().filter(|(k, _)| k != "preset" && k != "kernel") {
         match &item.node {
             Node::Table(inner) if is_kind(name) => policy(&mut stack, name, &key, inner)?,
             _ => set(&mut stack, name, &key, item)?,
         }
     }
-    Ok(StackPlan { label: label.to_owned(), stack })
+    Ok(StackPlan { label, stack, kernel })
 }
 
 /// Sets a policy from a table. Without `kind`, the policy of the preset is kept.
@@ -112,7 +134,7 @@ fn set(stack: &mut Stack, name: &str, key: &str, item: &Item) -> Result<()> {
             ScenarioError::at(
                 &item.place,
                 format!(
-                    "`{full}` is not a known key{hint}; known are preset, {}, and the connection's options",
+                    "`{full}` is not a known key{hint}; known are preset, kernel, {}, and the connection's options",
                     Stack::kinds().collect::<Vec<_>>().join(", ")
                 ),
             )
@@ -130,6 +152,17 @@ impl StackPlan {
     /// Largest segment, bytes of payload.
     pub fn mss(&self) -> Bytes {
         self.stack.config().mss.into()
+    }
+
+    /// The kernel's TCP that the testbed runs in its place: the one that the scenario names, or Linux's with
+    /// a preset that is like it; `None` for any other stack.
+    pub fn kernel(&self) -> Option<KernelPlan> {
+        self.kernel.clone().or_else(|| KernelPlan::implied(&self.stack, &Registry::builtin()))
+    }
+
+    /// True where its hosts negotiate ECN (RFC 3168).
+    pub fn ecn(&self) -> bool {
+        self.stack.config().ecn
     }
 
     /// The factory of its endpoints.
@@ -156,6 +189,9 @@ impl StackPlan {
         let options = entries.iter().filter(|(key, _)| !key.contains('.') && !is_kind(key));
         for (key, text) in options {
             let _ = writeln!(out, "{key} = {}", text::literal(text));
+        }
+        if let Some(kernel) = &self.kernel {
+            kernel.write(out);
         }
     }
 }

@@ -4,24 +4,25 @@ use ackclock_policy::Playback;
 use ackclock_trace::{ExchangeRow, FlowRow, PlaybackRow, RoundRow};
 use ackclock_units::{Bytes, Duration, Instant, Rate};
 
-use super::options::{MeasuredSpan, RunOptions};
+use super::options::MeasuredSpan;
 use super::state::Simulation;
 use crate::endpoint::Flow;
 
 /// An exchange of a flow.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Exchange {
-    /// Number of the flow, and of its source; set when they are taken from the flow.
-    pub(crate) flow: u32,
-    pub(crate) source: u32,
+pub struct Exchange {
+    /// Number of the flow; set when it is taken from the flow.
+    pub flow: u32,
+    /// Number of the flow's source; set at the same time.
+    pub source: u32,
     /// Its number among those of the flow.
-    pub(crate) number: u32,
+    pub number: u32,
     /// When the request was made.
-    pub(crate) since: Instant,
+    pub since: Instant,
     /// When the response was complete.
-    pub(crate) end: Instant,
+    pub end: Instant,
     /// Bytes of the response.
-    pub(crate) bytes: Bytes,
+    pub bytes: Bytes,
 }
 
 impl Exchange {
@@ -29,12 +30,13 @@ impl Exchange {
     pub(crate) const HELD: usize = size_of::<Self>() + size_of::<ExchangeRow>();
 }
 
-/// What has been taken from flows.
+/// What has been taken from flows: their exchanges and videos.
 #[derive(Debug, Default)]
-pub(super) struct Taken {
-    exchanges: Vec<Exchange>,
-    /// Number of the flow, and what it has played.
-    playbacks: Vec<(u32, Playback)>,
+pub struct Taken {
+    /// The exchanges.
+    pub exchanges: Vec<Exchange>,
+    /// Number of the flow, and what it has played in the counted part of the run.
+    pub playbacks: Vec<(u32, Playback)>,
 }
 
 impl Taken {
@@ -62,16 +64,16 @@ impl Taken {
         (exchanges * Exchange::HELD + playbacks * of_playback) as u64
     }
 
-    /// The tables. `flows` has a row for each flow, by number; `rounds` gives the rounds of a source and the
-    /// responses that complete the last one.
-    pub(super) fn tables(
+    /// The tables. `flows` has a row for each flow, by number; `measured` says which part of the run they count;
+    /// `rounds` gives the rounds of a source and the responses that complete the last one.
+    pub fn tables(
         mut self,
         flows: &[FlowRow],
-        options: &RunOptions,
+        measured: MeasuredSpan,
         rounds: impl Fn(u32) -> (u32, u64),
     ) -> (Vec<ExchangeRow>, Vec<RoundRow>, Vec<PlaybackRow>) {
         self.exchanges.sort_unstable_by_key(|e| (e.flow, e.number));
-        let round_rows = match options.measured {
+        let round_rows = match measured {
             MeasuredSpan::AfterEpisodes(_) => Vec::new(),
             MeasuredSpan::Whole => self.rounds(flows, Instant::ZERO, rounds),
             MeasuredSpan::From(from) => self.rounds(flows, from, rounds),

@@ -21,9 +21,8 @@ use std::ops::ControlFlow;
 use ackclock_trace::LinkRow;
 use ackclock_units::{Duration, Instant, Rng, mostly, seldom};
 
-use self::barrier::Barrier;
-pub(crate) use self::exchanges::Exchange;
-use self::exchanges::Taken;
+pub use self::barrier::Barrier;
+pub use self::exchanges::{Exchange, Taken};
 pub(crate) use self::memory::EVENTS_PER_SLICE;
 use self::memory::Memory;
 pub use self::options::{MeasuredSpan, Progress, RunOptions, RunOutcome};

@@ -30,7 +30,7 @@ impl Simulation {
         let sources = &self.flow_sources;
         let (exchanges, rounds, playbacks) =
             std::mem::take(&mut self.taken)
-                .tables(&rows, &self.options, |source| sources[source as usize].barrier.rounds());
+                .tables(&rows, self.options.measured, |source| sources[source as usize].barrier.rounds());
         let flows = rows.len() as u32;
         for event in self.trace.iter_mut().filter(|e| e.connection & TRACED_DATAGRAMS != 0) {
             event.connection = (event.connection & !TRACED_DATAGRAMS) + 2 * flows;

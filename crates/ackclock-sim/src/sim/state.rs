@@ -48,7 +48,7 @@ pub(super) struct FlowSourceState {
     /// Its last call returned no flow.
     pub(super) idle: bool,
     /// Where the clients of its flows wait for each other.
-    pub(super) barrier: Barrier,
+    pub(super) barrier: Barrier<u32>,
 }
 
 /// A source of datagrams with its state.

@@ -254,7 +254,7 @@ fn each_fault_has_its_own_random_stream() {
 fn losses_on_the_wire_are_counted_by_the_fault_that_caused_them() {
     let every = |n: u64| {
         move |p: &PacketInfo, _: Instant, _: &mut Rng| {
-            if p.number % n == 0 { FaultVerdict::Drop } else { FaultVerdict::Pass }
+            if p.number.is_multiple_of(n) { FaultVerdict::Drop } else { FaultVerdict::Pass }
         }
     };
     // The first loses packets 0, 3, 6 and 9, the second 5: it is not asked of 0.

@@ -3,7 +3,7 @@
 mod support;
 
 use ackclock_policy::{Admit, Backlog, Dequeued, PacketId, PacketScheduler, Policy, QueueDiscipline, Queued};
-use ackclock_sim::{Fault, FaultVerdict, Link, LinkSpec, Offer, PacketInfo};
+use ackclock_sim::{Fault, FaultVerdict, Link, LinkLabels, LinkSpec, Offer, PacketInfo, Passed};
 use ackclock_units::{Duration, Ecn, Instant, Rng};
 use support::{choose, drop_tail, mbit, ms};
 
@@ -248,4 +248,37 @@ fn each_fault_has_its_own_random_stream() {
     assert_eq!(lost(vec![coin()], 1), lost(vec![coin()], 1));
     assert_ne!(lost(vec![coin()], 1), lost(vec![coin()], 2));
     assert_eq!(lost(vec![coin()], 1), lost(vec![coin(), pass()], 1));
+}
+
+#[test]
+fn losses_on_the_wire_are_counted_by_the_fault_that_caused_them() {
+    let every = |n: u64| {
+        move |p: &PacketInfo, _: Instant, _: &mut Rng| {
+            if p.number.is_multiple_of(n) { FaultVerdict::Drop } else { FaultVerdict::Pass }
+        }
+    };
+    // The first loses packets 0, 3, 6 and 9, the second 5: it is not asked of 0.
+    let spec =
+        LinkSpec::new(mbit(8), ms(1), drop_tail("100packets")).with_fault(every(3)).with_fault(every(5));
+    let mut link = Link::new(spec, 1, 0);
+    for id in 0..10 {
+        offer(&mut link, id, 1000, us(0));
+    }
+    let labels = || LinkLabels {
+        run: "".into(),
+        stack: "".into(),
+        link: 0,
+        name: "".into(),
+        from: "".into(),
+        to: "".into(),
+    };
+    let mut at = |ms: u64| {
+        let row = link.row(us(1000 * ms), labels(), Passed::default());
+        (row.dropped_wire, row.dropped_by_fault, row.dropped_schedule)
+    };
+    // A packet takes 1 ms: what is in the queue has not been lost yet.
+    assert_eq!(at(0), (0, vec![0, 0], Some(0)));
+    assert_eq!(at(1), (1, vec![1, 0], Some(0)));
+    assert_eq!(at(6), (3, vec![2, 1], Some(0)));
+    assert_eq!(at(10), (5, vec![4, 1], Some(0)));
 }

@@ -237,8 +237,12 @@ table! {
         dropped_policed: Option<u64>, "";
         /// Those of them that were larger than the link carries; missing if not counted.
         dropped_oversized: Option<u64>, "";
-        /// Packets lost on the wire by a fault: random, by pattern or scripted.
+        /// Packets lost on the wire, by the causes of the next two columns.
         dropped_wire: u64, "";
+        /// Those of them that were lost by the `loss` of the link's `schedule`; missing if not counted.
+        dropped_schedule: Option<u64>, "";
+        /// Those of them that each of the link's `faults` lost, one number for each in the order of the scenario.
+        dropped_by_fault: Vec<u64>, "";
         /// Packets that the queue marked Congestion Experienced.
         marked: u64, "";
         /// Those of them that were marked as they left the queue, not as they arrived; missing if not

@@ -27,6 +27,12 @@ impl<T: Count, const N: usize> Count for [T; N] {
     }
 }
 
+impl<T: Count> Count for Vec<T> {
+    fn since(&self, before: &Self) -> Self {
+        self.iter().zip(before).map(|(now, before)| now.since(before)).collect()
+    }
+}
+
 impl<T: Count> Count for Option<T> {
     fn since(&self, before: &Self) -> Self {
         self.as_ref().zip(before.as_ref()).map(|(now, before)| now.since(before))

@@ -165,8 +165,9 @@ def read_table(path: Path | pa.NativeFile) -> pa.Table:
     """
     table = pq.read_table(path)
     for i, field in enumerate(table.schema):
-        if pa.types.is_fixed_size_list(field.type):
-            kind = pa.list_(field.type.value_field.with_name("item"), field.type.list_size)
+        if pa.types.is_fixed_size_list(field.type) or pa.types.is_list(field.type):
+            size = field.type.list_size if pa.types.is_fixed_size_list(field.type) else -1
+            kind = pa.list_(field.type.value_field.with_name("item"), size)
             table = table.set_column(i, field.with_type(kind), table.column(i).cast(kind))
     return table
 

@@ -77,7 +77,7 @@ impl Timeline {
             TcpOptions::Any => None,
         };
         let is = |tcp: &Tcp, flag: Flags| tcp.flags.bits & flag.0 != 0;
-        let arrived =
+        let mut arrived =
             self.stimuli[..sent.after.min(self.stimuli.len())].iter().filter_map(|s| match &s.doing {
                 Doing::Inject(tcp, _) => Some(tcp),
                 Doing::Call(_) => None,
@@ -85,7 +85,7 @@ impl Timeline {
         let theirs = arrived.clone().find(|tcp| is(tcp, Flags::SYN)).and_then(scale);
         let ours = self.sent.iter().find(|s| is(&s.tcp, Flags::SYN)).and_then(|s| scale(&s.tcp));
         let shift = theirs.filter(|_| ours.is_some()).unwrap_or(0).min(MAX_SHIFT);
-        let last = arrived.filter(|tcp| is(tcp, Flags::ACK) && !is(tcp, Flags::RST)).next_back()?;
+        let last = arrived.rfind(|tcp| is(tcp, Flags::ACK) && !is(tcp, Flags::RST))?;
         let shift = if is(last, Flags::SYN) { 0 } else { shift };
         Some(last.ack?.wrapping_add(u32::from(last.window?) << shift))
     }

@@ -6,6 +6,7 @@ use ackclock_units::{Duration, Ecn, Instant, Rng};
 
 use super::delivery::{Delivery, Offer};
 use super::jitter::{JITTER, Jitter};
+use super::losses::LossCause;
 use super::medium::{HALF_DUPLEX, MediumEnd};
 use super::opportunities::MAHIMAHI;
 use super::schedule::SCHEDULE;
@@ -178,6 +179,9 @@ impl Link {
         }
         if let Some(loss) = &state.elements.loss {
             out.lost = state.rng.chance(loss.value(departs) as f64 / LOSS_UNIT as f64);
+            if out.lost {
+                self.losses.count(LossCause::Schedule, self.ahead.packets.len());
+            }
         }
     }
 }

@@ -4,6 +4,7 @@ use ackclock_policy::{Backlog, PacketId, Queued};
 use ackclock_units::{Duration, Instant};
 
 use super::counters::LinkCounters;
+use super::losses::WireLosses;
 use super::sojourn::{DelayHistogram, RecentSojourns};
 use super::state::Link;
 
@@ -64,6 +65,14 @@ impl Link {
         c
     }
 
+    /// The losses on the wire at `now`, by cause.
+    pub(super) fn wire_losses(&mut self, now: Instant) -> WireLosses {
+        self.advance(now);
+        let serving = (self.fifo && self.free_at > now).then_some(&self.ahead.serving);
+        let to_come = self.ahead.packets.iter().chain(serving).filter(|p| p.is_lost()).count();
+        self.losses.without_latest(to_come)
+    }
+
     /// Resets the largest backlog to the present one.
     pub fn forget_longest_queue(&mut self, now: Instant) {
         let waiting = self.backlog(now);
@@ -110,7 +119,10 @@ impl Link {
             _ => own + self.ahead.held_bytes(),
         };
         let sojourns = self.sojourns.as_ref().map_or(0, |s| s.held_bytes());
-        waiting + sojourns + (self.dropped.capacity() * size_of::<PacketId>()) as u64
+        waiting
+            + sojourns
+            + self.losses.held_bytes()
+            + (self.dropped.capacity() * size_of::<PacketId>()) as u64
     }
 
     /// Segments with payload and datagrams served, counting those still in a first-in first-out queue.

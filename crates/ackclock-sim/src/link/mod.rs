@@ -12,6 +12,7 @@ mod delivery;
 mod elements;
 mod fifo;
 mod jitter;
+mod losses;
 mod measure;
 mod medium;
 mod opportunities;

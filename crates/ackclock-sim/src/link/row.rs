@@ -41,7 +41,7 @@ impl Link {
     /// Its row in the table of links, counted from the beginning of the run until `now`.
     pub fn row(&mut self, now: Instant, labels: LinkLabels, passed: Passed) -> LinkRow {
         let observed = now.since(Instant::ZERO);
-        let (c, queued) = (self.counters(now), self.queued(now));
+        let (c, queued, losses) = (self.counters(now), self.queued(now), self.wire_losses(now));
         let seconds = observed.as_nanos().max(1) as f64;
         let queue_mean_bytes = c.byte_ns as f64 / seconds;
         let (rate, delay) = (self.rate(), self.delay());
@@ -72,6 +72,8 @@ impl Link {
             dropped_policed: Some(c.policed),
             dropped_oversized: Some(c.oversized),
             dropped_wire: c.fault_drops,
+            dropped_schedule: Some(losses.by_schedule),
+            dropped_by_fault: losses.by_fault,
             marked: c.marked,
             marked_leaving: Some(c.marked_leaving),
             duplicated: c.duplicated,
@@ -161,8 +163,8 @@ pub fn row_since(row: &LinkRow, before: &LinkRow) -> LinkRow {
         counted {
             packets_offered, bytes_offered, packets, bytes, data_packets, delivered, dropped_queue,
             dropped_early, dropped_full, dropped_pushed_out, dropped_shed, dropped_policed,
-            dropped_oversized, dropped_wire, marked, marked_leaving, duplicated, corrupted, reordered, retransmitted_packets,
-            unique_bytes,
+            dropped_oversized, dropped_wire, dropped_schedule, dropped_by_fault, marked, marked_leaving,
+            duplicated, corrupted, reordered, retransmitted_packets, unique_bytes,
         }
         kept {
             run, stack, link, name, from, to, rate, delay, sojourn_mean, sojourn_median, sojourn_p95,

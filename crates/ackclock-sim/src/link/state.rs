@@ -7,6 +7,7 @@ use super::ahead::Ahead;
 use super::counters::LinkCounters;
 use super::delivery::{Delivery, Offer};
 use super::elements::ElementStates;
+use super::losses::{LossCause, WireLosses};
 use super::medium::Stored;
 use super::sojourn::Sojourns;
 use super::spec::LinkSpec;
@@ -21,6 +22,8 @@ pub struct Link {
     pub(super) fifo: bool,
     pub(super) plain: bool,
     pub(super) faults: Vec<(Box<dyn Fault>, Rng)>,
+    /// What faults and schedule have lost.
+    pub(super) losses: WireLosses,
     pub(super) rng: Rng,
     /// When the wire becomes free.
     pub(super) free_at: Instant,
@@ -72,6 +75,7 @@ impl Link {
             elements,
             last_in_order: Instant::ZERO,
             queue,
+            losses: WireLosses::of(spec.faults.len()),
             faults: spec.faults.into_iter().enumerate().map(|(i, f)| (f, fault_rng(i))).collect(),
             rng: Rng::stream(seed, "queue", index),
             free_at: Instant::ZERO,
@@ -125,13 +129,16 @@ impl Link {
 
     fn apply_faults(&mut self, about: &PacketInfo, out: &mut Delivery) {
         let base = out.at;
-        for (fault, rng) in &mut self.faults {
+        for (i, (fault, rng)) in self.faults.iter_mut().enumerate() {
             if out.lost {
                 break;
             }
             match fault.verdict(about, out.departs, rng) {
                 FaultVerdict::Pass => {}
-                FaultVerdict::Drop => out.lost = true,
+                FaultVerdict::Drop => {
+                    out.lost = true;
+                    self.losses.count(LossCause::Fault(i), self.ahead.packets.len());
+                }
                 FaultVerdict::Duplicate => out.copy_at = Some(base),
                 FaultVerdict::Delay(extra) => {
                     out.at += extra;

@@ -314,3 +314,20 @@ fn a_medium_is_given_for_the_link_that_has_a_way_back() {
          medium with the way back"
     );
 }
+
+#[test]
+fn losses_are_told_apart_by_cause_from_the_moment_that_counts() {
+    let link = "rate = \"10Mbit/s\"\nqueue = { kind = \"drop-tail\", limit = \"50packets\" }\nfaults = [{ kind = \"loss\", p = \
+                0.01 }, { kind = \"loss\", p = 0.0 }, { kind = \"outage\", from = \"3s\", until = \"3.2s\" }]\nschedule = { points = \
+                [{ at = \"5s\", loss = 0.05 }] }";
+    for text in [with(link), format!("measure_from = \"4s\"\n{}", with(link))] {
+        let found = results(&resolved(&text, &[]), 1);
+        let row = &found.links[0];
+        let [random, never, outage] = row.dropped_by_fault[..] else { panic!("{:?}", row.dropped_by_fault) };
+        let schedule = row.dropped_schedule.unwrap();
+        assert_eq!(random + never + outage + schedule, row.dropped_wire);
+        assert!(random > 5 && never == 0 && schedule > 20, "{row:?}");
+        assert_eq!(outage > 0, !text.starts_with("measure_from"), "{row:?}");
+        assert_eq!(found.links[1].dropped_by_fault, []);
+    }
+}

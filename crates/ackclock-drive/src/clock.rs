@@ -21,6 +21,16 @@ impl Clock {
         }
     }
 
+    /// A clock that starts in a while. Until then it stands at zero, so that what is set up before does not count.
+    pub fn starting_in(lead: Duration) -> Self {
+        let Self { started, unix_ns } = Self::start();
+        let lead = lead.as_nanos();
+        Self {
+            started: started + std::time::Duration::from_nanos(lead),
+            unix_ns: unix_ns.saturating_add(lead),
+        }
+    }
+
     /// The time since the start.
     pub fn now(&self) -> Instant {
         // 584 years fit.
@@ -39,13 +49,23 @@ impl Clock {
 
     /// Time left until `at`; zero if it has passed.
     pub fn until(&self, at: Instant) -> Duration {
-        at.since(self.now())
+        let before = self.started.saturating_duration_since(std::time::Instant::now());
+        at.since(self.now()) + Duration::from_nanos(before.as_nanos() as u64)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn before_its_start_it_stands_at_zero_and_waits_for_it() {
+        let lead = Duration::from_secs(3600);
+        let clock = Clock::starting_in(lead);
+        assert_eq!(clock.now(), Instant::ZERO);
+        let left = clock.until(Instant::ZERO + Duration::from_secs(1));
+        assert!(left > lead && left <= lead + Duration::from_secs(1), "{left:?}");
+    }
 
     #[test]
     fn it_advances_and_never_goes_back() {

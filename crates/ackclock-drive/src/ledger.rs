@@ -16,6 +16,8 @@ pub struct Response {
     /// Its response time. It ends with the acknowledgment, timed by the kernel's timestamp or the engine's
     /// clock; a transaction that does not end with an acknowledgment ends with the application's call.
     pub time: Duration,
+    /// Bytes of the response to a request, of applications that make many on a connection.
+    pub bytes: Option<Bytes>,
 }
 
 /// Counters of one end of a connection.
@@ -30,7 +32,7 @@ pub(crate) struct Ledger {
     /// First stream position at which a wrong byte was read.
     pub(crate) wrong: Option<u64>,
     began: Option<Instant>,
-    responses: Vec<(Instant, Duration)>,
+    responses: Vec<(Instant, Duration, Option<Bytes>)>,
 }
 
 impl Ledger {
@@ -87,7 +89,9 @@ impl Ledger {
 
     /// Its transactions, with starts relative to `zero`.
     pub(crate) fn responses(self, zero: Instant) -> Vec<Response> {
-        self.responses.into_iter().map(|(since, time)| Response { since: since.since(zero), time }).collect()
+        let response =
+            |(since, time, bytes): (Instant, _, _)| Response { since: since.since(zero), time, bytes };
+        self.responses.into_iter().map(response).collect()
     }
 }
 
@@ -111,7 +115,11 @@ impl ResponseTimes for Ledger {
     }
 
     fn record(&mut self, since: Instant, now: Instant) {
-        self.responses.push((since, now.since(since)));
+        self.responses.push((since, now.since(since), None));
+    }
+
+    fn record_exchange(&mut self, since: Instant, now: Instant, bytes: Bytes) {
+        self.responses.push((since, now.since(since), Some(bytes)));
     }
 }
 

@@ -33,6 +33,8 @@ mod script;
 #[cfg(target_os = "linux")]
 mod sockets;
 #[cfg(target_os = "linux")]
+mod testbed;
+#[cfg(target_os = "linux")]
 mod web;
 
 pub use clock::Clock;
@@ -60,6 +62,8 @@ pub use probe::*;
 pub use script::{KernelHost, against_kernel, run_script};
 #[cfg(target_os = "linux")]
 pub use sockets::{OptionSeen, TcpCounts, TcpOption};
+#[cfg(target_os = "linux")]
+pub use testbed::*;
 #[cfg(target_os = "linux")]
 pub use web::*;
 

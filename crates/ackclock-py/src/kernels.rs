@@ -283,6 +283,28 @@ fn interruptible<T: Send>(
     })
 }
 
+/// The same, and calls `report` with what the work says, which can stop it by an exception.
+pub(crate) fn reporting<T: Send, R>(
+    py: Python<'_>,
+    mut report: impl FnMut(Python<'_>, R) -> PyResult<()> + Send,
+    work: impl FnOnce(&mut dyn FnMut(R) -> ControlFlow<()>) -> Result<T, DriveError> + Send,
+) -> PyResult<T> {
+    let mut raised = None;
+    let found = interruptible(py, |go_on| {
+        work(&mut |what| {
+            go_on()?;
+            Python::attach(|py| match report(py, what) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(e) => {
+                    raised = Some(e);
+                    ControlFlow::Break(())
+                }
+            })
+        })
+    });
+    raised.map_or(found, Err)
+}
+
 /// The same for a process that somebody may leave running.
 pub(crate) fn in_namespaces<T: Send>(
     py: Python<'_>,

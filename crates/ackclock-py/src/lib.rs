@@ -30,6 +30,8 @@ mod resolved;
 mod script;
 mod simulate;
 mod table;
+#[cfg(target_os = "linux")]
+mod testbed;
 mod timers;
 
 use ackclock_policy::Registry;
@@ -90,6 +92,7 @@ pub fn fill_module(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult
         kernels::kernel_web,
         probe::probe,
         probe::probe_emulated,
+        testbed::testbed,
     );
     Ok(())
 }

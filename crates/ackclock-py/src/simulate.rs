@@ -34,13 +34,13 @@ pub struct Result {
     events: u64,
     /// A row of numbers for each run and stack, JSON.
     #[pyo3(get)]
-    summaries: String,
+    pub(crate) summaries: String,
     /// The time (s) from which on tables and summaries count.
     #[pyo3(get)]
     warmup: f64,
     /// One row for each flow.
     #[pyo3(get)]
-    flows: Py<Table>,
+    pub(crate) flows: Py<Table>,
     /// One row for each link.
     #[pyo3(get)]
     links: Py<Table>,
@@ -217,7 +217,7 @@ fn call_progress(py: Python<'_>, progress: Option<&Py<PyAny>>, p: &ScenarioProgr
 }
 
 impl Result {
-    fn new(py: Python<'_>, resolved: &Resolved, results: &Results) -> PyResult<Self> {
+    pub(crate) fn new(py: Python<'_>, resolved: &Resolved, results: &Results) -> PyResult<Self> {
         Ok(Self {
             scenario: resolved.to_toml(),
             title: resolved.title.clone(),

@@ -50,6 +50,8 @@ pub trait Watch: Send {
     fn next(&self) -> Option<Instant>;
     /// Looks at the links at that moment; [`Watch::next`] is later then.
     fn look(&mut self, now: Instant, links: &mut [Lane]);
+    /// Looks at the links when the emulator stops. Does nothing by default.
+    fn finish(&mut self, _now: Instant, _links: &mut [Lane]) {}
 }
 
 /// Counters of an emulator.
@@ -221,7 +223,11 @@ impl EmulatorThread {
                 }
             }
         }
-        self.publish(self.clock.now());
+        let now = self.clock.now();
+        if let Some(watch) = &mut self.watch {
+            watch.finish(now, &mut self.network.lanes);
+        }
+        self.publish(now);
     }
 
     /// Reads a batch of packets from one port; false when the port is closed.

@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use ackclock_engine::{Call, User, UserIo as _};
-use ackclock_policy::{Application, Wake};
+use ackclock_policy::{Application, Playback, Wake};
 use ackclock_trace::Outcome;
 use ackclock_units::{Bytes, Instant, Rng};
 use rustix::io::Errno;
@@ -11,14 +11,15 @@ use rustix::net::{getpeername, sockopt};
 
 use super::io::Socket;
 use super::report::FlowEnd;
+use super::snapshot::Snapshot;
 use super::stamping::Stamping;
 use crate::ledger::Ledger;
 use crate::linux::sys;
-use crate::sockets::{AckStamps, reason};
+use crate::sockets::{AckStamps, TcpState, reason, tcp_of};
 use crate::{Clock, DriveError, TcpCounts};
 
 /// An application and its random stream.
-pub(super) type App = (Box<dyn Application>, Rng);
+pub(crate) type App = (Box<dyn Application>, Rng);
 
 pub(super) struct FlowConn {
     socket: Socket,
@@ -27,6 +28,8 @@ pub(super) struct FlowConn {
     /// `None` before the connection is established.
     stamps: Option<AckStamps>,
     opened: Instant,
+    /// What the kernel had retransmitted when it was established: its SYNs or SYN-ACKs.
+    syn_retransmissions: u64,
 }
 
 impl FlowConn {
@@ -39,7 +42,8 @@ impl FlowConn {
         opened: Instant,
     ) -> Self {
         let socket = Socket::new(socket, quick_acks);
-        Self { socket, user: User::new(app, ledger), rng, stamps: None, opened }
+        let user = User::new(app, ledger);
+        Self { socket, user, rng, stamps: None, opened, syn_retransmissions: 0 }
     }
 
     /// The application's deadline.
@@ -71,6 +75,8 @@ impl FlowConn {
                 return Ok(false);
             }
             self.stamps = Some(AckStamps::of(&self.socket.fd.as_fd())?);
+            let counts = TcpCounts::of(self.socket.fd.as_fd());
+            self.syn_retransmissions = counts.map_or(0, |counts| counts.retransmitted_segments);
             let now = clock.now();
             self.call(now, now);
         }
@@ -122,9 +128,45 @@ impl FlowConn {
         self.user.call(&mut self.socket, &mut self.rng, Call { now, at, opened });
     }
 
+    /// What the application waits for.
+    pub(super) fn waits_for(&self) -> Option<Wake> {
+        self.user.waits_for()
+    }
+
+    /// Lets an application that waits at a barrier go on.
+    pub(super) fn release(&mut self, now: Instant) {
+        self.user.release(now);
+    }
+
+    /// The kernel's counters and state; `None` before it is established.
+    pub(super) fn tcp(&self) -> Option<(TcpCounts, TcpState)> {
+        self.stamps.as_ref()?;
+        tcp_of(self.socket.fd.as_fd())
+    }
+
+    /// Bytes read by the application.
+    pub(super) fn read(&self) -> Bytes {
+        self.user.io.read
+    }
+
+    /// Its state now.
+    pub(super) fn snapshot(&self, now: Instant) -> Snapshot {
+        Snapshot {
+            counts: self.tcp().map(|(counts, _)| counts),
+            read: self.user.io.read,
+            playback: self.playback(now),
+        }
+    }
+
+    fn playback(&self, now: Instant) -> Option<Playback> {
+        self.user.application.as_ref()?.playback(now)
+    }
+
     /// The result of this end, with the kernel's counters. Times are relative to `zero`.
-    pub(super) fn finish(self, zero: Instant) -> FlowEnd {
-        let counts = TcpCounts::of(self.socket.fd.as_fd());
+    pub(super) fn finish(self, zero: Instant, now: Instant) -> FlowEnd {
+        let (counts, playback) = (TcpCounts::of(self.socket.fd.as_fd()), self.playback(now));
+        let ended = Some(now.since(zero));
+        let syns = self.syn_retransmissions;
         let (outcome, reason) = match self.socket.failed {
             Some(e) if self.stamps.is_none() && e == Errno::TIMEDOUT => {
                 (Outcome::Failed, Some("syn-timeout"))
@@ -134,6 +176,6 @@ impl FlowConn {
             None => (Outcome::Unfinished, None),
         };
         let acked = self.socket.acked;
-        FlowEnd { acked, outcome, reason, counts, ..FlowEnd::of(self.user.io, zero) }
+        FlowEnd { acked, outcome, reason, counts, ended, syns, playback, ..FlowEnd::of(self.user.io, zero) }
     }
 }

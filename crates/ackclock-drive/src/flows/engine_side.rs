@@ -51,10 +51,11 @@ impl<'a> EngineSide<'a> {
             })
         };
         let mut waiting: Vec<_> = apps.into_iter().enumerate().map(app).collect();
-        if let SideRole::Accepts { at } = role {
+        if let SideRole::Accepts { at, .. } = &role {
+            let port = at.first().map_or(0, |(at, _)| at.port());
             let mut apps = std::mem::take(&mut waiting);
             let service = move |local: SocketAddr| apps.get_mut(Kernels::host_number(local.ip())?)?.take();
-            host.serve(at.port(), BACKLOG, Box::new(service));
+            host.serve(port, BACKLOG, Box::new(service));
         }
         Self { control, host, role, waiting, seen }
     }
@@ -104,8 +105,10 @@ impl<'a> EngineSide<'a> {
     }
 
     fn launch(&mut self, n: usize, at: Duration) {
-        let (SideRole::Opens { port, .. }, Some(app)) = (&self.role, self.waiting[n].take()) else { return };
-        if self.host.launch(SocketAddr::new(Kernels::host(n as u16), *port), app) {
+        let (SideRole::Opens { openings, .. }, Some(app)) = (&self.role, self.waiting[n].take()) else {
+            return;
+        };
+        if self.host.launch(openings[n].to, app) {
             self.seen.opened[n].0 = Some(at);
         }
     }

@@ -1,82 +1,114 @@
-//! One end of all connections of a run, on a kernel's sockets and one thread.
+//! One end of all connections of a run, on kernels' sockets and one thread.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 
+use ackclock_policy::Wake;
+use ackclock_sim::Barrier;
 use ackclock_units::{Duration, Instant};
 use rustix::event::epoll;
 use rustix::io::Errno;
-use rustix::net::{SocketFlags, acceptfrom_with, getsockname};
+use rustix::net::{SocketFlags, acceptfrom_with, getpeername, getsockname};
 
 use super::conn::{App, FlowConn};
 use super::side::{PATIENCE, SideReport, SideRole};
+use super::snapshot::{Due, Moments, Sample, Snapshot, Watching};
 use crate::ledger::Ledger;
 use crate::linux::wait::be_punctual;
 use crate::sockets::{EDGES, Ready, RunControl, SocketOptions, listener, opening};
-use crate::{DriveError, Kernels};
+use crate::{DriveError, Namespace};
 
-/// Number of the listener among those of connections.
-const LISTENER: usize = usize::MAX;
-pub(super) struct KernelSide<'a> {
+/// Where the sockets of some connections are: a namespace, or the one of the thread, and their options.
+pub(crate) struct Place<'a> {
+    pub(crate) namespace: Option<&'a Namespace>,
+    pub(crate) options: SocketOptions,
+}
+
+/// Where the clients of the flows of a source wait for each other, and the source of each connection.
+#[derive(Debug, Default)]
+pub(crate) struct Barriers {
+    pub(crate) of_source: Vec<Barrier<()>>,
+    pub(crate) sources: Vec<usize>,
+}
+
+/// What one end does beside running its applications.
+#[derive(Default)]
+pub(crate) struct SideOptions {
+    /// Acknowledge at once, which is set after every read.
+    pub(crate) quick_acks: bool,
+    /// When connections are looked at.
+    pub(crate) moments: Moments,
+    pub(crate) barriers: Barriers,
+}
+
+pub(crate) struct KernelSide<'a> {
     control: &'a RunControl,
     role: SideRole,
-    listener: Option<OwnedFd>,
+    places: Vec<Place<'a>>,
+    listeners: Vec<(OwnedFd, usize)>,
     ready: Ready,
     apps: Vec<Option<(App, Ledger)>>,
     conns: Vec<Option<FlowConn>>,
     open: usize,
     /// Deadlines of applications; stale ones are skipped.
     due: BinaryHeap<Reverse<(Instant, usize)>>,
-    options: SocketOptions,
     quick_acks: bool,
+    watching: Watching,
+    barriers: Barriers,
     seen: SideReport,
 }
 
 impl<'a> KernelSide<'a> {
-    /// The end that runs `apps`, one for each connection. An end that accepts must be created in its
-    /// namespace.
-    pub(super) fn new(
+    /// The end that runs `apps`, one for each connection. An end that accepts in the namespace of its thread must
+    /// be created there.
+    pub(crate) fn new(
         control: &'a RunControl,
         role: SideRole,
-        apps: Vec<Option<(App, Ledger)>>,
-        options: SocketOptions,
-        quick_acks: bool,
+        apps: Vec<(App, Ledger)>,
+        places: Vec<Place<'a>>,
+        options: SideOptions,
     ) -> Result<Self, DriveError> {
         let ready = Ready::new()?;
-        let listener = match role {
-            SideRole::Accepts { at } => Some(listener(at, &options)?),
-            SideRole::Opens { .. } => None,
-        };
-        if let Some(listener) = &listener {
-            ready.add(listener, LISTENER, epoll::EventFlags::IN)?;
+        let mut listeners = Vec::new();
+        if let SideRole::Accepts { at, .. } = &role {
+            for (n, (at, place)) in at.iter().enumerate() {
+                let Place { namespace, options } = &places[*place];
+                let socket = match namespace {
+                    Some(namespace) => namespace.run(|| listener(*at, options))??,
+                    None => listener(*at, options)?,
+                };
+                ready.add(&socket, usize::MAX - n, epoll::EventFlags::IN)?;
+                listeners.push((socket, *place));
+            }
         }
         let n = apps.len();
-        let seen = SideReport::unopened(n);
-        let conns = (0..n).map(|_| None).collect();
         Ok(Self {
             control,
             role,
-            listener,
+            places,
+            listeners,
             ready,
-            apps,
-            conns,
+            apps: apps.into_iter().map(Some).collect(),
+            conns: (0..n).map(|_| None).collect(),
             open: 0,
             due: BinaryHeap::new(),
-            options,
-            quick_acks,
-            seen,
+            quick_acks: options.quick_acks,
+            watching: Watching::of(options.moments),
+            barriers: options.barriers,
+            seen: SideReport::unopened(n),
         })
     }
 
     /// Runs until `end`, until all connections are over, or until the run is stopped. An end that accepts
     /// then waits a short time for closing connections.
-    pub(super) fn run(mut self, zero: Instant, end: Option<Instant>) -> Result<SideReport, DriveError> {
+    pub(crate) fn run(mut self, zero: Instant, end: Option<Instant>) -> Result<SideReport, DriveError> {
         be_punctual();
         let (mut next, mut leave_at) = (0, end);
         loop {
             let now = self.control.clock.now();
+            self.look(now, zero);
             if self.control.is_stopped() {
                 match self.role {
                     SideRole::Opens { .. } => break,
@@ -97,45 +129,58 @@ impl<'a> KernelSide<'a> {
                 break;
             }
             let due = self.due.peek().map(|Reverse((at, _))| *at);
-            let until = [coming, due, leave_at].into_iter().flatten().min();
+            let look = self.watching.next().map(|at| zero + at);
+            let until = [coming, due, leave_at, look].into_iter().flatten().min();
             for n in self.ready.wait(&self.control.clock, self.role.waker(self.control), until) {
-                if n == LISTENER { self.accept()? } else { self.step(n, zero)? }
+                match usize::MAX - n {
+                    listener if listener < self.listeners.len() => self.accept(listener)?,
+                    _ => self.step(n, zero)?,
+                }
             }
         }
         for n in 0..self.conns.len() {
-            self.finish(n, zero);
+            self.finish(n, zero, false);
         }
-        Ok(SideReport { options: self.options.0, ..self.seen })
+        let options = self.places.into_iter().map(|place| place.options.0).collect();
+        Ok(SideReport { options, taken: self.watching.taken, ..self.seen })
     }
 
     fn connect(&mut self, n: usize, at: Duration) -> Result<(), DriveError> {
-        let SideRole::Opens { from, port, .. } = self.role else { return Ok(()) };
-        let socket = opening(from, SocketAddr::new(Kernels::host(n as u16), port), &self.options)?;
+        let SideRole::Opens { openings, .. } = &self.role else { return Ok(()) };
+        let way = openings[n];
+        let Place { namespace, options } = &self.places[way.place];
+        if let Some(namespace) = namespace {
+            namespace.enter()?;
+        }
+        let socket = opening(way.from, way.to, options)?;
         self.seen.opened[n].0 = Some(at);
-        self.watch(n, socket)
+        self.watch(n, way.place, socket)
     }
 
-    fn accept(&mut self) -> Result<(), DriveError> {
-        while let Some(listener) = &self.listener {
-            let socket = match acceptfrom_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+    fn accept(&mut self, listener: usize) -> Result<(), DriveError> {
+        let SideRole::Accepts { numbers, .. } = &self.role else { return Ok(()) };
+        let (mut arrived, place) = (Vec::new(), self.listeners[listener].1);
+        loop {
+            let socket = &self.listeners[listener].0;
+            let socket = match acceptfrom_with(socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
                 Ok((socket, _)) => socket,
                 Err(Errno::AGAIN) => break,
                 // The client has aborted meanwhile.
                 Err(Errno::CONNABORTED | Errno::INTR) => continue,
                 Err(e) => return Err(DriveError::System("accept a connection in a namespace", e.into())),
             };
-            let host = getsockname(&socket).ok().and_then(|a| SocketAddr::try_from(a).ok());
-            let number = host.and_then(|a| Kernels::host_number(a.ip())).filter(|n| *n < self.apps.len());
-            if let Some(n) = number {
-                self.watch(n, socket)?;
+            let own = getsockname(&socket).ok().and_then(|a| SocketAddr::try_from(a).ok());
+            let peer = getpeername(&socket).ok().flatten().and_then(|a| SocketAddr::try_from(a).ok());
+            if let Some(n) = own.zip(peer).and_then(|(a, b)| numbers.get(&(a.ip(), b.ip()))) {
+                arrived.push((*n, socket));
             }
         }
-        Ok(())
+        arrived.into_iter().try_for_each(|(n, socket)| self.watch(n, place, socket))
     }
 
-    fn watch(&mut self, n: usize, socket: OwnedFd) -> Result<(), DriveError> {
+    fn watch(&mut self, n: usize, place: usize, socket: OwnedFd) -> Result<(), DriveError> {
         let Some((app, ledger)) = self.apps[n].take() else { return Ok(()) };
-        self.options.check(socket.as_fd());
+        self.places[place].options.check(socket.as_fd());
         self.ready.add(&socket, n, EDGES)?;
         self.conns[n] = Some(FlowConn::new(socket, app, ledger, self.quick_acks, self.control.clock.now()));
         self.open += 1;
@@ -173,17 +218,70 @@ impl<'a> KernelSide<'a> {
     fn reschedule(&mut self, n: usize, before: Option<Instant>, zero: Instant) {
         let Some(conn) = &self.conns[n] else { return };
         if conn.is_over() {
-            return self.finish(n, zero);
+            return self.finish(n, zero, true);
         }
         if let Some(at) = conn.due().filter(|at| Some(*at) != before) {
             self.due.push(Reverse((at, n)));
         }
+        if conn.waits_for() == Some(Wake::Barrier)
+            && let Some(barrier) = self.barrier(n)
+        {
+            barrier.arrive(n as u32, ());
+            self.open_barrier(n);
+        }
     }
 
-    fn finish(&mut self, n: usize, zero: Instant) {
-        if let Some(conn) = self.conns[n].take() {
-            self.seen.ends[n] = conn.finish(zero);
-            self.open -= 1;
+    /// The barrier at which connection `n` waits.
+    fn barrier(&mut self, n: usize) -> Option<&mut Barrier<()>> {
+        let source = *self.barriers.sources.get(n)?;
+        self.barriers.of_source.get_mut(source)
+    }
+
+    /// Calls the clients that wait at the barrier of connection `n`, if all do.
+    fn open_barrier(&mut self, n: usize) {
+        let now = self.control.clock.now();
+        for (n, ()) in self.barrier(n).and_then(Barrier::open).unwrap_or_default() {
+            if let Some(conn) = &mut self.conns[n as usize] {
+                conn.release(now);
+                self.due.extend(conn.due().map(|at| Reverse((at, n as usize))));
+            }
+        }
+    }
+
+    /// Connection `n` is over, or the run is.
+    fn finish(&mut self, n: usize, zero: Instant, over: bool) {
+        let Some(conn) = self.conns[n].take() else { return };
+        let mut end = conn.finish(zero, self.control.clock.now());
+        if !over {
+            end.ended = None;
+        }
+        self.seen.ends[n] = end;
+        self.open -= 1;
+        if over && let Some(barrier) = self.barrier(n) {
+            barrier.leave(n as u32);
+            self.open_barrier(n);
+        }
+    }
+
+    /// Looks at the connections where that is due.
+    fn look(&mut self, now: Instant, zero: Instant) {
+        while let Some(due) = self.watching.due(now.since(zero)) {
+            let taken = &mut self.watching.taken;
+            match due {
+                Due::Snapshot => {
+                    let all = self.conns.iter().map(|conn| conn.as_ref().map(|c| c.snapshot(now)));
+                    taken.snapshots.push(all.collect::<Vec<Option<Snapshot>>>());
+                }
+                Due::Sample(moment) => {
+                    let open =
+                        self.conns.iter().enumerate().filter_map(|(n, conn)| Some((n, conn.as_ref()?)));
+                    let samples = open.filter_map(|(number, conn)| {
+                        let (counts, state) = conn.tcp()?;
+                        Some(Sample { moment, number, counts, state, read: conn.read() })
+                    });
+                    taken.samples.extend(samples);
+                }
+            }
         }
     }
 }

@@ -8,6 +8,7 @@ mod io;
 mod kernel_side;
 mod report;
 mod side;
+mod snapshot;
 mod stamping;
 
 use std::collections::HashMap;
@@ -24,11 +25,12 @@ pub use self::ends::{EndKind, FlowTestbed};
 pub use self::report::{FlowEnd, FlowReport, FlowsReport};
 pub use self::stamping::Stamping;
 
-use self::conn::App;
+pub(crate) use self::conn::App;
 use self::ends::EndSystem;
 use self::engine_side::EngineSide;
-use self::kernel_side::KernelSide;
-use self::side::{SideReport, SideRole};
+pub(crate) use self::kernel_side::{Barriers, KernelSide, Place, SideOptions};
+pub(crate) use self::side::{Opening, SideReport, SideRole};
+pub(crate) use self::snapshot::{Moments, Sample, Snapshot};
 use crate::ledger::Ledger;
 use crate::pattern::PayloadPattern;
 use crate::sockets::{RunControl, SocketOptions, join, raise_descriptor_limit, then_stop};
@@ -132,9 +134,16 @@ impl Flows {
             servers.push((c.server, server, Ledger::new(&pattern, n, false)));
         }
         let settings = Settings { options: self.options, quick_acks: self.quick_acks };
-        let listening = SideRole::Accepts { at: SocketAddr::from((Ipv4Addr::UNSPECIFIED, PORT)) };
+        let hosts = || (0..starts.len()).map(|n| (n, Kernels::host(n as u16)));
+        let listening = SideRole::Accepts {
+            at: vec![(SocketAddr::from((Ipv4Addr::UNSPECIFIED, PORT)), 0)],
+            numbers: hosts().map(|(n, host)| ((host, Kernels::NEAR), n)).collect(),
+        };
+        let from = SocketAddr::new(Kernels::NEAR, 0);
+        let to = |host| SocketAddr::new(host, PORT);
+        let openings = hosts().map(|(_, host)| Opening { from, to: to(host), place: 0 }).collect();
         let server = Running::new(&control, &ends.far, listening, servers, &settings)?;
-        let opening = SideRole::Opens { from: SocketAddr::new(Kernels::NEAR, 0), port: PORT, starts };
+        let opening = SideRole::Opens { starts, openings };
         let client = Running::new(&control, &ends.near, opening, clients, &settings)?;
         let end = zero + self.duration;
         let (opened, accepted) = std::thread::scope(|scope| {
@@ -161,8 +170,8 @@ impl Flows {
         });
         Ok(FlowsReport {
             flows: flows.collect(),
-            client_options: opened.options,
-            server_options: accepted.options,
+            client_options: opened.options.into_iter().flatten().collect(),
+            server_options: accepted.options.into_iter().flatten().collect(),
             stamping: opened.stamping,
             counters,
             path: ends.emulator.stop(),
@@ -216,16 +225,11 @@ impl<'a> Running<'a> {
     ) -> Result<Self, DriveError> {
         match end {
             EndSystem::Kernel(namespace) => {
-                let apps = apps.into_iter().map(|(app, _, ledger)| Some((app, ledger))).collect();
-                let side = namespace.run(|| {
-                    KernelSide::new(
-                        control,
-                        role,
-                        apps,
-                        SocketOptions::new(&settings.options),
-                        settings.quick_acks,
-                    )
-                })??;
+                let apps = apps.into_iter().map(|(app, _, ledger)| (app, ledger)).collect();
+                // Its thread runs in the namespace.
+                let place = Place { namespace: None, options: SocketOptions::new(&settings.options) };
+                let options = SideOptions { quick_acks: settings.quick_acks, ..SideOptions::default() };
+                let side = namespace.run(|| KernelSide::new(control, role, apps, vec![place], options))??;
                 Ok(Self::Kernel(side, namespace))
             }
             EndSystem::Engine(host) => Ok(Self::EngineSide(EngineSide::new(control, host, role, apps))),

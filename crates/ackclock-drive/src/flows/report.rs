@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ackclock_engine::Stats;
+use ackclock_policy::Playback;
 use ackclock_trace::Outcome;
 use ackclock_units::{Bytes, Duration, Instant};
 
@@ -27,6 +28,12 @@ pub struct FlowEnd {
     pub outcome: Outcome,
     /// Why it failed, in the words of the table of flows.
     pub reason: Option<&'static str>,
+    /// When it was over, since the start of the run; `None` while it is not.
+    pub ended: Option<Duration>,
+    /// SYNs or SYN-ACKs that a kernel retransmitted.
+    pub syns: u64,
+    /// What it has played, if it plays a video.
+    pub playback: Option<Playback>,
     /// The kernel's counters, at an end that is a kernel.
     pub counts: Option<TcpCounts>,
     /// The engine's counters, at an end that is the engine.
@@ -42,6 +49,9 @@ impl FlowEnd {
         responses: Vec::new(),
         outcome: Outcome::Unfinished,
         reason: None,
+        ended: None,
+        syns: 0,
+        playback: None,
         counts: None,
         stats: None,
     };

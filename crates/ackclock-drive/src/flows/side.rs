@@ -1,21 +1,32 @@
 //! Role and results of one end of a run.
 
-use std::net::SocketAddr;
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
 
 use ackclock_units::{Duration, Instant};
 
 use super::report::FlowEnd;
+use super::snapshot::Taken;
 use super::stamping::Stamping;
 use crate::OptionSeen;
 use crate::linux::wait::Waker;
 use crate::sockets::RunControl;
 
+/// Addresses of a connection's opening end, and the place of its socket: a position among those of its side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Opening {
+    pub(crate) from: SocketAddr,
+    pub(crate) to: SocketAddr,
+    pub(crate) place: usize,
+}
+
 /// The role of one end.
-pub(super) enum SideRole {
-    /// Opens connection n to host n at its start, relative to the start of the run.
-    Opens { from: SocketAddr, port: u16, starts: Vec<Instant> },
-    /// Accepts all connections.
-    Accepts { at: SocketAddr },
+pub(crate) enum SideRole {
+    /// Opens connection n by `openings[n]` at its start, relative to the start of the run.
+    Opens { starts: Vec<Instant>, openings: Vec<Opening> },
+    /// Accepts all connections at these addresses, each of a place. A connection is known by its own address and
+    /// the peer's.
+    Accepts { at: Vec<(SocketAddr, usize)>, numbers: HashMap<(IpAddr, IpAddr), usize> },
 }
 
 impl SideRole {
@@ -36,12 +47,15 @@ impl SideRole {
 }
 
 /// The results of one end.
-pub(super) struct SideReport {
-    pub(super) ends: Vec<FlowEnd>,
+pub(crate) struct SideReport {
+    pub(crate) ends: Vec<FlowEnd>,
     /// When each connection was opened, since the start of the run, and the time until it was established.
-    pub(super) opened: Vec<(Option<Duration>, Option<Duration>)>,
-    pub(super) options: Vec<OptionSeen>,
-    pub(super) stamping: Stamping,
+    pub(crate) opened: Vec<(Option<Duration>, Option<Duration>)>,
+    /// The options of each place's sockets.
+    pub(crate) options: Vec<Vec<OptionSeen>>,
+    pub(crate) stamping: Stamping,
+    /// What was seen at the moments asked for.
+    pub(crate) taken: Taken,
 }
 
 impl SideReport {
@@ -52,6 +66,7 @@ impl SideReport {
             opened: vec![(None, None); n],
             options: Vec::new(),
             stamping: Stamping::default(),
+            taken: Taken::default(),
         }
     }
 }

@@ -54,10 +54,15 @@ impl Namespace {
     /// Runs `work` on a thread inside the namespace. Sockets opened and devices created there stay in it.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, DriveError> {
         on_a_thread(|| {
-            move_into_link_name_space(self.fd.as_fd(), Some(LinkNameSpaceType::Network))
-                .map_err(|e| DriveError::System("enter a network namespace", e.into()))?;
+            self.enter()?;
             Ok(work())
         })
+    }
+
+    /// Moves the calling thread into the namespace, for good.
+    pub(crate) fn enter(&self) -> Result<(), DriveError> {
+        move_into_link_name_space(self.fd.as_fd(), Some(LinkNameSpaceType::Network))
+            .map_err(|e| DriveError::System("enter a network namespace", e.into()))
     }
 
     /// Makes every address of a network local to the namespace: programs in it can send from and be reached
@@ -122,16 +127,25 @@ impl Namespace {
             .map_err(|e| DriveError::Missing(format!("cannot read the kernel parameter {key}: {e}")))
     }
 
+    /// All counters of the kernel's TCP in this namespace that are not zero, by their names in `/proc/net/snmp`
+    /// and `/proc/net/netstat`.
+    pub(crate) fn tcp_counters(&self) -> Result<Vec<(String, u64)>, DriveError> {
+        Ok(counters(&self.tcp_tables()?))
+    }
+
     /// A counter of the kernel's TCP in this namespace, by its name in `/proc/net/snmp` or
     /// `/proc/net/netstat` (`RetransSegs`, `TCPTimeouts`...).
     pub fn tcp_counter(&self, name: &str) -> Result<u64, DriveError> {
+        counter(&self.tcp_tables()?, name)
+            .ok_or_else(|| DriveError::Missing(format!("this kernel has no TCP counter named `{name}`")))
+    }
+
+    fn tcp_tables(&self) -> Result<String, DriveError> {
         let text = self.run(|| -> io::Result<String> {
             Ok(fs::read_to_string("/proc/thread-self/net/snmp")?
                 + &fs::read_to_string("/proc/thread-self/net/netstat")?)
         })?;
-        let text = text.map_err(DriveError::system("read the kernel's TCP counters"))?;
-        counter(&text, name)
-            .ok_or_else(|| DriveError::Missing(format!("this kernel has no TCP counter named `{name}`")))
+        text.map_err(DriveError::system("read the kernel's TCP counters"))
     }
 }
 
@@ -175,6 +189,23 @@ fn counter(text: &str, name: &str) -> Option<u64> {
     })
 }
 
+/// Settings among the counters of `/proc/net/snmp`.
+const SETTINGS: &[&str] = &["RtoAlgorithm", "RtoMin", "RtoMax", "MaxConn", "CurrEstab"];
+
+/// All counters of TCP in the kernel's tables that are not zero.
+fn counters(text: &str) -> Vec<(String, u64)> {
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("Tcp")).collect();
+    let pairs = lines.chunks_exact(2).flat_map(|pair| {
+        let names = pair[0].split_ascii_whitespace().skip(1);
+        names.zip(pair[1].split_ascii_whitespace().skip(1))
+    });
+    let found = pairs.filter(|(name, _)| !SETTINGS.contains(name));
+    found
+        .filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?)))
+        .filter(|(_, n)| *n > 0)
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,6 +218,9 @@ mod tests {
         assert_eq!(counter(text, "TCPTimeouts"), Some(6));
         assert_eq!(counter(text, "Nonsense"), None);
         assert_eq!(counter("Tcp: a", "a"), None);
+        let all = [("ActiveOpens", 3), ("RetransSegs", 4), ("SyncookiesSent", 5), ("TCPTimeouts", 6)];
+        assert_eq!(counters(text), all.map(|(name, n)| (name.to_owned(), n)));
+        assert_eq!(counters("TcpExt: RtoMin TCPTimeouts\nTcpExt: 200 0\n"), []);
     }
 
     #[test]

@@ -3,11 +3,13 @@
 mod acked;
 mod control;
 mod ready;
+mod state;
 mod tcp;
 
 pub(crate) use acked::AckStamps;
 pub(crate) use control::{RunControl, join, then_stop};
 pub(crate) use ready::{EDGES, Ready};
+pub(crate) use state::{TcpState, tcp_of};
 pub use tcp::{OptionSeen, TcpCounts, TcpOption};
 pub(crate) use tcp::{SocketOptions, TcpRoom, listener, opening, reason};
 

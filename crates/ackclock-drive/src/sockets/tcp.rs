@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use ackclock_units::{Bytes, Duration};
+use ackclock_units::{Bytes, Count, Duration, since};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, listen, socket_with};
 
@@ -154,14 +154,21 @@ pub struct TcpCounts {
     pub cwnd_segs: u64,
     /// Retransmission timeouts (`tcpi_total_rto`); `None` with kernels before 6.7, which do not report them.
     pub timeouts: Option<u64>,
+    /// Payload received in order.
+    pub bytes_received: Bytes,
 }
 
 impl TcpCounts {
     /// Reads TCP_INFO; `None` when that fails.
     pub(crate) fn of(socket: BorrowedFd<'_>) -> Option<Self> {
-        let (i, known) = sys::tcp_info(socket).ok()?;
+        let (info, known) = sys::tcp_info(socket).ok()?;
+        Some(Self::read(&info, known))
+    }
+
+    /// From TCP_INFO, of which this kernel has filled in `known` bytes.
+    pub(super) fn read(i: &libc::tcp_info, known: usize) -> Self {
         let has_timeouts = known >= offset_of!(libc::tcp_info, tcpi_total_rto_time);
-        Some(Self {
+        Self {
             segments_sent: i.tcpi_segs_out.into(),
             data_segments_sent: i.tcpi_data_segs_out.into(),
             retransmitted_segments: i.tcpi_total_retrans.into(),
@@ -173,7 +180,21 @@ impl TcpCounts {
             rto: Duration::from_micros(i.tcpi_rto.into()),
             cwnd_segs: i.tcpi_snd_cwnd.into(),
             timeouts: has_timeouts.then(|| i.tcpi_total_rto.into()),
-        })
+            bytes_received: i.tcpi_bytes_received,
+        }
+    }
+}
+
+impl Count for TcpCounts {
+    fn since(&self, before: &Self) -> Self {
+        since!(Self { self, before }
+            counted {
+                segments_sent, data_segments_sent, retransmitted_segments, bytes_sent, retransmitted_bytes, bytes_acked,
+                timeouts, bytes_received,
+            }
+            kept { min_rtt, rto, cwnd_segs }
+            set {}
+        )
     }
 }
 

@@ -37,8 +37,6 @@ pub struct RealFlow {
     pub access: Access,
     /// Bytes to transfer, for the tables.
     pub size: Option<Bytes>,
-    /// The client's application and the server's.
-    pub apps: [SeededApplication; 2],
 }
 
 /// A link.
@@ -59,6 +57,8 @@ pub struct RealRun {
     pub links: Vec<RealLink>,
     /// The flows in the order of their starts.
     pub flows: Vec<RealFlow>,
+    /// For each of them, the client's application and the server's.
+    pub apps: Vec<[SeededApplication; 2]>,
     /// For each source, how many flows wait for each other.
     pub members: Vec<u64>,
     /// The sources of datagrams.
@@ -103,7 +103,7 @@ impl Resolved {
             while let Some(flow) = source.next(Instant::ZERO, &mut rng) {
                 let seed = seeds.next(&flow.group);
                 let stack = |label: Arc<str>| stacks.get(&*label).copied().unwrap_or_default();
-                flows.push(RealFlow {
+                let facts = RealFlow {
                     start: flow.start,
                     group: flow.group,
                     source: number,
@@ -111,20 +111,23 @@ impl Resolved {
                     stacks: [stack(flow.client_stack.label()), stack(flow.server_stack.label())],
                     access: flow.access,
                     size: flow.size,
-                    apps: [
-                        (flow.client_app, application_stream(seed, 0)),
-                        (flow.server_app, application_stream(seed, 1)),
-                    ],
-                });
+                };
+                let apps = [
+                    (flow.client_app, application_stream(seed, 0)),
+                    (flow.server_app, application_stream(seed, 1)),
+                ];
+                flows.push((facts, apps));
             }
         }
-        flows.sort_by_key(|f| f.start);
+        flows.sort_by_key(|(facts, _)| facts.start);
+        let (flows, apps) = flows.into_iter().unzip();
         let link = |(name, ends, spec): (String, [NodeId; 2], LinkSpec)| RealLink {
             name,
             ends: ends.map(|node| node.0 as usize),
             spec,
         };
         let links = build::network(self, false)?.into_links().map(link).collect();
-        Ok(RealRun { nodes: self.path.nodes.clone(), links, flows, members, datagrams: sources.datagrams, paths })
+        let (nodes, datagrams) = (self.path.nodes.clone(), sources.datagrams);
+        Ok(RealRun { nodes, links, flows, apps, members, datagrams, paths })
     }
 }

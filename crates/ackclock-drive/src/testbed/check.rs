@@ -1,0 +1,120 @@
+//! What of a scenario a kernel and the emulator cannot honour. It is refused, never ignored.
+
+use ackclock_sim::MeasuredSpan;
+use ackclock_sim::scenario::{Body, Resolved};
+use ackclock_trace::Mask;
+use ackclock_units::Duration;
+
+use super::hosts::MOST_HOSTS;
+use crate::sockets::TcpOption;
+use crate::{DriveError, EmulatorReport};
+
+/// The longest run: a day.
+const LONGEST: Duration = Duration::from_secs(86_400);
+
+pub(super) fn check(scenario: &Resolved) -> Result<(), DriveError> {
+    let refused = |sentence: String| Err(DriveError::Input(sentence));
+    let time = scenario.duration() + scenario.drain();
+    if time > LONGEST {
+        return refused(format!(
+            "`duration` and `drain` are {time} together, which pass in real time: expected at most {LONGEST}"
+        ));
+    }
+    if matches!(scenario.measured(), MeasuredSpan::AfterEpisodes(_)) {
+        return refused(
+            "`measure_after` counts from the end of a loss episode, which a kernel does not report: expected \
+             `measure_from`, a time"
+                .into(),
+        );
+    }
+    if scenario.trace != Mask::NONE {
+        return refused(
+            "`trace` is of events inside a connection, which a kernel does not report: expected `none`; `series` \
+             and a capture are recorded here"
+                .into(),
+        );
+    }
+    for stack in &scenario.stacks {
+        let Some(kernel) = stack.kernel() else {
+            return refused(format!(
+                "`stacks.{}` has policies of ackclock's own TCP, which a kernel does not have: expected a table \
+                 `kernel`, such as `{{ kernel = {{ cc = \"cubic\" }} }}`, or the preset linux, linux-reno or \
+                 linux-bbr without changes",
+                stack.label
+            ));
+        };
+        for (name, _) in &kernel.options {
+            TcpOption::named(name)?;
+        }
+    }
+    for workload in &scenario.workloads {
+        if matches!(&workload.body, Body::Udp { control: Some(_), .. }) {
+            return refused(format!(
+                "workload `{}` is paced by the receiver's reports, which only the simulator has",
+                workload.name
+            ));
+        }
+    }
+    if scenario.path.nodes.len() > MOST_HOSTS {
+        return refused(format!(
+            "`path` has {} nodes: expected at most {MOST_HOSTS}, each a network namespace",
+            scenario.path.nodes.len()
+        ));
+    }
+    Ok(())
+}
+
+/// The largest share of deliveries that may be more than a millisecond late.
+const LATE_SHARE: f64 = 0.01;
+/// The largest lateness of a delivery.
+const LATEST: Duration = Duration::from_millis(50);
+/// The largest share of packets that the emulator may fail to deliver.
+const UNDELIVERED_SHARE: f64 = 0.0001;
+
+/// Fails for a run in which the machine was too busy for the emulator to keep time.
+pub(super) fn in_time(run: &str, r: &EmulatorReport) -> Result<(), DriveError> {
+    let all = (r.delivered + r.undelivered).max(1) as f64;
+    let late = r.late as f64 / all;
+    let what = if late > LATE_SHARE {
+        format!("{:.1} % of its packets were more than 1 ms late", 100.0 * late)
+    } else if r.max_lateness > LATEST {
+        format!("a packet was {} late", r.max_lateness)
+    } else if r.undelivered as f64 / all > UNDELIVERED_SHARE {
+        format!("{} packets could not be delivered", r.undelivered)
+    } else {
+        return Ok(());
+    };
+    Err(DriveError::Failed(format!(
+        "run `{run}` is void: {what} because the machine was busy, so that it was not the path of the scenario; \
+         expected at most {:.0} % more than 1 ms late and none later than {LATEST}; run it again with less beside \
+         it, or with fewer packets per second",
+        100.0 * LATE_SHARE
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_whose_packets_were_late_is_void() {
+        let fine = EmulatorReport {
+            delivered: 100_000,
+            late: 1000,
+            max_lateness: LATEST,
+            undelivered: 10,
+            ..EmulatorReport::default()
+        };
+        in_time("x", &fine).unwrap();
+        let later = LATEST + Duration::from_millis(1);
+        for (wrong, expected) in [
+            (EmulatorReport { late: 1002, ..fine }, "1.0 % of its packets"),
+            (EmulatorReport { max_lateness: later, ..fine }, "a packet was 51ms late"),
+            (EmulatorReport { undelivered: 11, ..fine }, "11 packets could not be delivered"),
+        ] {
+            let sentence = in_time("x", &wrong).unwrap_err().to_string();
+            assert!(sentence.contains("run `x` is void") && sentence.contains(expected), "{sentence}");
+        }
+        in_time("x", &EmulatorReport::default()).unwrap();
+    }
+}

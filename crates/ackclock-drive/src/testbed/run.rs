@@ -1,0 +1,155 @@
+//! A run on the testbed, from its hosts to its tables.
+
+use std::ops::ControlFlow;
+use std::os::fd::AsFd;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ackclock_sim::scenario::{Job, RealLink, Resolved, RunInfo};
+use ackclock_trace::Label;
+use ackclock_units::{Duration, Instant};
+
+use super::links::{self, Moments as LinkMoments, Recorder};
+use super::setup::{Setup, with_ledgers};
+use super::tables::Finished;
+use super::{KernelReport, TestbedOptions, TestbedRun, check, datagrams};
+use crate::emulator::{Emulator, NetworkOptions};
+use crate::flows::{KernelSide, Moments, SideOptions};
+use crate::linux::wait::wait;
+use crate::sockets::{RunControl, join, raise_descriptor_limit, then_stop};
+use crate::{Capture, Clock, DriveError};
+
+/// Time from the end of the set-up to the start of the run.
+const LEAD: Duration = Duration::from_millis(100);
+/// Interval between calls of `go_on`.
+const POLL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(50);
+/// The interval at which senders are looked at where the scenario has no `series`.
+const SAMPLE_EVERY: Duration = Duration::from_millis(100);
+
+/// Runs a job of a scenario in real time. `go_on` is called about twenty times a second with the share of the
+/// time that has passed, and can end the run early.
+///
+/// # Errors
+/// What a kernel cannot honour, a right that is missing (see [`crate::check`]), a system call that failed, a wrong
+/// byte, or a machine that was too busy to keep time.
+pub fn run_testbed(
+    scenario: &Resolved,
+    job: Job,
+    options: &TestbedOptions,
+    go_on: &mut dyn FnMut(f64) -> ControlFlow<()>,
+) -> Result<TestbedRun, DriveError> {
+    check::check(scenario)?;
+    raise_descriptor_limit();
+    let (setup, mut parts) = Setup::new(scenario, job)?;
+    let at = |d: Duration| Instant::ZERO + d;
+    let (warmup, duration) = (scenario.warmup(), scenario.duration());
+    let last = at(duration + scenario.drain());
+    let label = Label::from(scenario.label(job).as_str());
+    let moments = LinkMoments { warmup: at(warmup), duration: at(duration), last, series: scenario.series() };
+    let (recorder, link_rows) = Recorder::new(links::labels(&label, scenario, &parts.links), moments);
+
+    let clock = Clock::starting_in(LEAD);
+    let capture = options.capture.as_deref().map(|path| Capture::create(path, clock)).transpose()?;
+    if let (Some(capture), Some(port)) = (&capture, parts.ports.get_mut(setup.first_port())) {
+        port.record(capture, "client")?;
+    }
+    let network = NetworkOptions {
+        links: parts.links.into_iter().map(|RealLink { spec, .. }| spec).collect(),
+        table: setup.hosts.ways(),
+        sojourns: scenario.series().is_some(),
+        seed: job.seed,
+        clock,
+        watch: Some(Box::new(recorder)),
+    };
+    let emulator = Emulator::start_network(parts.ports, network)?;
+    let control = RunControl::new(clock)?;
+    let every = scenario.series().unwrap_or(SAMPLE_EVERY);
+    let side_options = || {
+        let looks = if warmup.is_zero() { vec![duration] } else { vec![warmup, duration] };
+        SideOptions { moments: Moments { at: looks, every: Some(every) }, ..SideOptions::default() }
+    };
+    let ([clients, servers], (opens, accepts)) = (with_ledgers(parts.apps), setup.roles());
+    let server = KernelSide::new(&control, accepts, servers, setup.places(scenario)?, side_options())?;
+    let client_options = SideOptions { barriers: setup.barriers(), ..side_options() };
+    let client = KernelSide::new(&control, opens, clients, setup.places(scenario)?, client_options)?;
+
+    let (over, senders, receivers) = (AtomicBool::new(false), parts.senders, &parts.receivers);
+    let (opened, accepted) = std::thread::scope(|scope| {
+        for receiver in receivers {
+            scope.spawn(|| datagrams::receive(receiver, &clock, at(warmup), &over));
+        }
+        if !senders.is_empty() {
+            scope.spawn(|| datagrams::send(senders, &control, (at(warmup), at(duration))));
+        }
+        let serving = scope.spawn(|| then_stop(&control, server.run(Instant::ZERO, Some(last))));
+        let asking = scope.spawn(|| {
+            let report = client.run(Instant::ZERO, Some(last));
+            if report.is_ok() {
+                // Links are observed to the end of `duration`, whether flows are active or not.
+                wait_until(&control, at(duration));
+            }
+            then_stop(&control, report)
+        });
+        while !asking.is_finished() && !control.is_stopped() {
+            std::thread::sleep(POLL_INTERVAL);
+            let share = clock.now().as_secs_f64() / last.as_secs_f64().max(1e-9);
+            if go_on(share.min(1.0)).is_break() {
+                control.stop();
+            }
+        }
+        let ended = (join(asking), join(serving));
+        over.store(true, Ordering::Release);
+        ended
+    });
+    let stopped_at = clock.now();
+    let path = emulator.stop();
+    capture.map_or(Ok(()), |capture| capture.finish())?;
+    let (opened, accepted) = (opened?, accepted?);
+    if stopped_at < at(duration) {
+        return Err(DriveError::Interrupted);
+    }
+    check::in_time(&label, &path)?;
+    let finished = Finished {
+        scenario,
+        label: label.clone(),
+        setup: &setup,
+        sides: [&opened, &accepted],
+        every,
+        ended_at: stopped_at.min(last),
+    };
+    finished.check_bytes()?;
+    let links = std::mem::take(&mut *link_rows.lock().unwrap_or_else(PoisonError::into_inner));
+    let mut outcome = finished.tables();
+    (outcome.links, outcome.processed) = (links.counted(warmup.is_zero()), path.delivered);
+    outcome.link_series = links.series;
+    Ok(TestbedRun {
+        info: RunInfo {
+            label: label.to_string(),
+            run: scenario.runs[job.run].label.clone(),
+            seed: job.seed,
+            simulated: finished.ended_at.since(Instant::ZERO),
+            events: path.delivered,
+            links_warm: links.warm,
+            links_end: links.end,
+            delivered_end: finished.delivered_end(),
+        },
+        outcome,
+        kernel: KernelReport {
+            deliveries: path.delivered,
+            late: path.late,
+            mean_lateness: path.mean_lateness,
+            max_lateness: path.max_lateness,
+            undelivered: path.undelivered,
+            counters: setup.hosts.counters(scenario)?,
+            options: opened.options.iter().chain(&accepted.options).flatten().copied().collect(),
+        },
+    })
+}
+
+fn wait_until(control: &RunControl, until: Instant) {
+    while control.clock.now() < until && !control.is_stopped() {
+        if wait(&control.clock, [control.client_waker.as_fd()], Some(until))[0] {
+            control.client_waker.clear();
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The tables of a run, from what both sides report.
+
+use std::collections::BTreeMap;
+
+use ackclock_sim::scenario::Resolved;
+use ackclock_sim::{MeasuredSpan, RunOutcome, Taken as Exchanges};
+use ackclock_trace::Label;
+use ackclock_units::{Bytes, Duration, Instant};
+
+use super::flow_rows::{Ends, FlowFacts};
+use super::flow_series::Samples;
+use super::setup::Setup;
+use crate::DriveError;
+use crate::flows::SideReport;
+
+/// A run that is over.
+pub(super) struct Finished<'a> {
+    pub(super) scenario: &'a Resolved,
+    pub(super) label: Label,
+    pub(super) setup: &'a Setup,
+    /// The clients' side and the servers'.
+    pub(super) sides: [&'a SideReport; 2],
+    /// The interval of samples.
+    pub(super) every: Duration,
+    pub(super) ended_at: Instant,
+}
+
+impl Finished<'_> {
+    fn ends(&self) -> Ends<'_> {
+        let later = !self.scenario.warmup().is_zero();
+        Ends {
+            sides: self.sides,
+            measured: self.scenario.measured(),
+            warm: later.then_some(0),
+            end: usize::from(later),
+            last: self.ended_at,
+        }
+    }
+
+    /// All tables but those of links.
+    pub(super) fn tables(&self) -> RunOutcome {
+        let (ends, samples, flows) = (self.ends(), Samples::of(self.sides), &self.setup.flows);
+        let from = match self.scenario.measured() {
+            MeasuredSpan::From(from) => from,
+            _ => Instant::ZERO,
+        };
+        let rtts = samples.rtt_means(flows.len(), self.every, from);
+        let (mut rows, mut exchanges) = (Vec::new(), Exchanges::default());
+        for (number, flow) in flows.iter().enumerate() {
+            let (path_rtt, rtt_mean) = (self.setup.path_rtts[number], rtts[number]);
+            let facts = FlowFacts { number, flow, path_rtt, rtt_mean };
+            let Some(row) = ends.row(self.scenario, &self.label, &facts) else { continue };
+            rows.push(row);
+            ends.take_exchanges(&facts, &mut exchanges);
+        }
+        // A source's flows wait for all others in every round.
+        let rounds = |source: u32| {
+            let members = self.setup.members.get(source as usize).copied().unwrap_or(0);
+            let begun = exchanges.exchanges.iter().filter(|e| e.source == source).map(|e| e.number + 1).max();
+            (if members > 0 { begun.unwrap_or(0) } else { 0 }, members)
+        };
+        let rounds: Vec<_> = (0..self.setup.members.len() as u32).map(rounds).collect();
+        let (exchanges, rounds, playbacks) =
+            exchanges.tables(&rows, self.scenario.measured(), |source| rounds[source as usize]);
+        let flow_series = self
+            .scenario
+            .series()
+            .map(|every| samples.rows(self.scenario, (&self.label, every), flows, |n| ends.sender(n)));
+        let stack = Label::from(self.scenario.stacks[self.setup.stack_of_datagrams].label.as_str());
+        let first = rows.len() as u32;
+        for (number, source) in (first..).zip(&self.setup.sources) {
+            let window = (self.scenario.measured(), self.ended_at);
+            rows.push(source.row(self.scenario, (&self.label, &stack, number), window));
+        }
+        RunOutcome {
+            flows: rows,
+            flow_series: flow_series.unwrap_or_default(),
+            exchanges,
+            rounds,
+            playbacks,
+            ..RunOutcome::default()
+        }
+    }
+
+    /// Payload that the connections of each stack had delivered at the end of `duration`, from the moment that
+    /// counts on.
+    pub(super) fn delivered_end(&self) -> BTreeMap<Label, Bytes> {
+        let ends = self.ends();
+        let mut sums: BTreeMap<Label, Bytes> = BTreeMap::new();
+        for (n, flow) in self.setup.flows.iter().enumerate().filter(|(n, _)| ends.opened(*n).is_some()) {
+            let sender = ends.sender(n);
+            let stack = self.scenario.stacks[flow.stacks[sender]].label.as_str().into();
+            *sums.entry(stack).or_default() += ends.delivered_in_duration(sender, n);
+        }
+        sums
+    }
+
+    /// Fails when an application has read a byte that was not sent there.
+    pub(super) fn check_bytes(&self) -> Result<(), DriveError> {
+        for (side, word) in self.sides.into_iter().zip(["client", "server"]) {
+            if let Some((n, at)) = side.ends.iter().enumerate().find_map(|(n, end)| Some((n, end.wrong?))) {
+                return Err(DriveError::Failed(format!(
+                    "run `{}`: the {word} of flow {n} read another byte at position {at} than was sent there",
+                    self.label
+                )));
+            }
+        }
+        Ok(())
+    }
+}

@@ -31,6 +31,11 @@ impl Clock {
         }
     }
 
+    /// Sleeps until the start.
+    pub(crate) fn wait_for_start(&self) {
+        std::thread::sleep(self.started.saturating_duration_since(std::time::Instant::now()));
+    }
+
     /// The time since the start.
     pub fn now(&self) -> Instant {
         // 584 years fit.

@@ -20,6 +20,7 @@ from ackclock.plain import plain
 # One file each, imported on use: some need libraries that take a second to load.
 COMMANDS = {
     "run": "Simulate a scenario.",
+    "testbed": "Run a scenario on the kernel's TCP, over emulated links.",
     "sweep": "Run a scenario over axes, seeds and filters; finished runs are kept.",
     "capture": "Analyse a capture: what was retransmitted, why, and what it cost.",
     "reproduce": "Reproduce items of the papers: figure, numbers, verdict.",

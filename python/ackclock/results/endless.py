@@ -67,13 +67,29 @@ def numbers(run: Recorded, row: dict[str, Any]) -> dict[str, Any]:
         "goodput": float(goodput.sum()) if goodput.size else None,
         "share": float(goodput.sum() / every.sum()) if every.sum() else None,
         "fairness": float(fairness) if np.isfinite(fairness) else None,
-        "rtt": float((_known(mine, "rtt_mean") * samples).sum() / samples.sum()) if samples.sum() else None,
+        "rtt": _rtt(mine, samples),
         "retransmitted": float(_known(mine, "retransmitted_segments").sum() / sent) if sent else None,
-        "loss": float(_known(mine, "dropped_packets").sum() / packets.sum()) if packets.sum() else None,
+        "loss": _loss(mine, packets, row),
         "queue_delay": waited if waited is not None else delay if measured else None,
         "queue_delay_max": _most(mine, "queue_delay_max"),
         "queue_delay_p99": _first(link, "sojourn_p99") if measured else None,
     }
+
+
+def _rtt(mine: pa.Table, samples: np.ndarray) -> float | None:
+    """The mean round-trip time, of samples where their number is known, else of flows."""
+    means = _known(mine, "rtt_mean")
+    if not _told(mine, "rtt_samples"):
+        return float(means[means > 0].mean()) if (means > 0).any() else None
+    return float((means * samples).sum() / samples.sum()) if samples.sum() else None
+
+
+def _loss(mine: pa.Table, packets: np.ndarray, row: dict[str, Any]) -> float | None:
+    """The share of its packets that were dropped; that of the bottleneck where a flow's own are not known."""
+    if not _told(mine, "dropped_packets"):
+        alone = str(row["run"]).partition(" #")[0] == row["stack"]
+        return row["loss"] if alone else None
+    return float(_known(mine, "dropped_packets").sum() / packets.sum()) if packets.sum() else None
 
 
 def _first(link: dict[str, Any], *columns: str) -> float | None:
@@ -91,6 +107,11 @@ def _weighted(flows: pa.Table, column: str, weights: np.ndarray) -> float | None
 
 def _most(flows: pa.Table, column: str) -> float | None:
     return pc.max(flows[column]).as_py() if column in flows.column_names else None
+
+
+def _told(flows: pa.Table, column: str) -> bool:
+    """Whether a column has any value. A kernel does not tell all of them."""
+    return column in flows.column_names and flows[column].null_count < flows.num_rows
 
 
 def _known(flows: pa.Table, column: str) -> np.ndarray:

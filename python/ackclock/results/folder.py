@@ -168,7 +168,10 @@ def read_table(path: Path | pa.NativeFile) -> pa.Table:
         if pa.types.is_fixed_size_list(field.type) or pa.types.is_list(field.type):
             size = field.type.list_size if pa.types.is_fixed_size_list(field.type) else -1
             kind = pa.list_(field.type.value_field.with_name("item"), size)
-            table = table.set_column(i, field.with_type(kind), table.column(i).cast(kind))
+            column = table.column(i)
+            # A cast does not take missing lists of what is never missing; either all of a column are or none.
+            renamed = pa.nulls(len(column), kind) if column.null_count else column.cast(kind)
+            table = table.set_column(i, field.with_type(kind), renamed)
     return table
 
 

@@ -124,9 +124,10 @@ class Run:
             usual["response_time"] = lambda: self.plot.ccdf("response_time", by="stack")
         if "flow_series" in self.traces and endless.rows(self):
             usual["throughput"] = self.plot.throughput
-        return folder.write(Path(directory), self._fill, {**usual, **(figures or {})})
+        return folder.write(Path(directory), self.fill, {**usual, **(figures or {})})
 
-    def _fill(self, directory: Path) -> None:
+    def fill(self, directory: Path) -> None:
+        """Writes its files into an empty folder."""
         (directory / "scenario.toml").write_text(self.scenario, encoding="utf-8")
         for name, table in self.tables().items():
             folder.write_table(table, directory / f"{name}.parquet")
@@ -178,6 +179,24 @@ def traced(
         if any(t.num_rows for t in labelled):
             joined[name] = pa.concat_tables(labelled)
     return joined
+
+
+def of_result(result: _core.Result, about: dict[str, Any], spill: Spill | None = None) -> Run:
+    """The run whose results the core has returned, with what is known about it. spill: what holds the traces that
+    did not fit in memory.
+    """
+    return Run(
+        result.scenario,
+        pa.table(result.flows),
+        pa.table(result.links),
+        json.loads(result.summaries),
+        about,
+        {
+            **traced(result.traces, result.handed_on, spill),
+            **over_time(result),
+            **workloads.filled({name: pa.table(getattr(result, name)) for name in workloads.TABLES}),
+        },
+    )
 
 
 def over_time(result: _core.Result) -> dict[str, pa.Table]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -127,11 +126,8 @@ class Scenario:
         memory: that a run may use, such as `"8GiB"`, 4 GiB by default. trace_limit: the disk space that a
         trace may use if it does not fit in memory, 16 GiB by default. scratch: a folder on that disk.
         """
-        import pyarrow as pa
-
         from ackclock.results import spill as spills
-        from ackclock.results import workloads
-        from ackclock.results.run import Run, host, over_time, traced
+        from ackclock.results.run import host, of_result
 
         began = time.perf_counter()
         spill = spills.Spill(
@@ -158,18 +154,21 @@ class Scenario:
             # A run in which packets or bytes are not conserved ends with an error.
             "checks": [{"name": "packets and bytes are conserved", "holds": True}],
         }
-        tables = pa.table(result.flows), pa.table(result.links)
-        return Run(
-            result.scenario,
-            *tables,
-            json.loads(result.summaries),
-            about,
-            {
-                **traced(result.traces, result.handed_on, spill),
-                **over_time(result),
-                **workloads.filled({name: pa.table(getattr(result, name)) for name in workloads.TABLES}),
-            },
-        )
+        return of_result(result, about, spill)
+
+    def testbed(
+        self, *, progress: Progress | None = None, capture: File | None = None, scratch: File | None = None
+    ) -> Run:
+        """Runs it on the kernel's TCP, in network namespaces over emulated links, in real time, one run after the
+        other. Needs Linux, and root or user namespaces.
+
+        capture: a file for the packets of the first client's host. scratch: a folder for what passes between
+        processes. Raises MissingRightError where the system does not permit it, and InputError for what a kernel
+        cannot honour.
+        """
+        from ackclock.testbed import run_testbed
+
+        return run_testbed(self, progress=progress, capture=capture, scratch=scratch)
 
 
 def simulate(

@@ -105,6 +105,7 @@ impl<'a> KernelSide<'a> {
     /// then waits a short time for closing connections.
     pub(crate) fn run(mut self, zero: Instant, end: Option<Instant>) -> Result<SideReport, DriveError> {
         be_punctual();
+        self.control.clock.wait_for_start();
         let (mut next, mut leave_at) = (0, end);
         loop {
             let now = self.control.clock.now();

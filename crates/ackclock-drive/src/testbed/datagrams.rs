@@ -92,6 +92,7 @@ pub(super) fn open(
 /// Sends the datagrams of all sources until `end` or until the run is stopped.
 pub(super) fn send(mut all: Vec<Sender>, control: &RunControl, (from, end): (Instant, Instant)) {
     be_punctual();
+    control.clock.wait_for_start();
     // Not drawn from: sources have streams of their own.
     let mut rng = Rng::stream(0, "datagrams", 0);
     let payload = vec![0_u8; usize::from(u16::MAX)];

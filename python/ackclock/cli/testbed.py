@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import click
+
+from ackclock.cli.run import OVER_TIME, figures, listed, override, recording, show
+from ackclock.console import bar, note, print_json, say
+from ackclock.quantities import seconds
+from ackclock.scenario import Scenario
+
+
+@click.command("testbed")
+@click.argument("scenario", type=click.Path(path_type=Path))
+@click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change a value, by dotted key: --set path.rtt=50ms. May be repeated.",
+)
+@click.option("--allow-files", is_flag=True, help="Let the scenario name files outside its folder.")
+@click.option("--out", type=click.Path(path_type=Path), help="The run folder; runs/NAME-kernel by default.")
+@click.option(
+    "--seeds",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="Run each stack with seeds 1 to N, in place of the scenario's.",
+)
+@click.option(
+    "--beside",
+    is_flag=True,
+    help="Simulate the same with the stacks' twins, and show both side by side.",
+)
+@click.option(
+    "--plot",
+    "plots",
+    type=click.Choice(OVER_TIME),
+    multiple=True,
+    help="A figure, for which the run records what it needs. May be repeated.",
+)
+@click.option(
+    "--pcap",
+    type=click.Path(path_type=Path),
+    help="A pcapng file to write: the packets at the first client's host, in the first run.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    scenario: Path,
+    overrides: tuple[str, ...],
+    allow_files: bool,
+    out: Path | None,
+    seeds: int | None,
+    beside: bool,
+    plots: tuple[str, ...],
+    pcap: Path | None,
+    as_json: bool,
+) -> None:
+    """Run SCENARIO (a TOML file) on the kernel's TCP, over emulated links.
+
+    Every host is a network namespace of its own, and the links of the scenario are emulated in real time. Prints the
+    table of `ackclock run` and writes the same run folder. Needs Linux, and root or user namespaces.
+    """
+    from ackclock.results import folder
+    from ackclock.testbed import expected_seconds
+
+    given = Scenario.read(scenario, allow_files=allow_files).but(dict(map(override, overrides)))
+    if seeds is not None:
+        given = given.but({"seeds": list(range(1, seeds + 1))})
+    target = out or Path("runs") / f"{scenario.stem}-kernel"
+    folder.check_writable(target)
+    given, recorded = recording(given, plots)
+    note(f"Real time: at most {seconds(expected_seconds(given))}.")
+    with tempfile.TemporaryDirectory(prefix="ackclock-pcap-") as scratch:
+        # It is put in place once the run is over, so that one that fails replaces nothing.
+        captured = Path(scratch) / "client.pcapng" if pcap else None
+        with bar(scenario.stem) as progress:
+            run = given.testbed(progress=progress, capture=captured)
+        if pcap and captured:
+            pcap.write_bytes(captured.read_bytes())
+    twin = None
+    if beside:
+        with bar(f"{scenario.stem}, simulated") as progress:
+            twin = given.simulate(progress=progress)
+    drawings = figures(run, plots)
+    compared = None
+    if twin is not None:
+        from ackclock.testbed.beside import Beside
+
+        compared = Beside.of(run, twin)
+        run.about["beside"] = compared.described()
+        drawings["beside"] = compared.figure
+    written = run.save(target, drawings)
+    if as_json:
+        print_json({**run.summary, "folder": str(written)})
+        return
+    if compared is not None:
+        say(compared.sentence())
+        compared.show()
+    else:
+        show(run)
+    if recorded:
+        note(recorded)
+    note(lateness(run.about["testbed"]))
+    drawn = sorted(path.name for path in written.glob("*.png"))
+    note(f"Run folder: {written}{f', with {listed(drawn)}' if drawn else ''}")
+
+
+def lateness(testbed: dict[str, object]) -> str:
+    """A sentence on how well the emulator kept time."""
+    runs = testbed["runs"]
+    assert isinstance(runs, list)
+    deliveries = sum(r["late"]["deliveries"] for r in runs)
+    late = sum(r["late"]["late"] for r in runs)
+    mean = sum(r["late"]["mean"] * r["late"]["deliveries"] for r in runs) / max(deliveries, 1)
+    most = max((r["late"]["max"] for r in runs), default=0.0)
+    return (
+        f"{testbed['kernel']}; packets were {seconds(mean)} late on average and {seconds(most)} at most, "
+        f"{late:,} of {deliveries:,} more than 1 ms."
+    )

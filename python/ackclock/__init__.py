@@ -33,6 +33,7 @@ from ackclock.scenario import (
     Stack,
     Uniform,
     simulate,
+    testbed,
 )
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ __all__ = [
     "read_capture",
     "simulate",
     "sweep",
+    "testbed",
 ]
 
 

@@ -193,6 +193,15 @@ def emulated_flows(
     quick_acks: bool,
     capture: Path | None,
 ) -> str: ...
+def testbed(
+    text: str,
+    overrides: list[tuple[str, str]],
+    name: str,
+    folder: str | Path | None,
+    progress: Callable[[float, str], object] | None,
+    anywhere: bool = False,
+    capture: str | Path | None = None,
+) -> tuple[Result, str]: ...
 def kernel_transfer(path: str, seconds: float, parameters: list[tuple[str, str]], capture: Path) -> str: ...
 def kernel_web(
     scenario: str,

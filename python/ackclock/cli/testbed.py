@@ -59,11 +59,12 @@ def command(
 ) -> None:
     """Run SCENARIO (a TOML file) on the kernel's TCP, over emulated links.
 
-    Every host is a network namespace of its own, and the links of the scenario are emulated in real time. Prints the
-    table of `ackclock run` and writes the same run folder. Needs Linux, and root or user namespaces.
+    Every host is a network namespace of its own, and the links of the scenario are emulated in real time.
+    Prints the table of `ackclock run` and writes the same run folder. Needs Linux, and root or user
+    namespaces.
     """
+    from ackclock.kernel import expected_seconds
     from ackclock.results import folder
-    from ackclock.testbed import expected_seconds
 
     given = Scenario.read(scenario, allow_files=allow_files).but(dict(map(override, overrides)))
     if seeds is not None:
@@ -86,7 +87,7 @@ def command(
     drawings = figures(run, plots)
     compared = None
     if twin is not None:
-        from ackclock.testbed.beside import Beside
+        from ackclock.kernel.beside import Beside
 
         compared = Beside.of(run, twin)
         run.about["beside"] = compared.described()

@@ -182,8 +182,8 @@ def traced(
 
 
 def of_result(result: _core.Result, about: dict[str, Any], spill: Spill | None = None) -> Run:
-    """The run whose results the core has returned, with what is known about it. spill: what holds the traces that
-    did not fit in memory.
+    """The run whose results the core has returned, with what is known about it. spill: what holds the traces
+    that did not fit in memory.
     """
     return Run(
         result.scenario,

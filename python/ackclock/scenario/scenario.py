@@ -159,14 +159,14 @@ class Scenario:
     def testbed(
         self, *, progress: Progress | None = None, capture: File | None = None, scratch: File | None = None
     ) -> Run:
-        """Runs it on the kernel's TCP, in network namespaces over emulated links, in real time, one run after the
-        other. Needs Linux, and root or user namespaces.
+        """Runs it on the kernel's TCP, in network namespaces over emulated links, in real time, one run after
+        the other. Needs Linux, and root or user namespaces.
 
         capture: a file for the packets of the first client's host. scratch: a folder for what passes between
-        processes. Raises MissingRightError where the system does not permit it, and InputError for what a kernel
-        cannot honour.
+        processes. Raises MissingRightError where the system does not permit it, and InputError for what a
+        kernel cannot honour.
         """
-        from ackclock.testbed import run_testbed
+        from ackclock.kernel import run_testbed
 
         return run_testbed(self, progress=progress, capture=capture, scratch=scratch)
 
@@ -196,6 +196,42 @@ def simulate(
     Returns the tables and numbers of the run. Raises ScenarioError or PolicyError for invalid input; can be
     interrupted.
     """
+    return _whole(path, workload, stacks, seed, options).simulate(
+        workers=workers, progress=progress, memory=memory, trace_limit=trace_limit
+    )
+
+
+def testbed(
+    path: Path | Tree | Scenario | str | File,
+    workload: Any = None,
+    stacks: Mapping[str, Stack | str] | Stack | str | None = None,
+    *,
+    seed: int | None = None,
+    progress: Progress | None = None,
+    capture: File | None = None,
+    **options: Any,
+) -> Run:
+    """Runs a workload over a path on the kernel's TCP, once for each stack, in real time: every host is a
+    network namespace, all links are emulated. Needs Linux, and root or user namespaces.
+
+    stacks: by label; each is `linux`, `linux-reno` or `linux-bbr`, or has a `kernel`, such as
+    `ac.Stack(kernel={"cc": "cubic"})`. capture: a file for the packets of the first client's host. The other
+    arguments are those of `simulate`, and so is what it returns.
+
+    Raises MissingRightError where the system does not permit it, and InputError for what a kernel cannot
+    honour.
+    """
+    return _whole(path, workload, stacks, seed, options).testbed(progress=progress, capture=capture)
+
+
+def _whole(
+    path: Path | Tree | Scenario | str | File,
+    workload: Any,
+    stacks: Mapping[str, Stack | str] | Stack | str | None,
+    seed: int | None,
+    options: dict[str, Any],
+) -> Scenario:
+    """The scenario of a path, a workload and stacks, or of a whole scenario."""
     if isinstance(path, Scenario | str | File):
         for name, given in (("workload", workload), ("stacks", stacks)):
             if given is not None:
@@ -205,9 +241,7 @@ def simulate(
                 )
         whole = path if isinstance(path, Scenario) else Scenario.read(path)
         changed = {**({} if seed is None else {"seed": seed}), **options}
-        return (whole.but(changed) if changed else whole).simulate(
-            workers=workers, progress=progress, memory=memory, trace_limit=trace_limit
-        )
+        return whole.but(changed) if changed else whole
     if not hasattr(path, "to_scenario") and not isinstance(path, Mapping):
         raise InputError(
             f"`path` is {shown(path)}, which is neither a path such as `ac.Dumbbell` nor a scenario, "
@@ -219,8 +253,7 @@ def simulate(
     ):
         if given is None:
             raise InputError(f"`{name}` is missing: give one such as {such}")
-    scenario = Scenario.of(path, workload, stacks, seed=1 if seed is None else seed, **options)
-    return scenario.simulate(workers=workers, progress=progress, memory=memory, trace_limit=trace_limit)
+    return Scenario.of(path, workload, stacks, seed=1 if seed is None else seed, **options)
 
 
 def size(name: str, given: str | int) -> int:

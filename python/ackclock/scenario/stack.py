@@ -19,7 +19,8 @@ class Stack:
     preset: a named one to begin with, `sack` by default; it may be composed, as in `sack+star(3)`. given: one
     policy for each kind of rule (estimator, timer, backoff, recovery, undo, window, framing, ack), as an
     object or by name, and options of the connection such as `mss="536B"`. `timer` takes an estimator as well,
-    which is often called the timer.
+    which is often called the timer. `kernel`, such as `{"cc": "cubic"}`, is the kernel's TCP that the testbed
+    runs in its place; without a preset the rest is then its twin.
     """
 
     def __init__(self, preset: str | None = None, **given: Any) -> None:
@@ -56,6 +57,12 @@ def _check(preset: Any, given: Mapping[str, Any]) -> None:
         raise PolicyError(f"a stack's preset is {shown(preset)}, which is not a name such as `sack+star(3)`")
     settings: list[tuple[str, str]] = []
     for key, value in given.items():
+        if key == "kernel":
+            if not isinstance(value, Mapping):
+                raise PolicyError(
+                    f'`kernel` of a stack is {shown(value)}: expected a table such as `{{"cc": "cubic"}}`'
+                )
+            continue
         table = value.to_scenario() if isinstance(value, Policy) else value
         parts = dict(table) if isinstance(table, Mapping) else {"kind": table}
         for name, part in parts.items():

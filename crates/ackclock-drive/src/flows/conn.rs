@@ -30,6 +30,8 @@ pub(super) struct FlowConn {
     opened: Instant,
     /// What the kernel had retransmitted when it was established: its SYNs or SYN-ACKs.
     syn_retransmissions: u64,
+    /// It waits at a barrier.
+    at_barrier: bool,
 }
 
 impl FlowConn {
@@ -43,7 +45,7 @@ impl FlowConn {
     ) -> Self {
         let socket = Socket::new(socket, quick_acks);
         let user = User::new(app, ledger);
-        Self { socket, user, rng, stamps: None, opened, syn_retransmissions: 0 }
+        Self { socket, user, rng, stamps: None, opened, syn_retransmissions: 0, at_barrier: false }
     }
 
     /// The application's deadline.
@@ -128,13 +130,15 @@ impl FlowConn {
         self.user.call(&mut self.socket, &mut self.rng, Call { now, at, opened });
     }
 
-    /// What the application waits for.
-    pub(super) fn waits_for(&self) -> Option<Wake> {
-        self.user.waits_for()
+    /// True once for each time that the application has come to a barrier.
+    pub(super) fn arrives_at_barrier(&mut self) -> bool {
+        let waits = self.user.waits_for() == Some(Wake::Barrier);
+        waits && !std::mem::replace(&mut self.at_barrier, waits)
     }
 
     /// Lets an application that waits at a barrier go on.
     pub(super) fn release(&mut self, now: Instant) {
+        self.at_barrier = false;
         self.user.release(now);
     }
 

@@ -5,7 +5,6 @@ use std::collections::BinaryHeap;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 
-use ackclock_policy::Wake;
 use ackclock_sim::Barrier;
 use ackclock_units::{Duration, Instant};
 use rustix::event::epoll;
@@ -217,14 +216,14 @@ impl<'a> KernelSide<'a> {
     /// Schedules the deadline of connection `n` if it differs from `before`; finishes the connection when it
     /// is over.
     fn reschedule(&mut self, n: usize, before: Option<Instant>, zero: Instant) {
-        let Some(conn) = &self.conns[n] else { return };
+        let Some(conn) = &mut self.conns[n] else { return };
         if conn.is_over() {
             return self.finish(n, zero, true);
         }
         if let Some(at) = conn.due().filter(|at| Some(*at) != before) {
             self.due.push(Reverse((at, n)));
         }
-        if conn.waits_for() == Some(Wake::Barrier)
+        if conn.arrives_at_barrier()
             && let Some(barrier) = self.barrier(n)
         {
             barrier.arrive(n as u32, ());

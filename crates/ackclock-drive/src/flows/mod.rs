@@ -211,8 +211,8 @@ struct Settings {
 
 /// One end of all connections, ready to run.
 enum Running<'a> {
-    Kernel(KernelSide<'a>, &'a Namespace),
-    EngineSide(EngineSide<'a>),
+    Kernel(Box<KernelSide<'a>>, &'a Namespace),
+    EngineSide(Box<EngineSide<'a>>),
 }
 
 impl<'a> Running<'a> {
@@ -230,9 +230,9 @@ impl<'a> Running<'a> {
                 let place = Place { namespace: None, options: SocketOptions::new(&settings.options) };
                 let options = SideOptions { quick_acks: settings.quick_acks, ..SideOptions::default() };
                 let side = namespace.run(|| KernelSide::new(control, role, apps, vec![place], options))??;
-                Ok(Self::Kernel(side, namespace))
+                Ok(Self::Kernel(Box::new(side), namespace))
             }
-            EndSystem::Engine(host) => Ok(Self::EngineSide(EngineSide::new(control, host, role, apps))),
+            EndSystem::Engine(host) => Ok(Self::EngineSide(Box::new(EngineSide::new(control, host, role, apps)))),
         }
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ackclock.testbed.process import run_testbed
-from ackclock.testbed.seconds import expected_seconds
+from ackclock.kernel.process import run_testbed
+from ackclock.kernel.seconds import expected_seconds
 
 __all__ = ["expected_seconds", "run_testbed"]

@@ -134,11 +134,11 @@ class Beside:
         agree = [c for c in self.compared if c.verdict.startswith("within")]
         apart = [c for c in self.compared if c.verdict == "differs"]
         begin = (
-            f"{len(agree)} of {len(self.compared)} numbers of the simulation are within 5 % of the kernel's or "
-            "within the noise between seeds"
+            f"{len(agree)} of {len(self.compared)} numbers of the simulation are within 5 % of the kernel's"
         )
         if self.seeds < 2:
-            return f"{begin.replace(' or within the noise between seeds', '')}; one seed shows no noise: --seeds 8."
+            return f"{begin}; one seed shows no noise: --seeds 8."
+        begin += " or within the noise between seeds"
         if not apart:
             return f"{begin}."
         worst = max(apart, key=lambda c: abs(c.difference) if c.difference is not None else 0.0)

@@ -55,7 +55,7 @@ def run_testbed(
 
 def _ask(work: dict[str, Any], progress: Progress) -> None:
     """Lets a process do the work; passes its progress on, and raises what it raised."""
-    command = [sys.executable, "-m", "ackclock.testbed.child"]
+    command = [sys.executable, "-m", "ackclock.kernel.child"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
     ) as process:

@@ -1,5 +1,5 @@
-"""The process that runs a scenario on the testbed. It reads from standard input what to run, JSON, and prints lines
-of JSON: its progress, or why it failed.
+"""The process that runs a scenario on the testbed. It reads from standard input what to run, JSON, and
+prints lines of JSON: its progress, or why it failed.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ SET_UP = 0.5
 
 
 def expected_seconds(scenario: Scenario) -> float:
-    """The most seconds that all its runs take on the testbed, one after the other. Raises ScenarioError when it is
-    invalid.
+    """The most seconds that all its runs take on the testbed, one after the other. Raises ScenarioError when
+    it is invalid.
     """
     tree = scenario.resolve_tree()
     stacks = [name for name in tree["stacks"] if name not in _named(tree)]

@@ -1,0 +1,217 @@
+"""The testbed: scenarios on the kernel's TCP, as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import ackclock as ac
+from ackclock import _core
+from ackclock.cli import run_command
+from ackclock.kernel import expected_seconds
+from ackclock.kernel.beside import QUANTITIES, Beside, Compared
+
+LINUX = pytest.mark.skipif(not hasattr(_core, "testbed"), reason="the testbed needs Linux")
+SCENARIO = """
+duration = "2s"
+[path]
+kind = "single"
+link = { rate = "20Mbit/s", delay = "10ms", queue = { kind = "drop-tail", limit = "1bdp" } }
+[workload]
+kind = "bulk"
+[stacks]
+cubic = { kernel = { cc = "cubic" } }
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path):
+    file = tmp_path / "s.toml"
+    file.write_text(SCENARIO)
+    return file
+
+
+def run(*arguments):
+    """Runs the command in a process of its own, as a shell does."""
+    return subprocess.run(
+        [sys.executable, "-m", "ackclock", "testbed", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+def permitted(done):
+    """Skips the test where the system does not permit real packets, or was too busy for them three times."""
+    if done.returncode and ("user namespaces" in done.stderr or "TUN device" in done.stderr):
+        pytest.skip(done.stderr)
+    return done
+
+
+def in_time(*arguments):
+    """Runs the command until the machine kept time."""
+    for _ in range(4):
+        done = permitted(run(*arguments))
+        if "is void" not in done.stderr:
+            break
+    return done
+
+
+@LINUX
+def test_the_table_and_the_folder_are_those_of_a_simulation(scenario, tmp_path):
+    out, pcap = tmp_path / "out", tmp_path / "client.pcapng"
+    done = in_time(scenario, "--out", out, "--pcap", pcap)
+    assert done.returncode == 0, done.stderr
+    assert "goodput" in done.stdout and "cubic" in done.stdout
+    assert "packets were" in done.stderr and "late on average" in done.stderr
+    kernel, simulated = ac.load(out), ac.simulate(scenario)
+    assert kernel.flows.column_names == simulated.flows.column_names
+    assert kernel.links.column_names == simulated.links.column_names
+    assert kernel.stacks[0].keys() == simulated.stacks[0].keys()
+    goodput = [r.flows["goodput"][0].as_py() for r in (kernel, simulated)]
+    assert goodput[0] == pytest.approx(goodput[1], rel=0.1)
+    # What a kernel does not tell is missing, not 0.
+    assert kernel.flows["fast_recoveries"].null_count == kernel.flows["timeouts_by_round"].null_count == 1
+    assert kernel.stacks[0]["spurious_timeouts"] is None
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["world"] == "kernel" and summary["testbed"]["kernel"].startswith("Linux ")
+    counters = {(c["host"], c["name"]): c["value"] for c in summary["testbed"]["runs"][0]["counters"]}
+    assert counters["sender", "ActiveOpens"] == counters["receiver", "PassiveOpens"] == 1
+    assert (out / "throughput.png").exists()
+    captured = ac.read_capture(pcap)
+    assert len(captured.connections) == 1
+    # The run folder is all that one needs to run it again, in either world.
+    again = ac.simulate(out / "scenario.toml")
+    assert again.flows.equals(simulated.flows) or again.flows.num_rows == simulated.flows.num_rows
+
+
+@LINUX
+def test_both_worlds_stand_side_by_side(scenario, tmp_path):
+    done = in_time(scenario, "--seeds", "2", "--beside", "--json", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    rows = {row["number"]: row for row in found["beside"]}
+    assert rows["goodput"]["seeds"] == 2 and found["seeds"] == [1, 2]
+    assert rows["goodput"]["kernel"] == pytest.approx(rows["goodput"]["simulated"], rel=0.1)
+    assert (tmp_path / "out" / "beside.png").exists()
+
+
+@LINUX
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ("stacks.cubic=sack", "`stacks.cubic` has policies of ackclock's own TCP"),
+        ("trace=all", "`trace` is of events inside a connection"),
+        ("stacks.cubic.kernel.cc=no such", "`stacks.cubic.kernel.cc` is `no such`"),
+        ("stacks.cubic.kernel.cc=nosuch", "which nothing here is like"),
+        ("stacks.cubic.kernel.sysctl.kernel.panic=1", "no network parameter of a kernel"),
+        ("stacks.cubic.kernel.options.TCP_NODELAY=yes", "expected a whole number"),
+        ("stacks.cubic.kernel.route.rto_min=50", "`stacks.cubic.kernel.route.rto_min` is `50`"),
+        ("stacks.cubic.kernel.bogus=1", "`stacks.cubic.kernel.bogus` is not a known key"),
+    ],
+)
+def test_what_cannot_be_honoured_is_one_sentence(scenario, tmp_path, change, sentence):
+    done = permitted(run(scenario, "--set", change, "--out", tmp_path / "out"))
+    assert done.returncode == 2, done.stderr
+    assert sentence in done.stderr and "Traceback" not in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_missing_file_is_one_sentence(tmp_path, capsys):
+    assert run_command(["testbed", str(tmp_path / "no.toml")]) == 2
+    assert "no.toml" in capsys.readouterr().err
+
+
+@LINUX
+def test_a_run_that_is_killed_leaves_no_process(scenario, tmp_path):
+    parent = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "ackclock",
+            "testbed",
+            scenario,
+            "--set",
+            "duration=60s",
+            "--out",
+            tmp_path / "o",
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    child = None
+    deadline = time.monotonic() + 20
+    while child is None and parent.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.1)
+        child = next(iter(children(parent.pid)), None)
+    time.sleep(2)
+    parent.kill()
+    parent.wait()
+    if child is None:
+        pytest.skip("real packets are not permitted here")
+    deadline = time.monotonic() + 10
+    while Path(f"/proc/{child}").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not Path(f"/proc/{child}").exists()
+
+
+def children(pid):
+    """The processes that a process has started."""
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                after = Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if int(after[1]) == pid:
+                yield int(entry)
+
+
+def test_the_time_is_estimated_from_stacks_and_seeds():
+    path = ac.Single(ac.Link("1Mbit/s", delay="10ms"))
+    one = ac.Scenario.of(path, ac.Bulk(), {"a": "linux"}, duration="10s", drain="5s")
+    three = ac.Scenario.of(
+        path, ac.Bulk(), {"a": "linux", "b": "linux-reno"}, duration="10s", seeds=[1, 2, 3]
+    )
+    assert expected_seconds(one) == pytest.approx(15.5)
+    assert expected_seconds(three) == pytest.approx(6 * 10.5)
+
+
+def test_a_stack_takes_a_kernel():
+    stack = ac.Stack(kernel={"cc": "reno"})
+    path = ac.Single(ac.Link("1Mbit/s", delay="10ms"))
+    tree = ac.Scenario.of(path, ac.Bulk(), {"x": stack}, duration="1s").resolve_tree()
+    assert tree["stacks"]["x"]["kernel"] == {"cc": "reno"}
+    # Its twin is Linux with that congestion control.
+    twin = ac.Scenario.of(path, ac.Bulk(), {"x": "linux-reno"}, duration="1s").resolve_tree()
+    assert {k: v for k, v in tree["stacks"]["x"].items() if k != "kernel"} == twin["stacks"]["x"]
+    with pytest.raises(ac.PolicyError, match=r"`kernel` of a stack is .*expected a table"):
+        ac.Stack(kernel="cubic")
+
+
+def compared(kernel, simulated):
+    import numpy as np
+
+    return Compared("x", QUANTITIES[0], np.array(kernel, float), np.array(simulated, float))
+
+
+def test_differences_are_judged_by_the_noise():
+    # Welch's test by hand: variances 4/3 and 16/3 over 4 values each, so that 4.41 degrees of freedom count as
+    # 4; t(0.975, 4) = 2.776 times sqrt(1/3 + 4/3).
+    a = compared([9, 9, 11, 11], [9, 9, 13, 13])
+    assert a.kernel.var(ddof=1) == pytest.approx(4 / 3) and a.simulated.var(ddof=1) == pytest.approx(16 / 3)
+    assert a.half == pytest.approx(2.776 * (1 / 3 + 4 / 3) ** 0.5, rel=1e-3)
+    assert (a.difference, a.verdict) == (pytest.approx(0.1), "within noise")
+    assert compared([100, 101], [103, 104]).verdict == "within 5 %"
+    assert compared([100, 101], [150, 151]).verdict == "differs"
+    one = compared([100], [150])
+    assert (one.verdict, one.half) == ("one seed", float("inf"))
+    sentence = Beside([compared([100, 101], [150, 151])], 2).sentence()
+    assert sentence.startswith("0 of 1 numbers") and "goodput of `x`, +49.8 %" in sentence

@@ -203,8 +203,8 @@ def compared(kernel, simulated):
 
 
 def test_differences_are_judged_by_the_noise():
-    # Welch's test by hand: variances 4/3 and 16/3 over 4 values each, so that 4.41 degrees of freedom count as
-    # 4; t(0.975, 4) = 2.776 times sqrt(1/3 + 4/3).
+    # Welch's test by hand: variances 4/3 and 16/3 over 4 values each, so that 4.41 degrees of freedom count
+    # as 4; t(0.975, 4) = 2.776 times sqrt(1/3 + 4/3).
     a = compared([9, 9, 11, 11], [9, 9, 13, 13])
     assert a.kernel.var(ddof=1) == pytest.approx(4 / 3) and a.simulated.var(ddof=1) == pytest.approx(16 / 3)
     assert a.half == pytest.approx(2.776 * (1 / 3 + 4 / 3) ** 0.5, rel=1e-3)
@@ -214,4 +214,4 @@ def test_differences_are_judged_by_the_noise():
     one = compared([100], [150])
     assert (one.verdict, one.half) == ("one seed", float("inf"))
     sentence = Beside([compared([100, 101], [150, 151])], 2).sentence()
-    assert sentence.startswith("0 of 1 numbers") and "goodput of `x`, +49.8 %" in sentence
+    assert sentence.startswith("0 of 1 simulated numbers") and "goodput of `x`, +49.8 %" in sentence

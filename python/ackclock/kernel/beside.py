@@ -133,9 +133,7 @@ class Beside:
         """What came out, in one sentence."""
         agree = [c for c in self.compared if c.verdict.startswith("within")]
         apart = [c for c in self.compared if c.verdict == "differs"]
-        begin = (
-            f"{len(agree)} of {len(self.compared)} numbers of the simulation are within 5 % of the kernel's"
-        )
+        begin = f"{len(agree)} of {len(self.compared)} simulated numbers are within 5 % of the kernel's"
         if self.seeds < 2:
             return f"{begin}; one seed shows no noise: --seeds 8."
         begin += " or within the noise between seeds"

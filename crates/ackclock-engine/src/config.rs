@@ -85,6 +85,9 @@ pub struct Config {
     pub nagle: bool,
     /// With Nagle's algorithm, only an unacknowledged small segment holds the next one back (Minshall).
     pub minshall: bool,
+    /// What may leave is sent before the application is called, and after each of its writes. The simulator does
+    /// so; where applications are processes, it follows by itself.
+    pub eager_send: bool,
     /// Retransmissions of a SYN or SYN-ACK before giving up.
     pub syn_retries: u32,
     /// Time in TIME-WAIT, 2 MSL (RFC 9293 §3.4.2).
@@ -216,6 +219,7 @@ impl Config {
             ecn_check_rounds: p.count("ecn_check_rounds") as u8,
             nagle: p.flag("nagle"),
             minshall: p.flag("minshall"),
+            eager_send: p.flag("eager_send"),
             syn_retries: p.count("syn_retries") as u32,
             time_wait: p.duration("time_wait"),
             user_timeout: p.duration("user_timeout"),

@@ -59,6 +59,12 @@ pub const OPTIONS: &[Param] = &[
         false,
         "hold them only while another small segment is unacknowledged (Minshall's change of `nagle`, Linux)",
     ),
+    Param::flag(
+        "eager_send",
+        false,
+        "what may leave is sent before the application is called and after each of its writes, as by a kernel, whose \
+         applications are processes: an ack that is due does not wait for a reply, nor the last data for the FIN",
+    ),
     Param::count(
         "syn_retries",
         6,

@@ -255,6 +255,12 @@ impl Connection {
         self.events.pop()
     }
 
+    /// True when what may leave is sent before the application is called ([`Config::eager_send`]).
+    #[inline]
+    pub fn sends_eagerly(&self) -> bool {
+        self.config.eager_send
+    }
+
     /// True when [`Connection::poll_event`] has an event.
     #[inline]
     pub fn has_events(&self) -> bool {

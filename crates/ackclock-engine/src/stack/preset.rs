@@ -247,6 +247,7 @@ const LINUX: &[(&str, &str)] = &[
     ("ack", "linux"),
     ("timestamps", "true"),
     ("minshall", "true"),
+    ("eager_send", "true"),
     ("renege_wait", "10ms"),
     ("sack_samples", "true"),
     ("probe_in_flight", "false"),

@@ -1,7 +1,7 @@
 //! Counters of an application's reads, writes and responses.
 
-use ackclock_engine::{AbortReason, Connection, ResponseTimes, UserIo};
-use ackclock_units::{Bytes, Duration, Instant};
+use ackclock_engine::{AbortReason, Connection, ResponseTimes, Transmit, UserIo};
+use ackclock_units::{Bytes, Duration, Instant, seldom};
 
 use crate::sim::Exchange;
 use crate::truth::Copied;
@@ -24,6 +24,8 @@ pub(crate) struct Rare {
     pub(crate) exchanges: Vec<Exchange>,
     /// Of stacks that send copies, which few do.
     pub(crate) copied: Copied,
+    /// What has left during calls of the application ([`ackclock_engine::Config::eager_send`]).
+    pub(crate) early: Vec<Transmit>,
 }
 
 /// When and why one end of a connection was over.
@@ -35,6 +37,13 @@ pub(crate) struct Ending {
 }
 
 impl IoState {
+    /// Takes what a write lets leave at once.
+    #[inline(never)]
+    fn send_early(&mut self, connection: &mut Connection, now: Instant) {
+        let early = &mut self.rare.get_or_insert_default().early;
+        early.extend(std::iter::from_fn(|| connection.poll_transmit(now)));
+    }
+
     /// When and why this end was over; `None` while it is not.
     #[inline]
     pub(crate) fn over(&self) -> Option<Ending> {
@@ -63,6 +72,9 @@ impl UserIo<Connection> for IoState {
     fn write(&mut self, connection: &mut Connection, now: Instant, n: Bytes) -> Bytes {
         let taken = connection.write_counted(now, n);
         self.written += taken;
+        if seldom(connection.sends_eagerly()) {
+            self.send_early(connection, now);
+        }
         taken
     }
 }

@@ -21,7 +21,7 @@ pub(crate) use counts::{Baseline, Counts};
 use io::Ending;
 pub(crate) use io::{IoState, Rare};
 pub(crate) use port::{Port, WayOut};
-use sent::SentTruth;
+pub(crate) use sent::SentTruth;
 
 /// One end of a connection. Fields used for every packet are adjacent.
 #[derive(Debug)]

@@ -10,6 +10,7 @@ use ackclock_wire::{Flags, Segment};
 
 use super::options::MeasuredSpan;
 use super::path::Net;
+use super::sending::transmit;
 use super::state::{FlowSourceState, Simulation};
 use crate::endpoint::{Counting, End, Flow, FlowInfo, FlowKind, IoState, Port};
 use crate::error::SimError;
@@ -352,25 +353,20 @@ impl Flow {
         let now = net.now;
         let [client, server] = &mut self.ends;
         let end = if e & 1 == 0 { client } else { server };
+        let eager = end.connection.as_ref().is_some_and(Connection::sends_eagerly);
+        if seldom(eager) {
+            end.send_early(self.number, e, net);
+        }
         let mut called = end.run_application(now, self.start, true);
         let was_called = called;
         loop {
+            if seldom(eager) {
+                end.send_early(self.number, e, net);
+            }
             let Some(connection) = &mut end.connection else { return };
             while let Some(t) = connection.poll_transmit(now) {
-                end.sent.send();
-                match end.sent.note(&t, &mut end.user.io.rare) {
-                    Some((retransmission, mut seen)) => {
-                        if seldom(retransmission) && t.kind == SendKind::Copy {
-                            seen = net.passed_by_original(e, &t).unwrap_or(seen);
-                        }
-                        net.send(e, &t, retransmission, seen);
-                    }
-                    None => {
-                        let (number, seq, offset) = (self.number, t.segment.seq, t.offset);
-                        return net.fail(SimError::Conservation(format!(
-                            "flow {number} numbered stream position {offset} as {seq}"
-                        )));
-                    }
+                if !transmit((&mut end.sent, &mut end.user.io.rare), &t, (self.number, e), net) {
+                    return;
                 }
             }
             // When the application was not called and there are no events, another call would change nothing.

@@ -12,6 +12,7 @@ mod met;
 mod options;
 mod path;
 mod rows;
+mod sending;
 mod series;
 mod state;
 

@@ -302,7 +302,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         r#""sack+no-backoff""#,
         r#"{ preset = "sack", msss = "1000B" }"#,
-        r#"line 14: `stacks."no backoff".msss` is not a known key (did you mean `mss`?); known are preset, estimator, ..."#,
+        r#"line 14: `stacks."no backoff".msss` is not a known key (did you mean `mss`?); known are preset, kernel, estimator, ..."#,
     ),
     (
         r#""sack+no-backoff""#,

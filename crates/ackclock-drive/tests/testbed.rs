@@ -148,9 +148,17 @@ fn transfers_finish_and_drain_and_each_has_its_round_trip_time() {
         if (median - 1.0).abs() > 0.05 {
             return Err(format!("response times are {median} of the simulated ones"));
         }
+        // As many acks, FINs and SYNs as well: a kernel acknowledges before its application replies, and closes
+        // after its data has left.
+        for (real, twin) in found.outcome.links.iter().zip(&simulated.links) {
+            let ratio = real.packets_offered as f64 / twin.packets_offered as f64;
+            if (ratio - 1.0).abs() > 0.02 {
+                return Err(format!("{} packets, simulated {}", real.packets_offered, twin.packets_offered));
+            }
+        }
         // It ends with the last flow, before the drain is over.
-        let simulated = found.info.simulated.as_secs_f64();
-        assert!(simulated > 2.0 && simulated < 4.0, "{simulated}");
+        let lasted = found.info.simulated.as_secs_f64();
+        assert!(lasted > 2.0 && lasted < 4.0, "{lasted}");
         Ok(())
     });
 }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow.compute as pc
 
 from ackclock import quantities
 from ackclock.console import print_table
@@ -42,6 +43,19 @@ def _number(key: str) -> Callable[[Run, dict[str, Any]], float | None]:
     return lambda run, row: endless.numbers(run, row)[key]
 
 
+def _srtt(run: Run, row: dict[str, Any]) -> float | None:
+    """The mean of the senders' smoothed round-trip times while data is in flight, at the moments of `series`.
+    A kernel tells no samples, whose mean would be another number.
+    """
+    table = run.traces.get("flow_series")
+    if table is None:
+        return None
+    mine = pc.and_(pc.equal(table["run"], row["run"]), pc.equal(table["stack"], row["stack"]))
+    counted = pc.and_(pc.greater(table["pipe"], 0), pc.greater(table["time"], run.about.get("warmup", 0.0)))
+    mean = pc.mean(table.filter(pc.and_(mine, counted))["srtt"]).as_py()
+    return None if mean is None else float(mean)
+
+
 QUANTITIES = (
     Quantity("goodput", quantities.rate, _row("goodput")),
     Quantity("mean response time", quantities.seconds, _row("mean")),
@@ -51,7 +65,7 @@ QUANTITIES = (
     Quantity("retransmitted", quantities.percent, _number("retransmitted")),
     Quantity("loss at the bottleneck", quantities.percent, _row("loss")),
     Quantity("timeouts", lambda x: f"{x:.1f}", _row("timeouts"), counter=True),
-    Quantity("round-trip time", quantities.seconds, _number("rtt")),
+    Quantity("smoothed round-trip time", quantities.seconds, _srtt),
     Quantity("queueing delay", quantities.seconds, _number("queue_delay")),
 )
 

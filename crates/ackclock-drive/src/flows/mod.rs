@@ -232,7 +232,9 @@ impl<'a> Running<'a> {
                 let side = namespace.run(|| KernelSide::new(control, role, apps, vec![place], options))??;
                 Ok(Self::Kernel(Box::new(side), namespace))
             }
-            EndSystem::Engine(host) => Ok(Self::EngineSide(Box::new(EngineSide::new(control, host, role, apps)))),
+            EndSystem::Engine(host) => {
+                Ok(Self::EngineSide(Box::new(EngineSide::new(control, host, role, apps))))
+            }
         }
     }
 

@@ -12,7 +12,8 @@ impl End {
     /// Sends what writes of the application have let leave, and then what may leave now.
     #[inline(never)]
     pub(super) fn send_early(&mut self, number: u32, e: u32, net: &mut Net) {
-        let mut early = self.user.io.rare.as_mut().map(|rare| std::mem::take(&mut rare.early)).unwrap_or_default();
+        let mut early =
+            self.user.io.rare.as_mut().map(|rare| std::mem::take(&mut rare.early)).unwrap_or_default();
         for t in early.drain(..) {
             transmit((&mut self.sent, &mut self.user.io.rare), &t, (number, e), net);
         }

@@ -281,3 +281,24 @@ fn wrong_keys_of_workloads_are_refused_with_what_would_do() {
         assert!(e.contains(expected), "{keys}: {e}");
     }
 }
+
+#[test]
+fn what_may_leave_does_not_wait_for_the_application() {
+    let text = "duration = \"5s\"\npath = { kind = \"single\", link = { rate = \"10Mbit/s\", delay = \"10ms\" \
+                } }\nworkload = { kind = \"log\", transfers = [[\"1s\", 1000]], request = \"300B\" }\nstacks.tcp = { preset = \
+                \"reno\", nagle = false }";
+    let counts = |eager: &str| {
+        let found = results(&resolved(text, &[("stacks.tcp.eager_send", eager)]), 1);
+        let flow = &found.flows[0];
+        assert_eq!(flow.outcome, Outcome::Finished);
+        (found.links.iter().map(|l| l.packets_offered).collect::<Vec<_>>(), flow.response_time.unwrap())
+    };
+    let (patient, patient_time) = counts("false");
+    let (eager, eager_time) = counts("true");
+    // From the server: SYN-ACK, response with FIN, ack of the FIN; from the client: SYN, request, FIN.
+    assert_eq!(patient, [3, 3]);
+    // The server's FIN is a segment of its own; the client completes the handshake before its request, and
+    // acknowledges the server's FIN before its own.
+    assert_eq!(eager, [4, 5]);
+    assert!(eager_time < patient_time + Duration::from_millis(1), "{eager_time:?} {patient_time:?}");
+}

@@ -5,6 +5,7 @@
 #   make docs    the reference pages                          make papers  a page for each paper, with its figures
 #   make fuzz    libFuzzer on every target (needs cargo-fuzz)  make exhaustive  every run of the search over small transfers
 #   make shares  Linux's CUBIC and BBR beside its Reno, and the presets (four minutes of real time; needs root)
+#   make linux   how close the presets of Linux are to this machine's kernel (a quarter of an hour; needs root)
 #   make example-quinn  quinn's congestion controllers in the simulator, with their passports
 #   make audit   known vulnerabilities, licences and sources of all dependencies (needs cargo-deny and the network)
 
@@ -12,7 +13,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-rust test-python exhaustive shares fuzz fuzz-seeds audit bench lint lock docs papers example-quinn clean
+.PHONY: build demo test test-rust test-python exhaustive shares linux fuzz fuzz-seeds audit bench lint lock docs papers example-quinn clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -78,6 +79,10 @@ exhaustive:
 # Over real packets, in real time; on a quiet machine.
 shares:
 	cargo test -p ackclock-drive --locked --test shares -- --ignored --nocapture
+
+# Also over real packets, a quarter of an hour.
+linux: build
+	@$(BIN)/python bench/linux.py
 
 bench: build
 	@$(BIN)/python bench/run.py

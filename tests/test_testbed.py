@@ -180,8 +180,8 @@ def test_the_time_is_estimated_from_stacks_and_seeds():
     three = ac.Scenario.of(
         path, ac.Bulk(), {"a": "linux", "b": "linux-reno"}, duration="10s", seeds=[1, 2, 3]
     )
-    assert expected_seconds(one) == pytest.approx(15.5)
-    assert expected_seconds(three) == pytest.approx(6 * 10.5)
+    assert expected_seconds(one.resolve_tree()) == pytest.approx(15.5)
+    assert expected_seconds(three.resolve_tree()) == pytest.approx(6 * 10.5)
 
 
 def test_a_stack_takes_a_kernel():

@@ -72,7 +72,7 @@ def command(
     target = out or Path("runs") / f"{scenario.stem}-kernel"
     folder.check_writable(target)
     given, recorded = recording(given, plots)
-    note(f"Real time: at most {seconds(expected_seconds(given))}.")
+    note(f"Real time: at most {seconds(expected_seconds(given.resolve_tree()))}.")
     with tempfile.TemporaryDirectory(prefix="ackclock-pcap-") as scratch:
         # It is put in place once the run is over, so that one that fails replaces nothing.
         captured = Path(scratch) / "client.pcapng" if pcap else None

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from ackclock.results import Run
-    from ackclock.scenario import Scenario
 
 Progress = Callable[[float, str], object]
 FOLDER = "run"
@@ -27,24 +26,27 @@ FOLDER = "run"
 
 
 def run_testbed(
-    scenario: Scenario,
+    given: tuple[str, list[tuple[str, str]], str, str | PathLike[str] | None],
     *,
+    allow_files: bool = False,
     progress: Progress | None = None,
     capture: str | PathLike[str] | None = None,
     scratch: str | PathLike[str] | None = None,
 ) -> Run:
-    """Runs a scenario on the kernel's TCP; as `Scenario.testbed`."""
+    """Runs a scenario on the kernel's TCP; as `Scenario.testbed`. given: its text, overrides, name and folder,
+    as the core reads it.
+    """
     from ackclock.results import load
 
-    scenario.resolve()
+    text, overrides, name, place = given
     with tempfile.TemporaryDirectory(prefix="ackclock-testbed-", dir=scratch) as folder:
         _ask(
             {
-                "text": scenario.text,
-                "overrides": list(scenario.overrides),
-                "name": scenario.name,
-                "folder": None if scenario.folder is None else str(scenario.folder),
-                "allow_files": scenario.allow_files,
+                "text": text,
+                "overrides": overrides,
+                "name": name,
+                "folder": None if place is None else str(place),
+                "allow_files": allow_files,
                 "out": str(Path(folder) / FOLDER),
                 "capture": None if capture is None else str(capture),
             },

@@ -1,21 +1,15 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ackclock import _core
-
-if TYPE_CHECKING:
-    from ackclock.scenario import Scenario
 
 SET_UP = 0.5
 """Seconds that a run takes beside its own time, about."""
 
 
-def expected_seconds(scenario: Scenario) -> float:
-    """The most seconds that all its runs take on the testbed, one after the other. Raises ScenarioError when
-    it is invalid.
-    """
-    tree = scenario.resolve_tree()
+def expected_seconds(tree: dict[str, Any]) -> float:
+    """The most seconds that all runs of a resolved scenario take on the testbed, one after the other."""
     stacks = [name for name in tree["stacks"] if name not in _named(tree)]
     runs = 1 if "mix" in tree else max(len(stacks), 1)
     each = sum(_core.quantity("time", str(tree[key])) for key in ("duration", "drain"))

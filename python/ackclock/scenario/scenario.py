@@ -168,7 +168,14 @@ class Scenario:
         """
         from ackclock.kernel import run_testbed
 
-        return run_testbed(self, progress=progress, capture=capture, scratch=scratch)
+        self.resolve()
+        return run_testbed(
+            self._read(),
+            allow_files=self.allow_files,
+            progress=progress,
+            capture=capture,
+            scratch=scratch,
+        )
 
 
 def simulate(

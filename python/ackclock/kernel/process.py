@@ -33,8 +33,8 @@ def run_testbed(
     capture: str | PathLike[str] | None = None,
     scratch: str | PathLike[str] | None = None,
 ) -> Run:
-    """Runs a scenario on the kernel's TCP; as `Scenario.testbed`. given: its text, overrides, name and folder,
-    as the core reads it.
+    """Runs a scenario on the kernel's TCP; as `Scenario.testbed`. given: its text, overrides, name and
+    folder, as the core reads it.
     """
     from ackclock.results import load
 

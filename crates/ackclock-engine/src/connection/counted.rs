@@ -17,11 +17,11 @@ impl Connection {
         pipe.saturating_sub(sender.sent.fins_in_network())
     }
 
-    /// What `len` bytes take of the window, or of what may be sent.
+    /// What `len` bytes take of the window, or of what may be sent. A FIN alone is a segment, too: RFC 5681 §3.1
+    /// speaks of data, Linux has waited for room since 6.8 (`tcp_cwnd_test`).
     #[inline]
     pub(super) fn cost(&self, len: u32) -> Bytes {
-        let whole = seldom(self.config.count_segments) && len > 0;
-        u64::from(if whole { self.smss.max(len) } else { len })
+        u64::from(if seldom(self.config.count_segments) { self.smss.max(len) } else { len })
     }
 
     /// Segments outstanding and not SACKed, where windows count segments.

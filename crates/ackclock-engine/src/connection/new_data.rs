@@ -68,7 +68,7 @@ impl Connection {
             self.restart_after_idle(now);
         }
         let whole = self.max_payload(now);
-        let held = seldom(idle) && self.holds_repair();
+        let held = seldom(idle) && self.is_held_while_idle();
         let BuiltSender { policies, state } = self.sender.split_mut();
         let room = if idle && !held { room.max(state.window.cwnd) } else { room };
         let Frame { most, copies } = if seldom(!policies.sends_full_segments()) && unsent > 0 {

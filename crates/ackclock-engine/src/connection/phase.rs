@@ -129,19 +129,18 @@ impl Connection {
         }
         self.begin_episode(now, LossClass::Ca);
         self.reduce_from(flight_size, Congestion::Loss, now);
+        self.notify_episode_end(EpisodeEnd::Completed, now);
         self.end_episode(now, false);
         self.note_reduction();
     }
 
-    /// Reduces the window from `flight_size`, which is acknowledged by now, so that the episode is over at
-    /// once.
+    /// Reduces the window from `flight_size`, which is acknowledged by now.
     #[cold]
     fn reduce_from(&mut self, flight_size: Bytes, c: Congestion, now: Instant) {
         self.stats.window_cuts += 1;
         let v = SenderView { flight_size, ..self.view(now) };
         let control = self.sender.policies().window.on(Feedback::Congestion(c), &v);
         self.apply(control, now);
-        self.notify_episode_end(EpisodeEnd::Completed, now);
     }
 
     /// An ack of `acked` bytes carries an ECN echo: one reduction per window of data (RFC 3168 §6.1.2).
@@ -160,14 +159,19 @@ impl Connection {
             // The window is reduced a second time in an episode that is not repaired yet.
             self.begin_episode(now, LossClass::NonCa);
         }
-        if all_acked {
+        if all_acked && !self.config.hold_cwr {
             // The marked window of data is what this ack has acknowledged.
             self.reduce_from(acked, Congestion::Ecn, now);
+            self.notify_episode_end(EpisodeEnd::Completed, now);
         } else {
             self.phase = Phase::Cwr;
             self.sender.make_mut().recovery_point = self.snd_nxt;
             let before = self.sender.window;
-            self.reduce(Congestion::Ecn, now);
+            if all_acked {
+                self.reduce_from(acked, Congestion::Ecn, now);
+            } else {
+                self.reduce(Congestion::Ecn, now);
+            }
             self.begin_reduction(before, now);
         }
     }

@@ -120,6 +120,13 @@ impl Connection {
             && self.snd_una == self.sender.recovery_point
     }
 
+    /// True where nothing is outstanding and a repair or a reduction is held: what the last ack let go counts,
+    /// rather than the window.
+    #[cold]
+    pub(super) fn is_held_while_idle(&self) -> bool {
+        self.holds_repair() || self.config.hold_cwr && self.phase == Phase::Cwr
+    }
+
     /// True when an ack, which has `advanced` or not, shows that the peer has discarded what it had SACKed.
     #[cold]
     pub(super) fn has_reneged(&mut self, advanced: bool) -> bool {

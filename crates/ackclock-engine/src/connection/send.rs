@@ -141,7 +141,7 @@ impl Connection {
             if unsent == 0 && !fin_due {
                 return None;
             }
-            let room = if seldom(self.phase == Phase::Recovery) && self.holds_repair() {
+            let room = if seldom(self.phase != Phase::Open) && self.is_held_while_idle() {
                 sender.quota.max(u64::from(self.smss))
             } else {
                 sender.window.cwnd.saturating_sub(u64::from(self.pipe()))

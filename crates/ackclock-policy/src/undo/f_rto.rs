@@ -11,6 +11,8 @@ pub(super) struct FRto {
     response: Response,
     adapt_timer: bool,
     sack_enhanced: bool,
+    /// Without SACK a duplicate ack before step 2b shows that the timeout was genuine.
+    duplicates_decide: bool,
     /// New data was sent (step 3), or not yet (step 2).
     sent_new: bool,
     /// The last timeout is examined, and no ack has decided or begun step 3.
@@ -18,12 +20,15 @@ pub(super) struct FRto {
 }
 
 impl FRto {
-    /// The SACK-enhanced algorithm, for a policy that has a response of its own.
-    pub fn sack_enhanced() -> Self {
+    /// Linux's form, for a policy that has a response of its own: the SACK-enhanced algorithm, and without
+    /// SACK the basic one, which a duplicate ack does not end before step 2b (`tcp_process_loss`; RFC 5682
+    /// §2.1 step 2a has it end there).
+    pub fn of_linux() -> Self {
         Self {
             response: Response::Restore,
             adapt_timer: false,
             sack_enhanced: true,
+            duplicates_decide: false,
             sent_new: false,
             waiting: false,
         }
@@ -39,7 +44,8 @@ impl FRto {
         if a.newly_acked == 0 {
             // RFC 5682 §2.1 step 2a; §3.1 step 2 waits for the ack of the retransmission, whatever is SACKed
             // before.
-            return if a.is_dup && !sack { TimeoutVerdict::Genuine } else { TimeoutVerdict::Unknown };
+            let ends = a.is_dup && !sack && self.duplicates_decide;
+            return if ends { TimeoutVerdict::Genuine } else { TimeoutVerdict::Unknown };
         }
         // Everything is acknowledged, which does not distinguish the transmissions.
         if a.ack >= t.recover {
@@ -136,6 +142,7 @@ pub(crate) const ENTRY: Entry<dyn SpuriousTimeout> = Entry {
             response: Response::new(p),
             adapt_timer: p.flag("adapt_timer"),
             sack_enhanced: p.flag("sack_enhanced"),
+            duplicates_decide: true,
             sent_new: false,
             waiting: false,
         })

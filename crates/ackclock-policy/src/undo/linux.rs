@@ -82,9 +82,12 @@ impl SpuriousTimeout for Linux {
         b: &dyn ScoreboardView,
         v: &SenderView,
     ) -> TimeoutVerdict {
+        // Without SACK an ack of the retransmission and of what follows it says nothing of when that arrived
+        // (tcp_clean_rtx_queue; RFC 5682 §2.1 step 2b tests it by new data).
+        let ambiguous = !v.sack && a.ack - (a.newly_acked as u32) < t.retransmitted_to;
         match &mut self.f_rto {
             // RFC 5682 §3.1 step 3b, at any ack (FLAG_ORIG_SACK_ACKED).
-            _ if t.sent_once_arrived => TimeoutVerdict::Spurious,
+            _ if t.sent_once_arrived && !ambiguous => TimeoutVerdict::Spurious,
             Some(f_rto) => f_rto.on_ack(a, t, b, v),
             None => TimeoutVerdict::Genuine,
         }
@@ -152,5 +155,5 @@ pub(crate) const ENTRY: Entry<dyn SpuriousTimeout> = Entry {
     source: "Linux 6.18, net/ipv4/tcp_input.c (tcp_try_undo_recovery, tcp_try_undo_partial, \
              tcp_try_undo_dsack, tcp_try_undo_loss, tcp_process_loss); RFC 5682, RFC 3522, RFC 3708",
     params: &[Param::flag("f_rto", true, "examine timeouts by F-RTO (tcp_frto)")],
-    build: |p| Box::new(Linux { f_rto: p.flag("f_rto").then(FRto::sack_enhanced), counts: None }),
+    build: |p| Box::new(Linux { f_rto: p.flag("f_rto").then(FRto::of_linux), counts: None }),
 };

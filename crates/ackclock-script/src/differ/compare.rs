@@ -116,7 +116,6 @@ fn segments(
     measure: Measure,
     is_explained: &dyn Fn(&Cause) -> bool,
 ) -> Option<(usize, Difference)> {
-    let clock = clock(first, second);
     // True where one host sends what the other sends after something else.
     let skips =
         |other: Option<&Sent>, sent: &Sent| other.is_some_and(|o| alike(o, sent) && o.after == sent.after);
@@ -142,6 +141,7 @@ fn segments(
             return extra(b);
         }
         let before = i.checked_sub(1).and_then(|i| first.sent.get(i).zip(second.sent.get(i)));
+        let clock = clock(first, second, i);
         if let Some(field) = fields(first, (a, b), before, clock, measure)
             .into_iter()
             .map(|field| of_segment(first, format!("{field} of {}", name(first, i)), a))
@@ -210,9 +210,16 @@ fn alike(a: &Sent, b: &Sent) -> bool {
     (kind(&a.tcp), a.tcp.seq, a.tcp.len, a.tcp.ack) == (kind(&b.tcp), b.tcp.seq, b.tcp.len, b.tcp.ack)
 }
 
-/// How far the second host's clock is ahead of the first one's.
-pub(super) fn clock(first: &Timeline, second: &Timeline) -> u32 {
-    let pairs = first.sent.iter().zip(&second.sent);
+/// How far the second host's clock is ahead of the first one's in the connection of that segment: RFC 7323 §5.4
+/// lets a clock have another offset in each connection.
+pub(super) fn clock(first: &Timeline, second: &Timeline, i: usize) -> u32 {
+    let opens = |s: &Sent| {
+        let before = s.after.checked_sub(1).and_then(|stimulus| first.stimuli.get(stimulus));
+        s.tcp.flags.bits & Flags::SYN.0 != 0 && before.is_none_or(|b| matches!(b.state, "CLOSED" | "LISTEN"))
+    };
+    let until = first.sent.len().min(i + 1);
+    let from = first.sent[..until].iter().rposition(opens).unwrap_or(0);
+    let pairs = first.sent.iter().zip(&second.sent).skip(from);
     let of = |(a, b): (&Sent, &Sent)| Some(stamp(b)?.0.wrapping_sub(stamp(a)?.0));
     pairs.map(of).find_map(|o| o).unwrap_or(0)
 }

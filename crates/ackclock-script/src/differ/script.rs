@@ -36,7 +36,7 @@ pub fn script(first: &Timeline, second: &Timeline, difference: Option<&Differenc
         Some(Place::Sent(Some(i), None)) => (first.sent[i].after, i, Some(first.sent[i].clone())),
         Some(Place::Sent(a, Some(b))) => {
             let mut sent = second.sent[b].clone();
-            terms_of_first(&mut sent, first, second);
+            terms_of_first(&mut sent, first, second, b);
             (sent.after, a.unwrap_or(b), Some(sent))
         }
         Some(Place::Sent(None, None)) => (0, 0, None),
@@ -93,9 +93,9 @@ fn packets(sent: &[Sent]) -> Vec<Sent> {
     packets
 }
 
-/// The segment of the second host with the readings of the first one's clock.
-fn terms_of_first(sent: &mut Sent, first: &Timeline, second: &Timeline) {
-    let ticks = super::compare::clock(first, second);
+/// The segment of that number of the second host with the readings of the first one's clock.
+fn terms_of_first(sent: &mut Sent, first: &Timeline, second: &Timeline, number: usize) {
+    let ticks = super::compare::clock(first, second, number);
     let TcpOptions::List(list) = &mut sent.tcp.options else { return };
     for option in list {
         if let TcpOption::Timestamps { val, .. } = option {

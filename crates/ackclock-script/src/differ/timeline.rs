@@ -67,7 +67,8 @@ pub struct Sent {
 }
 
 impl Timeline {
-    /// Where the window ended, before the segment left, that the peer had announced last.
+    /// Where the window ended, before the segment left, that the peer had announced last: RFC 9293 §3.10.7.4
+    /// takes no window of a segment that is older than another one, by its number and its acknowledgment.
     pub(super) fn window_end(&self, sent: &Sent) -> Option<u32> {
         let scale = |tcp: &Tcp| match &tcp.options {
             TcpOptions::List(list) => list.iter().find_map(|o| match o {
@@ -77,17 +78,34 @@ impl Timeline {
             TcpOptions::Any => None,
         };
         let is = |tcp: &Tcp, flag: Flags| tcp.flags.bits & flag.0 != 0;
-        let mut arrived =
-            self.stimuli[..sent.after.min(self.stimuli.len())].iter().filter_map(|s| match &s.doing {
-                Doing::Inject(tcp, _) => Some(tcp),
-                Doing::Call(_) => None,
-            });
-        let theirs = arrived.clone().find(|tcp| is(tcp, Flags::SYN)).and_then(scale);
+        let arrived = self.stimuli.iter().take(sent.after).enumerate().filter_map(|(i, s)| match &s.doing {
+            Doing::Inject(tcp, _) => Some((i, tcp)),
+            Doing::Call(_) => None,
+        });
+        let theirs = arrived.clone().map(|(_, tcp)| tcp).find(|tcp| is(tcp, Flags::SYN)).and_then(scale);
         let ours = self.sent.iter().find(|s| is(&s.tcp, Flags::SYN)).and_then(|s| scale(&s.tcp));
-        let shift = theirs.filter(|_| ours.is_some()).unwrap_or(0).min(MAX_SHIFT);
-        let last = arrived.rfind(|tcp| is(tcp, Flags::ACK) && !is(tcp, Flags::RST))?;
-        let shift = if is(last, Flags::SYN) { 0 } else { shift };
-        Some(last.ack?.wrapping_add(u32::from(last.window?) << shift))
+        let both = theirs.zip(ours).map(|(a, b)| (a.min(MAX_SHIFT), b.min(MAX_SHIFT)));
+        let (theirs, ours) = both.unwrap_or((0, 0));
+        // Where the host's own window ended before the stimulus of that number.
+        let own_end = |i: usize| {
+            let last = self.sent.iter().rfind(|s| s.after <= i && s.tcp.ack.is_some())?;
+            let shift = if is(&last.tcp, Flags::SYN) { 0 } else { ours };
+            Some(last.tcp.ack?.wrapping_add(u32::from(last.tcp.window?) << shift))
+        };
+        let precedes = |a: u32, b: u32| (a.wrapping_sub(b) as i32) < 0;
+        // SND.WL1, SND.WL2 and the end of the window (RFC 9293 §3.3.1).
+        let mut known: Option<(u32, u32, u32)> = None;
+        for (i, tcp) in arrived.filter(|(_, tcp)| is(tcp, Flags::ACK) && !is(tcp, Flags::RST)) {
+            let (Some(ack), Some(window), syn) = (tcp.ack, tcp.window, is(tcp, Flags::SYN)) else { continue };
+            let outside = !syn && own_end(i).is_some_and(|end| precedes(end, tcp.seq));
+            let older =
+                known.is_some_and(|(seq, acked, _)| !syn && (precedes(tcp.seq, seq) || precedes(ack, acked)));
+            if !outside && !older {
+                let shift = if syn { 0 } else { theirs };
+                known = Some((tcp.seq, ack, ack.wrapping_add(u32::from(window) << shift)));
+            }
+        }
+        known.map(|(_, _, end)| end)
     }
 
     /// The number that scripts give to the descriptor of a call.

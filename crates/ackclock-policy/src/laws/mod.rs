@@ -72,6 +72,7 @@ laws! {
     /// Congestion windows.
     windows from window:
         windows_keep_their_floors
+        a_repair_is_held_to_no_less_than_the_window
         acks_never_shrink_a_window_and_congestion_never_grows_it
         slow_start_grows_no_faster_than_what_is_acknowledged;
     /// Slow starts.

@@ -133,6 +133,23 @@ pub fn windows_keep_their_floors(registry: &Registry) {
     });
 }
 
+/// Where a reduction decides how much is sent during a repair, a loss leaves a threshold that is no smaller
+/// than the window: the flight falls to it (RFC 9937 §6.1), however large the window is by then.
+pub fn a_repair_is_held_to_no_less_than_the_window(registry: &Registry) {
+    for_all_defaults::<dyn CongestionControl>(registry, |c, rng| {
+        if c.build().needs().owns_repair {
+            return;
+        }
+        for _ in 0..50 {
+            random_events(c, rng, |_, event, after| {
+                if event == Event::Congestion(Congestion::Loss) {
+                    assert!(after.window.ssthresh >= after.window.cwnd, "{:?}: {c:?}", after.window);
+                }
+            });
+        }
+    });
+}
+
 /// Loss-based windows: acks never shrink them, congestion signals and idling never grow them. Delay-based
 /// windows keep the second half.
 pub fn acks_never_shrink_a_window_and_congestion_never_grows_it(registry: &Registry) {

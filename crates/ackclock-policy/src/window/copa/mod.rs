@@ -182,7 +182,10 @@ impl Copa {
                 if self.competes {
                     self.packets = (self.packets / 2.0).max(self.rules.packets);
                 }
-                v.window
+                // The threshold is what a repair's flight is reduced to (RFC 9937 §6.1); it is as low as the
+                // window once was, and the window of now is the target.
+                let Window { cwnd, ssthresh } = v.window;
+                Window { cwnd, ssthresh: if cwnd < ssthresh { ssthresh } else { at_least_two(cwnd, v) } }
             }
             Congestion::Ecn | Congestion::Rto { .. } => {
                 (self.velocity, self.same_direction) = (1, 0);

@@ -95,10 +95,10 @@ fn a_queue_that_is_never_empty_makes_it_compete() {
     let packets: Vec<_> = modes[first..].iter().map(|(_, packets)| *packets).collect();
     assert_eq!(packets, [2.0, 3.0, 4.0, 5.0]);
     let before = run.w.packets;
-    let window = run.v.window;
+    let cwnd = run.v.window.cwnd;
     assert_eq!(
         run.w.after_congestion(Congestion::Loss, &run.v),
-        window,
+        Window { cwnd, ssthresh: cwnd },
         "the window is moved by delays alone"
     );
     assert_eq!(run.w.packets, (before / 2.0).max(2.0));
@@ -114,6 +114,18 @@ fn a_loss_does_not_concern_the_default_mode() {
     let mut run = Run::new(20);
     assert_eq!(run.w.after_congestion(Congestion::Loss, &run.v), run.v.window);
     assert_eq!(run.w.packets, 2.0);
+}
+
+#[test]
+fn a_repair_is_not_held_to_a_smaller_window_of_before() {
+    // The window was five segments once, and is twenty now: a repair's flight ends at the threshold.
+    let mut run = Run::new(20);
+    run.v.window.ssthresh = 5000;
+    let unreduced = Window { cwnd: 20_000, ssthresh: 20_000 };
+    assert_eq!(run.w.after_congestion(Congestion::Loss, &run.v), unreduced);
+    // Slow start goes on.
+    run.v.window.ssthresh = 30_000;
+    assert_eq!(run.w.after_congestion(Congestion::Loss, &run.v), run.v.window);
 }
 
 #[test]

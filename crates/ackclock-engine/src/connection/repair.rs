@@ -30,7 +30,10 @@ impl Connection {
             | (before != Phase::Open)
             | info.ece
             | (state.dup_acks.delivered > 0);
-        let phase = if seldom(before == Phase::Recovery) && self.holds_repair() { before } else { phase };
+        let held = seldom(before == Phase::Recovery) && self.holds_repair()
+            // A reduction that is held has not ended above.
+            || seldom(before == Phase::Cwr) && self.config.hold_cwr && phase == Phase::Open;
+        let phase = if held { before } else { phase };
         info.newly_lost = self.mark_lost(now);
         self.enter(now, phase);
         if seldom(self.sender.episode.is_some()) && !matches!(self.phase, Phase::Recovery | Phase::Loss) {

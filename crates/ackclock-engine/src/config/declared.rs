@@ -27,7 +27,13 @@ pub const OPTIONS: &[Param] = &[
         "receive buffer at the start, with `rcv_autotune`; half of 128 KiB, the second number of Linux's \
          `tcp_rmem`, is for data",
     ),
-    Param::bytes("snd_buf", 1 << 20, 1..=1 << 30, "send buffer"),
+    Param::bytes(
+        "snd_buf",
+        1 << 20,
+        1..=1 << 30,
+        "send buffer; an application that waits for room in it is called when half of it is free, so that \
+         a flow which it limits may send no more than half of it in a round trip",
+    ),
     Param::flag("window_scaling", true, "offer window scaling (RFC 7323)"),
     Param::count(
         "window_shift",

@@ -133,7 +133,8 @@ impl CongestionControl for Dctcp {
 pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
     name: "dctcp",
     about: "DCTCP: an ECN echo reduces the window by half of the fraction of bytes that were marked lately; \
-            needs a receiver with `dctcp-feedback` or `accecn`, and a queue that marks at a threshold.",
+            needs a receiver with `dctcp-feedback` or `accecn`, and a queue that marks at a threshold: `red` \
+            with equal thresholds, `ecn`, w_q = 1, max_p = 0.999 and wait = false.",
     source: "RFC 8257",
     params: &[
         Param::ratio("gain", 0.0625, 0.001..=1.0, "g, weight of the last window of data in alpha (4.2)"),

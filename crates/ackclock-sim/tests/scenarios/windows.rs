@@ -123,6 +123,23 @@ fn copa_alone_stays_in_its_default_mode_on_other_paths() {
 }
 
 #[test]
+fn copa_fills_a_link_after_a_repair_by_proportional_rate_reduction() {
+    // Slow start overflows a buffer of half a bandwidth-delay product; the window then falls to a fraction of
+    // the path and comes back, and further repairs are not to be held to what it was in between.
+    for preset in ["rack+prr", "sack+prr", "sack"] {
+        let copa =
+            format!("{{ preset = \"{preset}\", window = \"copa\", snd_buf = \"8MiB\", rcv_buf = \"8MiB\" }}");
+        let text = scenario(&drop_tail(208), &[&copa]);
+        let path = [("path.bottleneck.rate", "50Mbit/s"), ("path.rtt", "100ms")];
+        let set = [path[0], path[1], ("measure_from", "5s"), ("duration", "40s")];
+        let r = results(&resolved(&text, &set), 1);
+        let rate = r.flows[0].goodput.expect("measured").bits_per_sec() as f64 / 1e6;
+        println!("{preset}: {rate:.2} Mbit/s, {} dropped", r.links[0].dropped_queue);
+        assert!(rate > 40.0, "{preset}: {rate} Mbit/s");
+    }
+}
+
+#[test]
 fn two_flows_of_copa_share_and_stay_in_their_default_mode() {
     for preset in COPA_BESIDE {
         let copa = stack(preset, "copa");

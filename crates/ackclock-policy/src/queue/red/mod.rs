@@ -159,7 +159,12 @@ pub const ENTRY: Entry<dyn QueueDiscipline> = Entry {
             "keep a least number of packets between drops, which spaces them more \
                                    evenly",
         ),
-        Param::flag("ecn", false, "mark ECN-capable packets instead of dropping them early"),
+        Param::flag(
+            "ecn",
+            false,
+            "mark ECN-capable packets instead of dropping them early; where the probability is 1, they are \
+             dropped too",
+        ),
         Param::flag("byte_mode", false, "scale the probability by a packet's size over mean_packet"),
         Param::bytes(
             "mean_packet",

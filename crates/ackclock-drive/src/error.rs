@@ -11,6 +11,8 @@ pub enum DriveError {
     Input(String),
     /// The data received differs from the data sent, or a program of the run failed.
     Failed(String),
+    /// The machine was too busy for the emulator to keep time, so that the run says nothing.
+    Void(String),
     /// The caller asked to stop.
     Interrupted,
 }
@@ -26,7 +28,10 @@ impl DriveError {
 impl fmt::Display for DriveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missing(sentence) | Self::Input(sentence) | Self::Failed(sentence) => f.write_str(sentence),
+            Self::Missing(sentence)
+            | Self::Input(sentence)
+            | Self::Failed(sentence)
+            | Self::Void(sentence) => f.write_str(sentence),
             Self::System(doing, e) => write!(f, "could not {doing}: {e}"),
             Self::Interrupted => f.write_str("interrupted"),
         }

@@ -38,6 +38,12 @@ create_exception!(
     "The system or the process's rights do not permit real packets; the message names what is missing."
 );
 create_exception!(ackclock, DriveError, AckclockError, "Something went wrong on the real network.");
+create_exception!(
+    ackclock,
+    VoidRunError,
+    DriveError,
+    "The machine was too busy for the link emulator to keep time, so that the run says nothing; it may be run again."
+);
 
 /// The exception for an invalid scenario.
 pub fn scenario(e: &ackclock_sim::scenario::ScenarioError) -> PyErr {
@@ -63,6 +69,7 @@ pub fn drive(e: ackclock_drive::DriveError) -> PyErr {
     match e {
         ackclock_drive::DriveError::Missing(sentence) => MissingRightError::new_err(sentence),
         ackclock_drive::DriveError::Input(sentence) => InputError::new_err(sentence),
+        ackclock_drive::DriveError::Void(sentence) => VoidRunError::new_err(sentence),
         e => DriveError::new_err(e.to_string()),
     }
 }
@@ -80,5 +87,6 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("PolicyError", py.get_type::<PolicyError>())?;
     module.add("SimulationError", py.get_type::<SimulationError>())?;
     module.add("MissingRightError", py.get_type::<MissingRightError>())?;
-    module.add("DriveError", py.get_type::<DriveError>())
+    module.add("DriveError", py.get_type::<DriveError>())?;
+    module.add("VoidRunError", py.get_type::<VoidRunError>())
 }

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 import click
@@ -73,13 +72,8 @@ def command(
     folder.check_writable(target)
     given, recorded = recording(given, plots)
     note(f"Real time: at most {seconds(expected_seconds(given.resolve_tree()))}.")
-    with tempfile.TemporaryDirectory(prefix="ackclock-pcap-") as scratch:
-        # It is put in place once the run is over, so that one that fails replaces nothing.
-        captured = Path(scratch) / "client.pcapng" if pcap else None
-        with bar(scenario.stem) as progress:
-            run = given.testbed(progress=progress, capture=captured)
-        if pcap and captured:
-            pcap.write_bytes(captured.read_bytes())
+    with bar(scenario.stem) as progress:
+        run = given.testbed(progress=progress, capture=pcap)
     twin = None
     if beside:
         with bar(f"{scenario.stem}, simulated") as progress:

@@ -1,5 +1,5 @@
 """The process that runs a scenario on the testbed. It reads from standard input what to run, JSON, and
-prints lines of JSON: its progress, or why it failed.
+tells what came of it through standard output.
 """
 
 from __future__ import annotations
@@ -7,10 +7,10 @@ from __future__ import annotations
 import json
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 from ackclock import _core
+from ackclock.kernel import pipe
 
 
 def work_of_standard_input() -> None:
@@ -19,7 +19,7 @@ def work_of_standard_input() -> None:
     try:
         _run(work)
     except _core.AckclockError as e:
-        _say(error=type(e).__name__, sentence=str(e))
+        pipe.say(sys.stdout.buffer, error=type(e).__name__, sentence=str(e))
 
 
 def _run(work: dict[str, Any]) -> None:
@@ -28,17 +28,19 @@ def _run(work: dict[str, Any]) -> None:
             "the testbed needs Linux (network namespaces and /dev/net/tun); simulations run everywhere"
         )
     began = time.perf_counter()
+    capture = None if work["capture"] is None else f"/proc/self/fd/{work['capture']}"
     result, told = _core.testbed(
         work["text"],
         [(key, value) for key, value in work["overrides"]],
         work["name"],
         work["folder"],
-        lambda share, label: _say(share=share, label=label),
+        lambda share, label: pipe.say(sys.stdout.buffer, share=share, label=label),
         work["allow_files"],
-        work["capture"],
+        # A file that is open, without a name.
+        capture,
     )
     # They start threads, which must not exist before.
-    from ackclock.results import folder
+    from ackclock.results.encoded import encode
     from ackclock.results.run import host, of_result
 
     about = {
@@ -57,11 +59,7 @@ def _run(work: dict[str, Any]) -> None:
             {"name": "the emulator kept time", "holds": True},
         ],
     }
-    folder.write(Path(work["out"]), of_result(result, about).fill)
-
-
-def _say(**what: Any) -> None:
-    print(json.dumps(what), flush=True)
+    pipe.send(sys.stdout.buffer, encode(of_result(result, about)))
 
 
 if __name__ == "__main__":

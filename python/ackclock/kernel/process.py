@@ -9,20 +9,18 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ackclock import _core
 from ackclock.exit_codes import INTERRUPTED
+from ackclock.kernel import pipe
 
 if TYPE_CHECKING:
-    from os import PathLike
-
     from ackclock.results import Run
 
 Progress = Callable[[float, str], object]
-FOLDER = "run"
-"""The run folder in the scratch folder."""
 
 
 def run_testbed(
@@ -31,45 +29,48 @@ def run_testbed(
     allow_files: bool = False,
     progress: Progress | None = None,
     capture: str | PathLike[str] | None = None,
-    scratch: str | PathLike[str] | None = None,
 ) -> Run:
     """Runs a scenario on the kernel's TCP; as `Scenario.testbed`. given: its text, overrides, name and
     folder, as the core reads it.
     """
-    from ackclock.results import load
+    from ackclock.results.encoded import decode
 
     text, overrides, name, place = given
-    with tempfile.TemporaryDirectory(prefix="ackclock-testbed-", dir=scratch) as folder:
-        _ask(
+    # A file without a name is gone with the last process that has it open.
+    with tempfile.TemporaryFile() as captured:
+        files = _ask(
             {
                 "text": text,
                 "overrides": overrides,
                 "name": name,
                 "folder": None if place is None else str(place),
                 "allow_files": allow_files,
-                "out": str(Path(folder) / FOLDER),
-                "capture": None if capture is None else str(capture),
+                "capture": None if capture is None else captured.fileno(),
             },
             progress or (lambda share, label: None),
+            [] if capture is None else [captured.fileno()],
         )
-        return load(Path(folder) / FOLDER)
+        if capture is not None:
+            # Only now that the run is over, so that one that fails replaces nothing.
+            captured.seek(0)
+            Path(capture).write_bytes(captured.read())
+    return decode(files)
 
 
-def _ask(work: dict[str, Any], progress: Progress) -> None:
-    """Lets a process do the work; passes its progress on, and raises what it raised."""
+def _ask(work: dict[str, Any], progress: Progress, kept: list[int]) -> dict[str, bytes]:
+    """Lets a process do the work, which has the files `kept` open; passes its progress on, and returns the
+    files of the run folder, or raises what it raised.
+    """
     command = [sys.executable, "-m", "ackclock.kernel.child"]
+    files = None
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=kept
     ) as process:
         assert process.stdin and process.stdout
         try:
-            json.dump(work, process.stdin)
+            process.stdin.write(json.dumps(work).encode())
             process.stdin.close()
-            for line in process.stdout:
-                told = json.loads(line)
-                if "error" in told:
-                    raise getattr(_core, told["error"], _core.DriveError)(told["sentence"])
-                progress(told["share"], told["label"])
+            files = pipe.receive(process.stdout, progress)
         except BrokenPipeError:
             pass
         except BaseException:
@@ -77,5 +78,6 @@ def _ask(work: dict[str, Any], progress: Progress) -> None:
             raise
     if process.returncode == INTERRUPTED:
         raise KeyboardInterrupt
-    if process.returncode:
+    if process.returncode or files is None:
         raise _core.DriveError(f"the process of the testbed ended with exit code {process.returncode}")
+    return files

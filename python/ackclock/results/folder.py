@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ackclock._core import InputError
@@ -168,11 +169,22 @@ def read_table(path: Path | pa.NativeFile) -> pa.Table:
         if pa.types.is_fixed_size_list(field.type) or pa.types.is_list(field.type):
             size = field.type.list_size if pa.types.is_fixed_size_list(field.type) else -1
             kind = pa.list_(field.type.value_field.with_name("item"), size)
-            column = table.column(i)
-            # A cast does not take missing lists of what is never missing; either all of a column are or none.
-            renamed = pa.nulls(len(column), kind) if column.null_count else column.cast(kind)
+            renamed = pa.chunked_array([_renamed(chunk, kind) for chunk in table.column(i).chunks], kind)
             table = table.set_column(i, field.with_type(kind), renamed)
     return table
+
+
+def _renamed(lists: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The lists as another type that differs only in the name of what a list holds. A cast would not take
+    missing lists of what is never missing.
+    """
+    if not lists.null_count:
+        return lists.cast(kind)
+    if not pa.types.is_fixed_size_list(kind):
+        return pa.ListArray.from_arrays(lists.offsets, lists.values, type=kind, mask=lists.is_null())
+    nothing = pa.scalar(0, kind.value_type)
+    held = pc.fill_null(lists.values, nothing).slice(lists.offset * kind.list_size, len(lists) * kind.list_size)
+    return pa.FixedSizeListArray.from_arrays(held, type=kind, mask=lists.is_null())
 
 
 def write_json(value: Any, path: Path) -> None:

@@ -143,9 +143,7 @@ def load(directory: str | Path) -> Run:
     if not (directory / folder.SUMMARY).is_file():
         raise InputError(f"`{directory}` is not a run folder: it holds no {folder.SUMMARY}")
     about = json.loads(files.read(directory / folder.SUMMARY, files.SUMMARY, "give a run folder"))
-    # The numbers of endless flows are derived from the tables.
-    stacks = [{k: v for k, v in row.items() if k != "endless"} for row in about.pop("stacks")]
-    about.pop("classes", None)
+    stacks = numbers(about)
     flows, links = (folder.read_table(directory / f"{name}.parquet") for name in ("flows", "links"))
     traces = {
         name: folder.read_table(directory / f"{name}.parquet")
@@ -154,6 +152,13 @@ def load(directory: str | Path) -> Run:
     }
     scenario = files.text(directory / "scenario.toml", files.EDGES, "give a run folder")
     return Run(scenario, flows, links, stacks, about, traces)
+
+
+def numbers(summary: dict[str, Any]) -> list[dict[str, Any]]:
+    """Takes the rows of numbers out of a summary, and leaves what a run has in `about`."""
+    summary.pop("classes", None)
+    # The numbers of endless flows are derived from the tables.
+    return [{k: v for k, v in row.items() if k != "endless"} for row in summary.pop("stacks")]
 
 
 def traced(

@@ -156,14 +156,11 @@ class Scenario:
         }
         return of_result(result, about, spill)
 
-    def testbed(
-        self, *, progress: Progress | None = None, capture: File | None = None, scratch: File | None = None
-    ) -> Run:
+    def testbed(self, *, progress: Progress | None = None, capture: File | None = None) -> Run:
         """Runs it on the kernel's TCP, in network namespaces over emulated links, in real time, one run after
         the other. Needs Linux, and root or user namespaces.
 
-        capture: a file for the packets of the first client's host. scratch: a folder for what passes between
-        processes. Raises MissingRightError where the system does not permit it, and InputError for what a
+        capture: a file for the packets of the first client's host. Raises MissingRightError where the system does not permit it, and InputError for what a
         kernel cannot honour.
         """
         from ackclock.kernel import run_testbed
@@ -174,7 +171,6 @@ class Scenario:
             allow_files=self.allow_files,
             progress=progress,
             capture=capture,
-            scratch=scratch,
         )
 
 

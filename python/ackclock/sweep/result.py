@@ -183,7 +183,8 @@ class SweepResult:
             tables.append(pa.Table.from_arrays([array for _, array in front] + table.columns, schema=schema))
         if not tables:
             raise InputError("the sweep has no runs that came to an end, and so no tables")
-        return pa.concat_tables(tables).combine_chunks()
+        # What a simulation always has, a kernel may not tell.
+        return pa.concat_tables(tables, promote_options="default").combine_chunks()
 
     def _fields(self) -> list[pa.Field]:
         found = []

@@ -9,13 +9,15 @@ from typing import Any
 
 from ackclock._core import AckclockError, InputError, SimulationError
 from ackclock.results import Run
+from ackclock.results.encoded import decode
 from ackclock.scenario import Scenario
 from ackclock.scenario.scenario import Progress, cores
+from ackclock.sweep import worlds
 from ackclock.sweep.cluster import pool
 from ackclock.sweep.remote import Scheduler
 from ackclock.sweep.schedule import Schedule
 from ackclock.sweep.store import Store
-from ackclock.sweep.work import Done, Failure, Job, decode, engine, key, one
+from ackclock.sweep.work import KERNEL, Done, Failure, Job, engine, one
 
 ALONE = 0.6
 """Seconds of work done in this thread before workers are started: many sweeps need no more, and Dask takes as
@@ -81,7 +83,9 @@ def make(
     keep: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Made:
-    """Runs jobs, those left out that are kept in the folder `keep`. Jobs with the same key are run once."""
+    """Runs jobs, those left out that are kept in the folder `keep`. Jobs with the same key are run once.
+    Those of the testbed are run by this machine once all others are done, whoever makes the others.
+    """
     store = Store(Path(keep)) if keep is not None else None
     made = Made(store)
     missing = {}
@@ -92,6 +96,7 @@ def make(
             missing[job.key] = job
     made.found = len({job.key for job in jobs}) - len(missing)
     report = _reporter(progress, made, len(missing))
+    real = [missing.pop(job.key) for job in list(missing.values()) if job.world == KERNEL]
     if scheduler is None and (not processes or len(missing) == 1):
         began, watched = time.monotonic(), progress if len(missing) == 1 else None
         while missing and (len(missing) == 1 or time.monotonic() - began < ALONE):
@@ -105,6 +110,15 @@ def make(
             )
             schedule.run(lambda done: (made.take(done), report())[0])
             made.tasks = schedule.tasks
+    if real:
+        watched = progress if len(real) == 1 and not made.fresh else None
+        worlds.make_for_real(
+            real,
+            lambda done: (made.take(done), report())[0],
+            workers=workers,
+            encoded=store is not None,
+            watch=watched,
+        )
     return made
 
 
@@ -139,10 +153,7 @@ def run_all(
 
     Raises the error of the first scenario that is invalid or fails.
     """
-    jobs = []
-    for scenario in scenarios:
-        text = scenario.resolve()
-        jobs.append(Job(key(text, engine()), text, scenario.name))
+    jobs = [worlds.job(scenario.resolve(), scenario.name) for scenario in scenarios]
     made = make(jobs, workers=workers, scheduler=scheduler, processes=processes, keep=keep, progress=progress)
     for job in jobs:
         if job.key in made.failures:

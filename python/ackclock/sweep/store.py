@@ -16,8 +16,8 @@ from typing import Any
 from ackclock import files
 from ackclock._core import InputError
 from ackclock.results import Run, folder, load, owned
+from ackclock.results.encoded import DIGESTS, digest, summary_text
 from ackclock.results.run import MORE
-from ackclock.sweep.work import DIGESTS, digest, text
 
 PARTIAL = ".partial-"
 LEFT = re.compile(re.escape(PARTIAL) + r"[a-z0-9_]{8}")
@@ -128,7 +128,7 @@ def _whole(place: Path) -> bool:
     try:
         summary = json.loads(_bytes(place / folder.SUMMARY))
         digests = summary.pop(DIGESTS)
-        if digests.pop(folder.SUMMARY) != digest(text(summary)):
+        if digests.pop(folder.SUMMARY) != digest(summary_text(summary)):
             return False
         return all(KEPT.fullmatch(name) for name in digests) and all(
             digest(_bytes(place / name)) == expected for name, expected in digests.items()

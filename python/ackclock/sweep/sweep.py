@@ -14,12 +14,13 @@ from ackclock._core import AckclockError, InputError, ScenarioError
 from ackclock.results.run import MORE
 from ackclock.scenario import Scenario
 from ackclock.scenario.scenario import Progress
+from ackclock.sweep import worlds
 from ackclock.sweep.axis import Axis
 from ackclock.sweep.remote import Scheduler
 from ackclock.sweep.result import NUMBERS, Case, SweepResult
 from ackclock.sweep.runs import error, make
 from ackclock.sweep.where import Where
-from ackclock.sweep.work import Failure, Job, engine, key
+from ackclock.sweep.work import SIMULATED, Failure
 
 MOST = 10_000
 """Most runs of a sweep by default."""
@@ -36,6 +37,8 @@ class Point:
     """The values in the columns."""
     overrides: dict[str, str]
     """The values as text for the scenario."""
+    world: str
+    """Whose TCP makes its runs."""
 
 
 class Sweep:
@@ -55,6 +58,9 @@ class Sweep:
     such as `10..14`; by default those of the scenario. where: which combinations are wanted, an expression
     such as `round_trip < "50ms" or mss > 536`, or a function of a dictionary. fixed: values of further keys
     for all runs. most: runs that there may be.
+
+    The key `world` is none of the scenario: it says whether the simulator makes a run, `simulated`, or this
+    machine's kernel on the testbed, `kernel`. `{"world": ["simulated", "kernel"]}` is both, side by side.
     """
 
     def __init__(
@@ -67,12 +73,14 @@ class Sweep:
         fixed: Mapping[str, Any] | None = None,
         most: int = MOST,
     ) -> None:
+        fixed = fixed or {}
+        self.world = worlds.world(fixed.get(worlds.KEY, SIMULATED))
         self.scenario = (scenario if isinstance(scenario, Scenario) else Scenario.read(scenario)).but(
-            fixed or {}
+            {key: value for key, value in fixed.items() if key != worlds.KEY}
         )
         self.groups = [_group(name, given) for name, given in axes.items()]
         self.axes = [axis for group in self.groups for axis in group]
-        self._check_names(fixed or {})
+        self._check_names(fixed)
         self.seeds = _seeds(seeds)
         self.where = Where(where, [*(a.name for a in self.axes), "seed"]) if isinstance(where, str) else where
         self.most = most
@@ -108,7 +116,7 @@ class Sweep:
                 for axis in group:
                     values[axis.name] = axis.values[place].shown
                     overrides.update(dict.fromkeys(axis.keys, axis.values[place].text))
-            yield Point(values, overrides)
+            yield Point(values, overrides, worlds.world(overrides.pop(worlds.KEY, self.world)))
 
     def cases(self) -> list[Case]:
         """Every run that is wanted, in the order of the tables. A combination of which no scenario can be
@@ -151,7 +159,7 @@ class Sweep:
         except InputError as e:
             return [Case(point.values, None, None, _failure(e))]
         return [
-            Case(point.values, seed, Job(key(text, engine()), text, self.scenario.name))
+            Case(point.values, seed, worlds.job(text, self.scenario.name, point.world))
             for seed, text in resolved.items()
         ]
 

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import json
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
 from ackclock import _core
-from ackclock._core import AckclockError, InputError
+from ackclock._core import AckclockError, InputError, VoidRunError
 from ackclock.results import Run
+from ackclock.results.encoded import encode
 from ackclock.scenario import Scenario
 
-DIGESTS = "sha256"
-"""The key of a kept run's summary with the digests of its files. The digest of the summary itself is taken
-without this key.
-"""
+SIMULATED, KERNEL = "simulated", "kernel"
+"""The worlds: simulated, or this machine's kernel on the testbed."""
+TRIES = 3
+"""Tries of a run on the testbed while the machine is too busy to keep time."""
 TRACE_LIMIT = 2 << 30
 """Most bytes of the trace of a run on disk: it is sent as a whole."""
 STOPPED: dict[str, threading.Event] = {}
@@ -36,6 +34,8 @@ class Job:
     text: str
     name: str = "scenario"
     """Its name in messages."""
+    world: str = SIMULATED
+    """Whose TCP makes it."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,9 @@ def engine() -> str:
 
 
 def key(text: str, engine: str) -> str:
-    """The key under which the run of a resolved scenario, which includes its seed, is kept."""
+    """The key under which the run of a resolved scenario, which includes its seed, is kept. engine: that and,
+    for a run on the testbed, the kernel's name.
+    """
     return hashlib.sha256(f"{engine}\n{text}".encode()).hexdigest()[:40]
 
 
@@ -115,59 +117,22 @@ def one(job: Job, threads: int, progress: Callable[[float, str], None] | None, e
     began = time.monotonic()
     outcome: Run | dict[str, bytes] | Failure
     try:
-        run = Scenario(job.text, job.name).simulate(
-            workers=threads, progress=progress, trace_limit=TRACE_LIMIT
-        )
+        scenario = Scenario(job.text, job.name)
+        if job.world == KERNEL:
+            run = _for_real(scenario, progress)
+        else:
+            run = scenario.simulate(workers=threads, progress=progress, trace_limit=TRACE_LIMIT)
         outcome = encode(run) if encoded else run
     except AckclockError as e:
         outcome = Failure(" ".join(str(e).split()), isinstance(e, InputError))
     return Done(job.key, time.monotonic() - began, outcome)
 
 
-def encode(run: Run) -> dict[str, bytes]:
-    """The files of its run folder, without figures; the summary comes last, and has the digests of all.
-
-    Runs are sent between processes in this form too: pickled Arrow tables lose which of their lists may hold
-    nulls.
-    """
-    from ackclock.results import folder
-
-    files = {
-        "scenario.toml": run.scenario.encode(),
-        **{f"{name}.parquet": folder.table_bytes(table) for name, table in run.tables().items()},
-    }
-    digests = {
-        **{name: digest(data) for name, data in files.items()},
-        folder.SUMMARY: digest(text(run.summary)),
-    }
-    return {**files, folder.SUMMARY: text({**run.summary, DIGESTS: digests})}
-
-
-def decode(files: Mapping[str, bytes]) -> Run:
-    """The run of such files."""
-    import pyarrow as pa
-
-    from ackclock.results import folder
-
-    about = json.loads(files[folder.SUMMARY])
-    del about[DIGESTS]
-    tables = {
-        n.removesuffix(".parquet"): folder.read_table(pa.BufferReader(data))
-        for n, data in files.items()
-        if n.endswith(".parquet")
-    }
-    stacks = about.pop("stacks")
-    about.pop("classes", None)
-    return Run(
-        files["scenario.toml"].decode(), tables.pop("flows"), tables.pop("links"), stacks, about, tables
-    )
-
-
-def digest(data: bytes) -> str:
-    """The digest of a file."""
-    return hashlib.sha256(data).hexdigest()
-
-
-def text(summary: dict[str, Any]) -> bytes:
-    """The text of a summary file."""
-    return (json.dumps(summary, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+def _for_real(scenario: Scenario, progress: Callable[[float, str], None] | None) -> Run:
+    """Runs it on the testbed, again if the machine was too busy."""
+    for _ in range(TRIES - 1):
+        try:
+            return scenario.testbed(progress=progress)
+        except VoidRunError:
+            continue
+    return scenario.testbed(progress=progress)

@@ -84,7 +84,7 @@ pub(super) fn in_time(run: &str, r: &EmulatorReport) -> Result<(), DriveError> {
     } else {
         return Ok(());
     };
-    Err(DriveError::Failed(format!(
+    Err(DriveError::Void(format!(
         "run `{run}` is void: {what} because the machine was busy, so that it was not the path of the scenario; \
          expected at most {:.0} % more than 1 ms late and none later than {LATEST}; run it again with less beside \
          it, or with fewer packets per second",

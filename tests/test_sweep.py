@@ -111,7 +111,7 @@ def test_runs_of_another_engine_are_not_taken(tmp_path, monkeypatch):
     sweep = ac.Sweep(scenario(), {})
     sweep.run(keep=tmp_path)
     assert work.engine().startswith(ac.__version__ + "+")
-    monkeypatch.setattr("ackclock.sweep.sweep.engine", lambda: "another")
+    monkeypatch.setattr("ackclock.sweep.worlds.engine", lambda: "another")
     monkeypatch.setattr(runs, "engine", lambda: "another")
     assert sweep.run(keep=tmp_path).found == 0
     with pytest.raises(ac.InputError, match="install the same ackclock"):

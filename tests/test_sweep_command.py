@@ -124,3 +124,11 @@ def test_every_plan_of_the_project_is_one(file):
     cases = plans.read(file, allow_files=True).cases()
     assert len(cases) > 10
     assert all(c.failure is None for c in cases)
+
+
+def test_a_scenario_with_tables_over_time_has_them_in_the_sweep(ackclock, tmp_path):
+    (tmp_path / "series.toml").write_text(PLAN + '[set]\nseries = "1s"\n')
+    done = ackclock("sweep", "series.toml", "--workers", "1")
+    assert done.code == 0, done.err
+    table = pq.read_table(tmp_path / "runs/series/flow_series.parquet")
+    assert table.num_rows == 2 * 2 * 2 and table.column_names[:2] == ["path.rtt", "seed"]

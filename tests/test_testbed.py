@@ -130,7 +130,9 @@ def test_a_missing_file_is_one_sentence(tmp_path, capsys):
 
 
 @LINUX
-def test_a_run_that_is_killed_leaves_no_process(scenario, tmp_path):
+def test_a_run_that_is_killed_leaves_nothing(scenario, tmp_path):
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
     parent = subprocess.Popen(
         [
             sys.executable,
@@ -142,9 +144,12 @@ def test_a_run_that_is_killed_leaves_no_process(scenario, tmp_path):
             "duration=60s",
             "--out",
             tmp_path / "o",
+            "--pcap",
+            tmp_path / "c.pcapng",
         ],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(temporary)},
     )
     child = None
     deadline = time.monotonic() + 20
@@ -160,6 +165,8 @@ def test_a_run_that_is_killed_leaves_no_process(scenario, tmp_path):
     while Path(f"/proc/{child}").exists() and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not Path(f"/proc/{child}").exists()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["s.toml", "tmp"]
+    assert not list(temporary.iterdir())
 
 
 def children(pid):
@@ -215,3 +222,73 @@ def test_differences_are_judged_by_the_noise():
     assert (one.verdict, one.half) == ("one seed", float("inf"))
     sentence = Beside([compared([100, 101], [150, 151])], 2).sentence()
     assert sentence.startswith("0 of 1 simulated numbers") and "goodput of `x`, +49.8 %" in sentence
+
+
+@LINUX
+def test_finished_seeds_are_kept_and_join_the_others(scenario, tmp_path):
+    kept, out = tmp_path / "kept", tmp_path / "out"
+    done = in_time(scenario, "--seeds", 2, "--keep", kept, "--out", out)
+    assert done.returncode == 0, done.stderr
+    two = ac.load(out)
+    done = in_time(scenario, "--seeds", 3, "--keep", kept, "--workers", 1, "--out", out, "--json")
+    assert done.returncode == 0, done.stderr
+    three = ac.load(out)
+    # Times of real packets differ in every run: those that are the same were not made again.
+    assert three.flows.slice(0, 2).equals(two.flows)
+    assert three.flows["run"].to_pylist() == ["cubic #1", "cubic #2", "cubic #3"]
+    assert three.about["seeds"] == [1, 2, 3] == json.loads(done.stdout)["seeds"]
+    assert [r["run"] for r in three.about["testbed"]["runs"]] == three.flows["run"].to_pylist()
+    assert three.scenario == ac.Scenario.read(scenario).but({"seeds": [1, 2, 3], "series": "10ms"}).resolve()
+
+
+@LINUX
+def test_a_sweep_has_both_worlds(scenario, tmp_path):
+    axes = {"world": ["simulated", "kernel"], "path.link.delay": ["10ms", "40ms"]}
+    sweep = ac.Sweep(scenario, axes=axes, seeds=1, fixed={"series": "100ms"})
+    try:
+        found = sweep.run(keep=tmp_path / "kept")
+    except ac.MissingRightError as e:
+        pytest.skip(str(e))
+    flows = found.flows.to_pylist()
+    assert [(f["world"], f["path.link.delay"]) for f in flows] == [
+        (world, delay) for world in axes["world"] for delay in (0.01, 0.04)
+    ]
+    for simulated, kernel in zip(flows[:2], flows[2:], strict=True):
+        assert kernel["rtt_min"] == pytest.approx(simulated["rtt_min"], rel=0.05)
+        # A kernel does not tell it; the simulator's numbers are still there beside it.
+        assert kernel["timeouts_by_round"] is None and sum(simulated["timeouts_by_round"]) == 0
+    series = found.traced("flow_series")
+    assert set(series["world"].to_pylist()) == set(axes["world"])
+    # A run of another world is another run, which is kept apart; the same one is found again.
+    again = ac.Sweep(scenario, axes=axes, seeds=1, fixed={"series": "100ms"}).run(keep=tmp_path / "kept")
+    assert (again.found, again.fresh) == (4, 0) and again.flows.equals(found.flows)
+
+
+@pytest.mark.parametrize(
+    ("axes", "fixed", "sentence"),
+    [
+        ({"world": ["simulated", "real"]}, {}, "`world` is `real`; expected simulated or kernel"),
+        ({"path.rtt": ["1ms"]}, {"world": "ns3"}, "`world` is `ns3`; expected simulated or kernel"),
+        ({"world": ["kernel"]}, {"world": "simulated"}, "varied by the axis `world`"),
+    ],
+)
+def test_an_unknown_world_is_one_sentence(scenario, axes, fixed, sentence):
+    with pytest.raises(ac.InputError, match=sentence):
+        ac.Sweep(scenario, axes=axes, fixed=fixed).cases()
+
+
+def test_runs_of_one_seed_joined_are_the_run_of_all_seeds():
+    from ackclock.results.joined import joined
+
+    path = ac.Single(ac.Link("2Mbit/s", delay="10ms"))
+    stacks = {"b": "reno", "a": "sack"}
+    whole = ac.Scenario.of(
+        path, ac.Web(trace="I", load=0.5), stacks, duration="3s", seeds=[1, 2, 3], series="1s"
+    )
+    parts = [ac.Scenario(text, "s").simulate() for text in whole.resolve_seeds().values()]
+    run = whole.simulate()
+    found = joined(whole.resolve(), parts)
+    assert found.stacks == run.stacks and found.scenario == run.scenario
+    for name, table in run.tables().items():
+        assert found.tables()[name].to_pylist() == table.to_pylist(), name
+    assert found.about["events"] == run.about["events"] and found.about["seeds"] == [1, 2, 3]

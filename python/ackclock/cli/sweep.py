@@ -261,9 +261,11 @@ def _save(
     def fill(directory: Path) -> None:
         (directory / "plan.toml").write_text(given.text, encoding="utf-8")
         (directory / "scenario.toml").write_text(given.sweep.scenario.text, encoding="utf-8")
-        of_all = {"sweep": found.table, "flows": found.flows, "links": found.links}
-        for name in (*of_all, *found.traces()):
-            folder.write_table(of_all[name] if name in of_all else found.traced(name), directory / f"{name}.parquet")
+        tables = {"sweep": found.table, "flows": found.flows, "links": found.links}
+        for name, table in tables.items():
+            folder.write_table(table, directory / f"{name}.parquet")
+        for name in found.traces():
+            folder.write_table(found.traced(name), directory / f"{name}.parquet")
         folder.write_json(result, directory / folder.SUMMARY)
 
     folder.write(target, fill, figures)

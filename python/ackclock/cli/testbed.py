@@ -40,6 +40,17 @@ from ackclock.scenario import Scenario
     help="A figure, for which the run records what it needs. May be repeated.",
 )
 @click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    help="Seeds side by side; one for two cores by default.",
+)
+@click.option(
+    "--keep",
+    type=click.Path(path_type=Path),
+    help="Keep finished seeds in this folder, and do not run again those that are there: a command that "
+    "was interrupted goes on.",
+)
+@click.option(
     "--pcap",
     type=click.Path(path_type=Path),
     help="A pcapng file to write: the packets at the first client's host, in the first run.",
@@ -53,6 +64,8 @@ def command(
     seeds: int | None,
     beside: bool,
     plots: tuple[str, ...],
+    workers: int | None,
+    keep: Path | None,
     pcap: Path | None,
     as_json: bool,
 ) -> None:
@@ -64,6 +77,7 @@ def command(
     """
     from ackclock.kernel import expected_seconds
     from ackclock.results import folder
+    from ackclock.sweep.seeds import run_seeds
 
     given = Scenario.read(scenario, allow_files=allow_files).but(dict(map(override, overrides)))
     if seeds is not None:
@@ -73,7 +87,7 @@ def command(
     given, recorded = recording(given, plots)
     note(f"Real time: at most {seconds(expected_seconds(given.resolve_tree()))}.")
     with bar(scenario.stem) as progress:
-        run = given.testbed(progress=progress, capture=pcap)
+        run = run_seeds(given, workers=workers, keep=keep, progress=progress, capture=pcap)
     twin = None
     if beside:
         with bar(f"{scenario.stem}, simulated") as progress:

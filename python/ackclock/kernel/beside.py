@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow.compute as pc
 
-from ackclock import quantities
+from ackclock import _core, quantities
 from ackclock.console import print_table
 from ackclock.results import endless
 from ackclock.results.confidence import student
@@ -43,6 +43,16 @@ def _number(key: str) -> Callable[[Run, dict[str, Any]], float | None]:
     return lambda run, row: endless.numbers(run, row)[key]
 
 
+def _goodput(run: Run, row: dict[str, Any]) -> float | None:
+    """The payload that arrived, over the time that counts. A simulation's row of numbers has what its link
+    carried, which no kernel tells.
+    """
+    mine = pc.and_(pc.equal(run.flows["run"], row["run"]), pc.equal(run.flows["stack"], row["stack"]))
+    arrived = pc.sum(run.flows.filter(mine)["bytes_delivered"]).as_py()
+    seconds = _core.quantity("time", run.keys["duration"]) - run.about.get("warmup", 0.0)
+    return None if arrived is None or seconds <= 0 else 8.0 * arrived / seconds
+
+
 def _srtt(run: Run, row: dict[str, Any]) -> float | None:
     """The mean of the senders' smoothed round-trip times while data is in flight, at the moments of `series`.
     A kernel tells no samples, whose mean would be another number.
@@ -57,7 +67,7 @@ def _srtt(run: Run, row: dict[str, Any]) -> float | None:
 
 
 QUANTITIES = (
-    Quantity("goodput", quantities.rate, _row("goodput")),
+    Quantity("goodput", quantities.rate, _goodput),
     Quantity("mean response time", quantities.seconds, _row("mean")),
     Quantity("median response time", quantities.seconds, _row("median")),
     Quantity("response time, 90 %", quantities.seconds, _row("p90")),

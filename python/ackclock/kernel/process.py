@@ -63,9 +63,7 @@ def _ask(work: dict[str, Any], progress: Progress, kept: list[int]) -> dict[str,
     """
     command = [sys.executable, "-m", "ackclock.kernel.child"]
     files = None
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=kept
-    ) as process:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=kept) as process:
         assert process.stdin and process.stdout
         try:
             process.stdin.write(json.dumps(work).encode())

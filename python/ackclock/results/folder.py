@@ -182,8 +182,9 @@ def _renamed(lists: pa.Array, kind: pa.DataType) -> pa.Array:
         return lists.cast(kind)
     if not pa.types.is_fixed_size_list(kind):
         return pa.ListArray.from_arrays(lists.offsets, lists.values, type=kind, mask=lists.is_null())
-    nothing = pa.scalar(0, kind.value_type)
-    held = pc.fill_null(lists.values, nothing).slice(lists.offset * kind.list_size, len(lists) * kind.list_size)
+    size = kind.list_size
+    held = pc.fill_null(lists.values, pa.scalar(0, kind.value_type))
+    held = held.slice(lists.offset * size, len(lists) * size)
     return pa.FixedSizeListArray.from_arrays(held, type=kind, mask=lists.is_null())
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import json
 import platform
 import sys
@@ -64,10 +65,15 @@ class Run:
         classes = workloads.numbers(self.traces)
         return {**self.about, **({"classes": classes} if classes else {}), "stacks": endless.described(self)}
 
+    @functools.cached_property
+    def keys(self) -> dict[str, Any]:
+        """The resolved scenario."""
+        return tomllib.loads(self.scenario)
+
     @property
     def window(self) -> str:
         """A sentence on the time that the numbers cover."""
-        keys = tomllib.loads(self.scenario)
+        keys = self.keys
         if after := keys.get("measure_after"):
             return (
                 f"Numbers of a flow count from the end of its loss episode {after} on; those of links, "

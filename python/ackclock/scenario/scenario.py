@@ -160,8 +160,9 @@ class Scenario:
         """Runs it on the kernel's TCP, in network namespaces over emulated links, in real time, one run after
         the other. Needs Linux, and root or user namespaces.
 
-        capture: a file for the packets of the first client's host. Raises MissingRightError where the system does not permit it, and InputError for what a
-        kernel cannot honour.
+        capture: a file for the packets of the first client's host. Raises MissingRightError where the system
+        does not permit it, InputError for what a kernel cannot honour, and VoidRunError if the machine was
+        too busy to keep time.
         """
         from ackclock.kernel import run_testbed
 

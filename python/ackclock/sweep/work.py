@@ -8,7 +8,9 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
+
 from ackclock import _core
 from ackclock._core import AckclockError, InputError, VoidRunError
 from ackclock.results import Run
@@ -119,7 +121,7 @@ def one(job: Job, threads: int, progress: Callable[[float, str], None] | None, e
     try:
         scenario = Scenario(job.text, job.name)
         if job.world == KERNEL:
-            run = _for_real(scenario, progress)
+            run = for_real(scenario, progress)
         else:
             run = scenario.simulate(workers=threads, progress=progress, trace_limit=TRACE_LIMIT)
         outcome = encode(run) if encoded else run
@@ -128,11 +130,15 @@ def one(job: Job, threads: int, progress: Callable[[float, str], None] | None, e
     return Done(job.key, time.monotonic() - began, outcome)
 
 
-def _for_real(scenario: Scenario, progress: Callable[[float, str], None] | None) -> Run:
+def for_real(
+    scenario: Scenario,
+    progress: Callable[[float, str], object] | None = None,
+    capture: str | PathLike[str] | None = None,
+) -> Run:
     """Runs it on the testbed, again if the machine was too busy."""
     for _ in range(TRIES - 1):
         try:
-            return scenario.testbed(progress=progress)
+            return scenario.testbed(progress=progress, capture=capture)
         except VoidRunError:
             continue
-    return scenario.testbed(progress=progress)
+    return scenario.testbed(progress=progress, capture=capture)

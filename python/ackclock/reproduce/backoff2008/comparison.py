@@ -16,6 +16,7 @@ import ackclock as ac
 from ackclock.reproduce.item import Check, Setting
 from ackclock.results import Run
 from ackclock.results.confidence import half_width
+from ackclock.results.joined import numbered_table
 from ackclock.results.summary import response_times
 
 KEPT = [
@@ -144,18 +145,11 @@ def gather(runs: Iterable[Run]) -> Comparison:
         seed = r.about["seeds"][0]
         single = len(r.about["seeds"]) == 1
         tables = [r.flows.select(KEPT), r.links]
-        flows_links = [_numbered(t, seed) if single else t for t in tables]
+        flows_links = [numbered_table(t, seed) if single else t for t in tables]
         flows.append(flows_links[0])
         links.append(flows_links[1])
         rows += [{**row, "run": f"{row['run']} #{seed}"} if single else row for row in r.stacks]
     return Comparison(pa.concat_tables(flows), pa.concat_tables(links), rows)
-
-
-def _numbered(table: pa.Table, seed: int) -> pa.Table:
-    """With the seed in the label of the run, as runs with several seeds have it."""
-    at = table.column_names.index("run")
-    labels = pc.binary_join_element_wise(table["run"].cast(pa.string()), pa.scalar(str(seed)), " #")
-    return table.set_column(at, table.schema.field(at).with_type(pa.string()), labels)
 
 
 def shown(values: Any, digits: int = 4) -> str:

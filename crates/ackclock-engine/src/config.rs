@@ -65,6 +65,8 @@ pub struct Config {
     pub rcv_buf_initial: Bytes,
     /// Send buffer.
     pub snd_buf: Bytes,
+    /// An application that waits for room in the send buffer is called when one part in so many is free.
+    pub snd_wake: u32,
     /// Offer and accept window scaling (RFC 7323 §2).
     pub window_scaling: bool,
     /// Smallest shift of the window scale that is offered (RFC 7323 §2.2); larger where the receive buffer
@@ -206,6 +208,7 @@ impl Config {
             rcv_autotune: p.flag("rcv_autotune"),
             rcv_buf_initial: p.bytes("rcv_buf_initial"),
             snd_buf: p.bytes("snd_buf"),
+            snd_wake: p.count("snd_wake") as u32,
             window_scaling: p.flag("window_scaling"),
             window_shift: p.count("window_shift") as u8,
             timestamps: p.flag("timestamps"),

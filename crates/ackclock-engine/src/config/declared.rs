@@ -27,12 +27,14 @@ pub const OPTIONS: &[Param] = &[
         "receive buffer at the start, with `rcv_autotune`; half of 128 KiB, the second number of Linux's \
          `tcp_rmem`, is for data",
     ),
-    Param::bytes(
-        "snd_buf",
-        1 << 20,
-        1..=1 << 30,
-        "send buffer; an application that waits for room in it is called when half of it is free, so that \
-         a flow which it limits may send no more than half of it in a round trip",
+    Param::bytes("snd_buf", 1 << 20, 1..=1 << 30, "send buffer"),
+    Param::count(
+        "snd_wake",
+        16,
+        1..=1024,
+        "an application that waits for room in the send buffer is called when one part in so many is free: 3 \
+         in Linux (`sk_stream_min_wspace`). A flow which the buffer limits sends in bursts of that part, and \
+         may miss one of them in each round trip",
     ),
     Param::flag("window_scaling", true, "offer window scaling (RFC 7323)"),
     Param::count(

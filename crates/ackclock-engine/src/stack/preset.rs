@@ -248,6 +248,12 @@ const LINUX: &[(&str, &str)] = &[
     ("timestamps", "true"),
     ("minshall", "true"),
     ("eager_send", "true"),
+    // The most that its buffers grow to, tcp_wmem and half of tcp_rmem of Linux 6.18 with 24 GB of memory, since
+    // the other half is for what it keeps beside data.
+    ("snd_buf", "4MiB"),
+    ("snd_wake", "3"),
+    ("rcv_buf", "16MiB"),
+    ("rcv_autotune", "true"),
     ("renege_wait", "10ms"),
     ("sack_samples", "true"),
     ("probe_in_flight", "false"),

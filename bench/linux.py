@@ -51,9 +51,9 @@ SCENARIOS: dict[str, tuple[ac.Single, Any, dict[str, Any]]] = {
     "bulk, queue of 5 bdp": (link("10Mbit/s", ac.queue.DropTail(limit="5bdp")), ac.Bulk(), ENDLESS),
     "bulk, 100 Mbit/s over 60 ms": (link("100Mbit/s", DEEP, "30ms"), ac.Bulk(), ENDLESS),
     "bulk, 2 Mbit/s over 200 ms": (link("2Mbit/s", DEEP, "100ms"), ac.Bulk(), ENDLESS),
-    "two bulk flows": (link("20Mbit/s", DEEP), ac.Bulk(flows=2), ENDLESS),
-    "four bulk flows, CoDel": (link("20Mbit/s", ac.queue.Codel()), ac.Bulk(flows=4), ENDLESS),
-    "four bulk flows, FQ-CoDel": (link("20Mbit/s", ac.queue.FqCodel()), ac.Bulk(flows=4), ENDLESS),
+    "two bulk flows": (link("20Mbit/s", DEEP), ac.Bulk(flows=2, spread="500ms"), ENDLESS),
+    "four bulk flows, CoDel": (link("20Mbit/s", ac.queue.Codel()), ac.Bulk(flows=4, spread="500ms"), ENDLESS),
+    "four bulk flows, FQ-CoDel": (link("20Mbit/s", ac.queue.FqCodel()), ac.Bulk(flows=4, spread="500ms"), ENDLESS),
     "bulk, 1 % loss": (link("20Mbit/s", DEEP, faults=loss(0.01)), ac.Bulk(), ENDLESS),
     "bulk, 5 % loss": (link("20Mbit/s", DEEP, faults=loss(0.05)), ac.Bulk(), ENDLESS),
     "bulk, bursts of loss": (
@@ -99,7 +99,7 @@ SCENARIOS: dict[str, tuple[ac.Single, Any, dict[str, Any]]] = {
         {},
     ),
     "incast of 8": (link("100Mbit/s", ac.queue.DropTail(limit="64packets"), "1ms"), ac.FanIn(flows=8), {}),
-    "video": (link("8Mbit/s", DEEP), ac.Video(flows=2, chunk="1s"), {}),
+    "video": (link("8Mbit/s", DEEP), ac.Video(flows=2, chunk="1s", spread="1s"), {}),
 }
 
 

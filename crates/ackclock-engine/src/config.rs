@@ -90,6 +90,8 @@ pub struct Config {
     /// What may leave is sent before the application is called, and after each of its writes. The simulator does
     /// so; where applications are processes, it follows by itself.
     pub eager_send: bool,
+    /// Tick of the timer wheel that the host's timers run on, all but those of pacing; zero for exact timers.
+    pub timer_tick: Duration,
     /// Retransmissions of a SYN or SYN-ACK before giving up.
     pub syn_retries: u32,
     /// Time in TIME-WAIT, 2 MSL (RFC 9293 §3.4.2).
@@ -223,6 +225,7 @@ impl Config {
             nagle: p.flag("nagle"),
             minshall: p.flag("minshall"),
             eager_send: p.flag("eager_send"),
+            timer_tick: p.duration("timer_tick"),
             syn_retries: p.count("syn_retries") as u32,
             time_wait: p.duration("time_wait"),
             user_timeout: p.duration("user_timeout"),

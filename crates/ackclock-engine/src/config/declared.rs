@@ -73,6 +73,14 @@ pub const OPTIONS: &[Param] = &[
         "what may leave is sent before the application is called and after each of its writes, as by a kernel, whose \
          applications are processes: an ack that is due does not wait for a reply, nor the last data for the FIN",
     ),
+    Param::duration(
+        "timer_tick",
+        Duration::ZERO,
+        NONE..=Duration::from_secs(1),
+        "tick of a timer wheel like Linux's (kernel/time/timer.c), on which all timers but those of pacing run: \
+         one of less than 63 ticks fires up to a tick late, one of less than 504 ticks up to eight, and so on; \
+         1ms, 4ms and 10ms for HZ of 1000, 250 and 100; 0s for exact timers",
+    ),
     Param::count(
         "syn_retries",
         6,

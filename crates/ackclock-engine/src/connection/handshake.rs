@@ -257,7 +257,7 @@ impl Connection {
             level if syn_ack => self.sender.policies().backoff.syn_ack_timeout(rto, level, &mut self.rng),
             level => self.sender.policies().backoff.syn_timeout(rto, level, &mut self.rng),
         };
-        self.timers.arm(Timer::Retransmission, now + self.timeout);
+        self.arm(Timer::Retransmission, now, now + self.timeout);
         Transmit {
             segment,
             offset: 0,

@@ -175,7 +175,7 @@ impl Connection {
             state.dup_acks.reset();
             state.recovery_point = self.snd_nxt;
             self.phase = Phase::Loss;
-            self.follow_recovery_deadline();
+            self.follow_recovery_deadline(now);
         }
         let BuiltSender { state, .. } = self.sender.split_mut();
         state

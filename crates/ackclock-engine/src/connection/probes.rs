@@ -134,14 +134,14 @@ impl Connection {
             .timeout
             .saturating_mul(1 << self.rare.probes.min(16))
             .min(MAX_PROBE_INTERVAL.max(self.timeout));
-        self.timers.arm(Timer::Persist, now + interval);
+        self.arm(Timer::Persist, now, now + interval);
     }
 
     /// A cork holds what makes no full segment for so long at most; no ack will come that lets it go.
     #[cold]
     pub(super) fn arm_cork(&mut self, now: Instant) {
         if !self.timers.is_armed(Timer::Persist) {
-            self.timers.arm(Timer::Persist, now + MAX_CORK);
+            self.arm(Timer::Persist, now, now + MAX_CORK);
         }
     }
 
@@ -150,7 +150,7 @@ impl Connection {
     pub fn restart_cork(&mut self, now: Instant) {
         let corks = self.corked && self.sender.sent.is_empty() && self.timers.is_armed(Timer::Persist);
         if corks && self.unsent() <= u64::from(self.snd_wnd) {
-            self.timers.arm(Timer::Persist, now + self.timeout.max(MAX_CORK));
+            self.arm(Timer::Persist, now, now + self.timeout.max(MAX_CORK));
         }
     }
 
@@ -161,7 +161,7 @@ impl Connection {
         if self.config.keepalive.is_zero() {
             self.timers.disarm(Timer::Keepalive);
         } else {
-            self.timers.arm(Timer::Keepalive, now + self.config.keepalive);
+            self.arm(Timer::Keepalive, now, now + self.config.keepalive);
         }
     }
 
@@ -173,11 +173,11 @@ impl Connection {
         }
         if self.flight_size() > 0 {
             // The retransmission timer is running and detects a dead peer.
-            self.timers.arm(Timer::Keepalive, now + self.config.keepalive);
+            self.arm(Timer::Keepalive, now, now + self.config.keepalive);
             return;
         }
         self.rare.make_mut().keepalives += 1;
         self.pending.keepalive = true;
-        self.timers.arm(Timer::Keepalive, now + self.config.keepalive_interval);
+        self.arm(Timer::Keepalive, now, now + self.config.keepalive_interval);
     }
 }

@@ -81,7 +81,7 @@ impl Connection {
             v.window = self.sender.window;
         }
         if seldom(info.deliveries.is_some()) {
-            self.follow_recovery_deadline();
+            self.follow_recovery_deadline(now);
         }
         if seldom(echo_last) {
             self.handle_ecn_echo(now, info.newly_acked);

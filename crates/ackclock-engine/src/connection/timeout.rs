@@ -158,7 +158,7 @@ impl Connection {
         self.phase = t.phase;
         self.sender.make_mut().recovery_point = self.snd_nxt;
         self.note_reduction();
-        self.follow_recovery_deadline();
+        self.follow_recovery_deadline(now);
         let v = self.view(now);
         self.run_retransmission_timer(now, TimerEvent::Expired, &v);
         let v = self.view(now);
@@ -171,7 +171,7 @@ impl Connection {
     #[cold]
     pub(super) fn wait_for_reneger(&mut self, now: Instant) {
         let half = self.estimator.rtt().map_or(Duration::ZERO, |rtt| rtt.srtt / 2);
-        self.timers.arm(Timer::Retransmission, now + half.max(self.config.renege_wait));
+        self.arm(Timer::Retransmission, now, now + half.max(self.config.renege_wait));
     }
 
     /// The timer of the loss recovery expired: reordering or tail loss probe.
@@ -195,9 +195,9 @@ impl Connection {
         if seldom(action.rearms)
             && let Some(oldest) = self.sender.sent.oldest_sent_at()
         {
-            self.timers.arm(Timer::Retransmission, (oldest + self.timeout).max(now));
+            self.arm(Timer::Retransmission, now, (oldest + self.timeout).max(now));
         }
-        self.follow_recovery_deadline();
+        self.follow_recovery_deadline(now);
         let v = self.view(now);
         let quota = self.sender.policies().recovery.quota(&v);
         let kept = self.sender.quota;
@@ -216,14 +216,14 @@ impl Connection {
         let v = self.view(now);
         let BuiltSender { policies, state } = self.sender.split_mut();
         policies.recovery.update_deadline(&state.sent, &v);
-        self.follow_recovery_deadline();
+        self.follow_recovery_deadline(now);
     }
 
     /// Arms or disarms the loss recovery's timer, as its policy requests.
     #[inline]
-    pub(super) fn follow_recovery_deadline(&mut self) {
+    pub(super) fn follow_recovery_deadline(&mut self, now: Instant) {
         match self.sender.policies().recovery.deadline() {
-            Some(at) => self.timers.arm(Timer::Recovery, at),
+            Some(at) => self.arm(Timer::Recovery, now, at),
             None => self.timers.disarm(Timer::Recovery),
         }
     }

@@ -2,7 +2,7 @@
 
 use ackclock_policy::{RttSample, SenderView, TimerAction, TimerEvent, TimerView, Window};
 use ackclock_trace::{EventKind, Mask};
-use ackclock_units::{Bytes, Duration, Instant, seldom};
+use ackclock_units::{Bytes, Duration, Instant, mostly, seldom};
 use ackclock_wire::Segment;
 
 use super::Connection;
@@ -10,6 +10,7 @@ use super::sender::BuiltSender;
 use crate::RttSampling;
 use crate::scoreboard::Acked;
 use crate::timer::Timer;
+use crate::timer_wheel;
 
 impl Connection {
     /// The sample that this ack gives. By Karn's rule there is none if it may acknowledge either of two
@@ -187,6 +188,13 @@ impl Connection {
         };
     }
 
+    /// Arms a timer that the host's clock of timers, if it has one, makes coarse.
+    #[inline(always)]
+    pub(super) fn arm(&mut self, timer: Timer, now: Instant, at: Instant) {
+        let tick = self.config.timer_tick;
+        self.timers.arm(timer, if mostly(tick.is_zero()) { at } else { timer_wheel::fires(tick, now, at) });
+    }
+
     /// Passes the event `e` to the timer policy, with the view `v`, and applies the action that it returns.
     #[inline(always)]
     pub(super) fn run_retransmission_timer(&mut self, now: Instant, e: TimerEvent, v: &SenderView) {
@@ -201,7 +209,7 @@ impl Connection {
         }
         match action {
             TimerAction::Keep => {}
-            TimerAction::Arm(at) => self.timers.arm(Timer::Retransmission, at.max(now)),
+            TimerAction::Arm(at) => self.arm(Timer::Retransmission, now, at.max(now)),
             TimerAction::Disarm => self.timers.disarm(Timer::Retransmission),
         }
     }
@@ -230,7 +238,7 @@ impl Connection {
         let v = self.timer_view(now, &v);
         let later = self.sender.policies().timer.postponed(self.timeout, &v).filter(|at| *at > now);
         if let Some(at) = later {
-            self.timers.arm(Timer::Retransmission, at);
+            self.arm(Timer::Retransmission, now, at);
         }
         later.is_some()
     }

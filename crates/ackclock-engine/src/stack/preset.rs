@@ -238,6 +238,9 @@ const LINUX: &[(&str, &str)] = &[
     ("recovery.rtt_of_highest", "true"),
     ("recovery.sample_before_probe", "false"),
     ("recovery.bounded_duplicates", "true"),
+    ("recovery.pto_margin", "2ms"),
+    // CONFIG_HZ is 250 unless a distribution chooses another one.
+    ("timer_tick", "4ms"),
     ("reduction", "prr"),
     ("reduction.whole_segs", "true"),
     ("reduction.from_window", "true"),

@@ -46,16 +46,27 @@ impl Reordering {
         let highest_before = self.sacked.last().map_or(v.snd_una, |r| r.end);
         let above = SeqRange::new(segment.ack, v.snd_nxt);
         let mut lowest = None;
-        for block in segment.options.sack.as_slice() {
+        let dsack = dsack(segment);
+        // Linux looks at blocks in the order of their numbers, a DSACK among them.
+        let mut blocks = segment.options.sack.as_slice().to_vec();
+        blocks.sort_by_key(|b| b.start.bytes_since(v.snd_una));
+        for block in blocks {
             if !block.is_inside(above) {
                 self.duplicates += u32::from(block.end <= segment.ack);
                 continue;
             }
             let highest = self.sacked.last().map_or(v.snd_una, |r| r.end);
-            // What fills a hole without having been sent again has come late.
-            let late = self.first_unknown(*block).filter(|seq| *seq < highest);
-            lowest = lower(lowest, late);
-            self.sacked.insert(*block);
+            // What fills a hole without having been sent again has come late, and so has what was SACKed before
+            // its retransmission arrived.
+            let late = if dsack == Some(block) {
+                Some(block.start).filter(|seq| {
+                    holding(&self.sacked, *seq).is_some() && holding(&self.retransmitted, *seq).is_some()
+                })
+            } else {
+                self.first_unknown(block)
+            };
+            lowest = lower(lowest, late.filter(|seq| *seq < highest));
+            self.sacked.insert(block);
         }
         if let Some(seq) = lowest {
             self.check(seq, self.sacked.last().map_or(v.snd_una, |r| r.end), v.smss);
@@ -93,6 +104,14 @@ impl Reordering {
         }
         self.seen += 1;
     }
+}
+
+/// The block with which a segment reports duplicates: the first one, if it is acknowledged or inside the second
+/// (RFC 2883 4).
+fn dsack(segment: &Segment) -> Option<SeqRange> {
+    let blocks = segment.options.sack.as_slice();
+    let inside = |first: &SeqRange| blocks.get(1).is_some_and(|second| first.is_inside(*second));
+    blocks.first().copied().filter(|first| first.end <= segment.ack || inside(first))
 }
 
 /// The range that holds `seq`.

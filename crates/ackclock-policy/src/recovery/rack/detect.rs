@@ -15,8 +15,8 @@ pub(super) struct Detection {
     dup_thresh: u32,
     /// Recoveries without a DSACK after which the reordering window is reset.
     persist: u32,
-    /// RACK.rtt is that of the highest segment acknowledged.
-    rtt_of_highest: bool,
+    /// RACK.rtt is that of the highest segment acknowledged, and DSACKs count as in Linux.
+    linux: bool,
     /// The thresholds are QUIC's.
     quic: bool,
     min_rtt: MinRtt,
@@ -49,7 +49,7 @@ impl Detection {
         Self {
             dup_thresh: p.count("dup_thresh") as u32,
             persist: p.count("reo_wnd_persist") as u32,
-            rtt_of_highest: p.flag("rtt_of_highest"),
+            linux: p.flag("rtt_of_highest"),
             quic: p.choice("thresholds") == "rfc9002",
             min_rtt: MinRtt::over(p.duration("min_rtt_span")),
             initialized: false,
@@ -98,6 +98,12 @@ impl Detection {
         self.examined_to = self.examined_to.max(v.snd_una);
         self.retransmitted.forget_below(v.snd_una);
         self.update_reo_wnd(a, v, repaired);
+        // Linux sees reordering in a DSACK too, where it reports a retransmission of what had been SACKed while
+        // something below was still missing (`tcp_sacktag_one`): for the next DSACK, not for this one.
+        self.reordering_seen |= self.linux
+            && a.dsack
+                .and_then(|range| b.segment(range.start))
+                .is_some_and(|s| s.sacked && s.transmissions > 1);
     }
 
     /// Step 2.
@@ -125,7 +131,7 @@ impl Detection {
             }
         }
         if let Some((highest, sent_once)) = d.highest_acked.or(d.highest_sacked)
-            && self.rtt_of_highest
+            && self.linux
             && (sent_once || elicited(&highest))
         {
             self.rtt = now.since(highest.xmit_ts);
@@ -140,7 +146,7 @@ impl Detection {
             self.dsack_round = None;
         }
         // Without reordering before it, Linux does not take a DSACK for reordering (`tcp_dsack_seen`).
-        let counts = !self.rtt_of_highest || self.reordering_seen;
+        let counts = !self.linux || self.reordering_seen;
         if a.dsack.is_some() && counts && self.dsack_round.is_none() {
             self.dsack_round = Some(v.snd_nxt);
             self.reo_wnd_mult = self.reo_wnd_mult.saturating_add(1);
@@ -390,8 +396,9 @@ pub(super) const PERSIST: Param = Param::count(
 pub(super) const RTT_OF_HIGHEST: Param = Param::flag(
     "rtt_of_highest",
     false,
-    "take RACK.rtt of the highest segment that an ack acknowledges, or SACKs if it acknowledges none, as \
-     Linux does; otherwise of the one sent last (RFC 8985 6.2 step 2)",
+    "take RACK.rtt of the highest segment that an ack acknowledges, or SACKs if it acknowledges none, and let \
+     DSACKs widen the reordering window only after reordering has been seen, as Linux does; otherwise of the \
+     one sent last, and every DSACK (RFC 8985 6.2 steps 2 and 4)",
 );
 /// Span of the windowed minimum RACK.min_RTT.
 pub(super) const MIN_RTT_SPAN: Param = Param::duration(

@@ -53,7 +53,11 @@ SCENARIOS: dict[str, tuple[ac.Single, Any, dict[str, Any]]] = {
     "bulk, 2 Mbit/s over 200 ms": (link("2Mbit/s", DEEP, "100ms"), ac.Bulk(), ENDLESS),
     "two bulk flows": (link("20Mbit/s", DEEP), ac.Bulk(flows=2, spread="500ms"), ENDLESS),
     "four bulk flows, CoDel": (link("20Mbit/s", ac.queue.Codel()), ac.Bulk(flows=4, spread="500ms"), ENDLESS),
-    "four bulk flows, FQ-CoDel": (link("20Mbit/s", ac.queue.FqCodel()), ac.Bulk(flows=4, spread="500ms"), ENDLESS),
+    "four bulk flows, FQ-CoDel": (
+        link("20Mbit/s", ac.queue.FqCodel()),
+        ac.Bulk(flows=4, spread="500ms"),
+        ENDLESS,
+    ),
     "bulk, 1 % loss": (link("20Mbit/s", DEEP, faults=loss(0.01)), ac.Bulk(), ENDLESS),
     "bulk, 5 % loss": (link("20Mbit/s", DEEP, faults=loss(0.05)), ac.Bulk(), ENDLESS),
     "bulk, bursts of loss": (
@@ -66,8 +70,8 @@ SCENARIOS: dict[str, tuple[ac.Single, Any, dict[str, Any]]] = {
         ac.Bulk(),
         ENDLESS,
     ),
-    "bulk, an outage of 1 s": (
-        link("20Mbit/s", DEEP, faults=[{"kind": "outage", "from": "2s", "until": "3s"}]),
+    "bulk, an outage of 0.8 s": (
+        link("20Mbit/s", DEEP, faults=[{"kind": "outage", "from": "2s", "until": "2.8s"}]),
         ac.Bulk(),
         ENDLESS,
     ),
@@ -103,13 +107,13 @@ SCENARIOS: dict[str, tuple[ac.Single, Any, dict[str, Any]]] = {
 }
 
 
-def compare(name: str, seeds: int) -> list[Compared]:
+def compare(name: str, seeds: int, workers: int | None = None) -> list[Compared]:
     """One scenario in both worlds."""
     path, workload, options = SCENARIOS[name]
     whole = ac.Scenario.of(
         path, workload, STACKS, duration=f"{SECONDS}s", seeds=list(range(1, seeds + 1)), **options
     )
-    kernel = run_seeds(whole, keep=KEEP)
+    kernel = run_seeds(whole, keep=KEEP, workers=workers)
     return list(Beside.of(kernel, whole.simulate()).compared)
 
 
@@ -157,24 +161,43 @@ def page(found: Mapping[str, Sequence[Compared]], seeds: int, kernel: str) -> st
     for name, c in apart:
         kernel_mean, simulated = (c.quantity.shown(x) for x in c.means)
         half = quantities.percent(c.half / c.means[0]) if c.means[0] else ""
-        listed.append(
-            f"| {name} | {c.stack} | {c.quantity.name} | {kernel_mean} | {simulated} | {difference(c)} | {half} |"
-        )
+        listed.append((name, c, kernel_mean, simulated, half))
     head = " | ".join(COLUMNS.values())
-    return f"""<!-- Written by `make linux`; do not edit. -->
+    differing = [
+        f"| {name} | {c.stack} | {c.quantity.name} | {kernel_mean} | {simulated} | {difference(c)} | {half} |"
+        for name, c, kernel_mean, simulated, half in listed
+    ]
+    return PAGE_TEXT.format(
+        scenarios=len(found),
+        seconds=SECONDS,
+        seeds=seeds,
+        kernel=kernel,
+        every=len(every),
+        close=close,
+        agree=agree,
+        apart=len(every) - agree,
+        head=head,
+        rule="---|" * len(COLUMNS),
+        rows="\n".join(rows),
+        differing="\n".join(differing),
+    )
+
+
+PAGE_TEXT = """<!-- Written by `make linux`; do not edit. -->
 
 # How close to Linux
 
-{len(found)} scenarios, each {SECONDS} s long, with CUBIC, Reno and BBR and {seeds} seeds, on the kernel ({kernel}) by the [testbed](testbed.md) and simulated with the
-presets `linux`, `linux-reno` and `linux-bbr`. Of {len(every)} numbers {close} are within 5 % of the kernel's, and {agree} are that or within the noise between seeds;
-{len(every) - agree} differ.
+{scenarios} scenarios, each {seconds} s long, with CUBIC, Reno and BBR and {seeds} seeds, on the kernel ({kernel}) by the
+[testbed](testbed.md) and simulated with the presets `linux`, `linux-reno` and `linux-bbr`. Of {every} numbers {close}
+are within 5 % of the kernel's, and {agree} are that or within the noise between seeds; {apart} differ.
 
-The table has the difference of each number, simulated less kernel over kernel; in bold what differs by more than 5 % and by more than the noise (the 95 %
-confidence interval of the difference of the means, by Welch's test). `make linux` measures all of it again.
+The table has the difference of each number, simulated less kernel over kernel; in bold what differs by more
+than 5 % and by more than the noise (the 95 % confidence interval of the difference of the means, by Welch's
+test). `make linux` measures all of it again.
 
 | scenario | TCP | {head} |
-|---|---|{"---|" * len(COLUMNS)}
-{chr(10).join(rows)}
+|---|---|{rule}
+{rows}
 
 ## What differs
 
@@ -182,7 +205,7 @@ The last column is half the 95 % confidence interval of the difference, as a sha
 
 | scenario | TCP | number | kernel | simulated | difference | ± |
 |---|---|---|---|---|---|---|
-{chr(10).join(listed)}
+{differing}
 """
 
 
@@ -191,6 +214,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("names", nargs="*", metavar="NAME", choices=[[], *SCENARIOS])
     arguments.add_argument("--seeds", type=int, default=SEEDS)
+    arguments.add_argument("--workers", type=int, help="seeds side by side")
     arguments.add_argument("--again", action="store_true", help="measure again what is kept")
     given = arguments.parse_args()
     if given.again and KEEP.exists():
@@ -199,7 +223,7 @@ def main() -> None:
     found = {}
     for name in given.names or SCENARIOS:
         try:
-            found[name] = compare(name, given.seeds)
+            found[name] = compare(name, given.seeds, given.workers)
         except ac.AckclockError as e:
             print(f"{name}: {e}", file=sys.stderr)
             continue

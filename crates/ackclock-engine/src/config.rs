@@ -90,7 +90,8 @@ pub struct Config {
     /// What may leave is sent before the application is called, and after each of its writes. The simulator does
     /// so; where applications are processes, it follows by itself.
     pub eager_send: bool,
-    /// Tick of the timer wheel that the host's timers run on, all but those of pacing; zero for exact timers.
+    /// Tick of the timer wheel on which the timers of a sender run, but not that of pacing; zero for exact timers.
+    /// A receiver's are exact: Linux's compressed acks wait for a timer of high resolution.
     pub timer_tick: Duration,
     /// Retransmissions of a SYN or SYN-ACK before giving up.
     pub syn_retries: u32,

@@ -14,6 +14,10 @@ const COARSEST: u32 = 8;
 /// a tick later than that, at most; one of up to 503 ticks, at the next multiple of eight ticks; and so on.
 pub(crate) fn fires(tick: Duration, now: Instant, at: Instant) -> Instant {
     let tick = tick.as_nanos().max(1);
+    // What is due is done at once, and waits for no timer.
+    if at <= now {
+        return now;
+    }
     if at == Instant::FAR_FUTURE {
         return at;
     }
@@ -75,5 +79,6 @@ mod tests {
             left = left * 5 / 4 + 1;
         }
         assert_eq!(fires(MS, Instant::ZERO, Instant::FAR_FUTURE), Instant::FAR_FUTURE);
+        assert_eq!(fires(MS, Instant::from_nanos(5), Instant::from_nanos(5)), Instant::from_nanos(5));
     }
 }

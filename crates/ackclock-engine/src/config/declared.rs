@@ -77,8 +77,8 @@ pub const OPTIONS: &[Param] = &[
         "timer_tick",
         Duration::ZERO,
         NONE..=Duration::from_secs(1),
-        "tick of a timer wheel like Linux's (kernel/time/timer.c), on which all timers but those of pacing run: \
-         one of less than 63 ticks fires up to a tick late, one of less than 504 ticks up to eight, and so on; \
+        "tick of a timer wheel like Linux's (kernel/time/timer.c), on which the timers of a sender run, but not \
+         that of pacing: one of less than 63 ticks fires up to a tick late, one of less than 504 ticks up to eight, and so on; \
          1ms, 4ms and 10ms for HZ of 1000, 250 and 100; 0s for exact timers",
     ),
     Param::count(

@@ -132,7 +132,7 @@ impl Connection {
         match action {
             AckAction::Now => self.pending.ack = true,
             AckAction::By(at) if at <= now => self.pending.ack = true,
-            AckAction::By(at) => self.arm(Timer::Ack, now, at),
+            AckAction::By(at) => self.timers.arm(Timer::Ack, at),
             AckAction::Hold => {}
             AckAction::Forge(how) => self.forge_acks(how, self.unacked.bytes),
         }

@@ -73,7 +73,7 @@ impl Connection {
         match self.decision_on(now, ReceiverEvent::Fin) {
             AckAction::By(at) if at > now => {
                 self.pending.ack &= !by_policy;
-                self.arm(Timer::Ack, now, at);
+                self.timers.arm(Timer::Ack, at);
             }
             action => self.apply_ack_action(now, action),
         }
@@ -87,7 +87,7 @@ impl Connection {
             && at > now
         {
             self.pending.ack = false;
-            self.arm(Timer::Ack, now, at);
+            self.timers.arm(Timer::Ack, at);
         }
     }
 

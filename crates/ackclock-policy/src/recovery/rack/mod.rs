@@ -202,8 +202,8 @@ impl LossRecovery for Rack {
 
     fn quota(&mut self, v: &SenderView) -> Bytes {
         // Retransmissions that are due now go before new data: of segments sent at one moment, the higher
-        // number counts as later (RFC 8985 §6.2).
-        if matches!(self.state.timer, Some(Timer::Reordering(at)) if at <= v.now) {
+        // number counts as later (RFC 8985 §6.2). A timer that is late, on a coarse clock, holds nothing back.
+        if matches!(self.state.timer, Some(Timer::Reordering(at)) if at == v.now) {
             return 0;
         }
         // As in RFC 6675 §5 step 3: in Disorder only `pipe` limits, when Limited Transmit is on.

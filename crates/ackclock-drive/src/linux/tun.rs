@@ -72,6 +72,11 @@ impl Tun {
         Ok(Self { device, offload: options.offload })
     }
 
+    /// Its name in its namespace.
+    pub(super) fn name(&self) -> io::Result<String> {
+        self.device.name()
+    }
+
     /// True when packets are preceded by an [`super::Offload`] header ([`TunOptions::offload`]).
     pub(crate) fn offload(&self) -> bool {
         self.offload

@@ -1,0 +1,245 @@
+//! A run of a command behind a link.
+
+use std::ffi::CString;
+use std::net::Ipv4Addr;
+use std::ops::ControlFlow;
+use std::os::fd::AsFd;
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration as StdDuration, Instant as StdInstant};
+use std::{fs, io};
+
+use super::ends::{Addresses, End, port};
+use super::relay::{Outside, Relay};
+use super::resolver::Resolver;
+use super::watch::{LinkSample, Looker};
+use super::{LinkOptions, LinkReport};
+use crate::linux::sys::descriptor_limit;
+use crate::linux::wait::{Waker, wait};
+use crate::linux::{Ended, Program, ProgramOptions, Signals};
+use crate::sockets::raise_descriptor_limit;
+use crate::{
+    AccessDelays, Clock, DriveError, Emulator, EmulatorOptions, Means, Namespace, check,
+    enter_user_namespace_only,
+};
+
+/// How long a server may take until it listens.
+const SERVER_STARTS: StdDuration = StdDuration::from_secs(10);
+/// How long what the command has sent may take to arrive, once it has ended.
+const REST: StdDuration = StdDuration::from_secs(10);
+/// Interval at which these are looked at.
+const LOOK: StdDuration = StdDuration::from_millis(5);
+
+/// Runs a command behind a link until it ends. `live` is called with what passed each second. The process must
+/// have a single thread, and may be moved into a user namespace. Signals of the terminal are the command's
+/// meanwhile; one that a process sends here is passed on to it.
+///
+/// # Errors
+/// A right that is missing, a command or a server that cannot be started, or a system call that failed.
+pub fn run_link(
+    options: LinkOptions,
+    live: &mut dyn FnMut(LinkSample) -> ControlFlow<()>,
+) -> Result<LinkReport, DriveError> {
+    let user = match check()? {
+        Means::Direct => None,
+        Means::UserNamespace => {
+            let user = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+            enter_user_namespace_only()?;
+            Some(user)
+        }
+    };
+    let signals = Signals::catch()?;
+    let descriptors = descriptor_limit();
+    raise_descriptor_limit();
+    let addresses = Addresses::free()?;
+    let (near, far) = (End::near(addresses, user.is_none())?, End::far(addresses, options.server.is_none())?);
+    let resolver = Resolver::new(&fs::read_to_string("/etc/resolv.conf").unwrap_or_default(), addresses.far);
+
+    let clock = Clock::start();
+    let folder = options.captures.as_deref();
+    let outside = Outside { gateway: addresses.far, resolver: resolver.server };
+    let (far_namespace, relay) = if options.server.is_none() {
+        let (relay, door) = Relay::start(far.namespace, &far.tun, outside, clock)?;
+        (None, Some((relay, door)))
+    } else {
+        (Some(far.namespace), None)
+    };
+    let (near_port, near_capture) = port(near.tun, "near", folder, clock)?;
+    let (mut far_port, far_capture) = port(far.tun, "far", folder, clock)?;
+    let relay = relay.map(|(relay, door)| {
+        far_port.guard(door);
+        relay
+    });
+    let waker = Arc::new(Waker::new()?);
+    let (looker, samples, last) = Looker::new(options.live.then(|| Arc::clone(&waker)));
+    let links = EmulatorOptions {
+        forward: options.up,
+        backward: options.down,
+        access: AccessDelays::default(),
+        seed: options.seed,
+        clock,
+    };
+    let emulator = Emulator::start_watched(near_port, far_port, links, Box::new(looker))?;
+
+    let environment = environment(options.environment, addresses.far);
+    let program = |namespace, arguments, apart, resolver| {
+        let options = ProgramOptions {
+            namespace,
+            arguments,
+            environment: &environment,
+            signals: &signals,
+            apart,
+            user,
+            resolver,
+            descriptors,
+        };
+        Program::start(&options, Arc::clone(&waker))
+    };
+    let server = match (&options.server, &far_namespace) {
+        (Some(server), Some(namespace)) => {
+            let started = program(namespace, server, true, None)?;
+            listening(&started, namespace, &signals)?;
+            Some(started)
+        }
+        _ => None,
+    };
+    let text = if options.server.is_none() { resolver.text } else { None };
+    let command = program(&near.namespace, &options.command, false, text)?;
+    let status = status(until_end(&command, &signals, &waker, (&samples, live)), &options.command)?;
+    drop(command);
+    let unsent = !has_arrived(&near.namespace, &emulator, relay.as_ref(), &signals);
+    let lasted = clock.now().since(ackclock_units::Instant::ZERO);
+    drop(server);
+    let emulator = emulator.stop();
+    let relay = relay.map(Relay::stop);
+    [near_capture, far_capture].iter().flatten().try_for_each(|capture| capture.finish())?;
+    let mut rows = std::mem::take(&mut *last.lock().unwrap_or_else(PoisonError::into_inner)).into_iter();
+    let (Some(up), Some(down)) = (rows.next(), rows.next()) else {
+        return Err(DriveError::Failed("the emulator ended before the command did".into()));
+    };
+    Ok(LinkReport { status, lasted, up, down, emulator, relay, unsent })
+}
+
+/// The environment of the command.
+fn environment(mut given: Vec<CString>, far: Ipv4Addr) -> Vec<CString> {
+    const NAME: &str = "ACKCLOCK_FAR=";
+    given.retain(|variable| !variable.as_bytes().starts_with(NAME.as_bytes()));
+    given.push(CString::new(format!("{NAME}{far}")).expect("an address has no zero byte"));
+    given
+}
+
+/// Waits for the end of the command, and passes samples and signals on meanwhile.
+fn until_end(
+    command: &Program,
+    signals: &Signals,
+    waker: &Waker,
+    (samples, live): (&Receiver<LinkSample>, &mut dyn FnMut(LinkSample) -> ControlFlow<()>),
+) -> Ended {
+    let clock = Clock::start();
+    let mut wanted = true;
+    loop {
+        let [signalled, woken] = wait(&clock, [signals.as_fd(), waker.as_fd()], None);
+        if woken {
+            waker.clear();
+        }
+        while let Some(caught) = signals.next().filter(|_| signalled) {
+            // One of the terminal reaches the command by itself.
+            if caught.by_process {
+                command.signal(caught.number);
+            }
+        }
+        for sample in samples.try_iter() {
+            wanted = wanted && live(sample).is_continue();
+        }
+        if let Some(ended) = command.ended() {
+            return ended;
+        }
+    }
+}
+
+fn status(ended: Ended, command: &[CString]) -> Result<i32, DriveError> {
+    let name = command.first().map(|name| name.to_string_lossy()).unwrap_or_default();
+    match ended {
+        Ended::Status(status) => Ok(status),
+        Ended::NotFound(e) => Err(DriveError::Input(format!("`{name}` cannot be run: {e}"))),
+        Ended::Failed(e) => Err(e),
+    }
+}
+
+/// Waits until a server listens.
+fn listening(server: &Program, namespace: &Namespace, signals: &Signals) -> Result<(), DriveError> {
+    let began = StdInstant::now();
+    while began.elapsed() < SERVER_STARTS {
+        match server.ended() {
+            None => {}
+            Some(Ended::Status(status)) => {
+                return Err(DriveError::Input(format!(
+                    "the server has ended with exit status {status} before it listened"
+                )));
+            }
+            Some(other) => return status(other, &[c"--server".to_owned()]).map(drop),
+        }
+        if signals.next().is_some() {
+            return Err(DriveError::Interrupted);
+        }
+        let listens = namespace.run(|| {
+            let table = |name: &str| fs::read_to_string(format!("/proc/thread-self/net/{name}"));
+            has_state(&table("tcp")?, &["0A"])
+                .then_some(())
+                .or(has_state(&table("udp")?, &["07"]).then_some(()))
+                .ok_or(io::ErrorKind::NotFound.into())
+        })?;
+        if matches!(listens, Ok::<(), io::Error>(())) {
+            return Ok(());
+        }
+        std::thread::sleep(LOOK);
+    }
+    Err(DriveError::Input(format!(
+        "the server does not listen at any port of IPv4 after {} s: give one that does, by TCP or UDP",
+        SERVER_STARTS.as_secs()
+    )))
+}
+
+/// Waits until all that the command has sent has arrived; false when that takes too long, or a signal ends it.
+fn has_arrived(near: &Namespace, emulator: &Emulator, relay: Option<&Relay>, signals: &Signals) -> bool {
+    /// Closed with bytes that are not acknowledged: FIN-WAIT-1, CLOSING and LAST-ACK.
+    const SENDING: &[&str] = &["04", "0B", "09"];
+    let began = StdInstant::now();
+    while began.elapsed() < REST {
+        let sends = near.run(|| fs::read_to_string("/proc/thread-self/net/tcp").unwrap_or_default());
+        let sends = sends.is_ok_and(|table| has_state(&table, SENDING));
+        if !sends && emulator.inside() == 0 && !relay.is_some_and(Relay::is_sending) {
+            return true;
+        }
+        if signals.next().is_some() {
+            break;
+        }
+        std::thread::sleep(LOOK);
+    }
+    false
+}
+
+/// True if a socket in a table such as `/proc/net/tcp` has one of these states.
+fn has_state(table: &str, states: &[&str]) -> bool {
+    let of_line = |line: &str| line.split_ascii_whitespace().nth(3).is_some_and(|state| states.contains(&state));
+    table.lines().skip(1).any(of_line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_of_sockets_are_read() {
+        let table = "  sl  local_address rem_address   st tx_queue\n   0: 00000000:1F40 00000000:0000 0A 00000000:0\n";
+        assert!(has_state(table, &["0A"]) && !has_state(table, &["04", "09"]));
+        assert!(!has_state("", &["0A"]));
+    }
+
+    #[test]
+    fn the_far_end_is_in_the_environment_once() {
+        let given = vec![c"A=1".to_owned(), c"ACKCLOCK_FAR=100.64.0.2".to_owned()];
+        let found = environment(given, Ipv4Addr::new(100, 64, 1, 2));
+        assert_eq!(found, [c"A=1".to_owned(), c"ACKCLOCK_FAR=100.64.1.2".to_owned()]);
+    }
+}

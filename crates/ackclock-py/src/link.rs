@@ -15,7 +15,7 @@ use crate::error::InputError;
 use crate::probe::specs;
 use crate::simulate::read;
 
-/// Runs `command` behind the first link of a scenario's path, which leads from the command, and its way back.
+/// Runs `command` behind the first link of a scenario's path, which leads to the command, and its way back.
 /// `text`, `overrides`, `name` and `folder` are as for `simulate`; the scenario may name any file. `environment`
 /// has its variables, `NAME=VALUE` each, `server` a command to run at the far end in place of the outside world,
 /// `captures` is a folder for the captures of both ends. `live` is called each second with what passed, as JSON; an
@@ -38,7 +38,7 @@ pub fn link(
     live: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let resolved = read(text, &overrides, name, folder.as_deref(), true)?;
-    let (up, down) = specs(&resolved)?;
+    let (down, up) = specs(&resolved)?;
     let options = LinkOptions {
         up,
         down,

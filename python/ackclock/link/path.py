@@ -61,14 +61,23 @@ class EmulatedPath:
         return path
 
     def _sentence(self, e: ScenarioError) -> str:
-        reason = e.reason or str(e)
-        key = (e.key or "").partition("=")[0]
+        """What is wrong, by the options in place of the keys that they set."""
+        reason, key = e.reason or str(e), (e.key or "").partition("=")[0]
+        if not key and e.place and not e.place.startswith("link:"):
+            # A line of a file that an option names.
+            return f"{e.place}: {reason}"
         for known, (_, option) in self.overrides.items():
-            # Errors name elements of lists and kinds by their list.
-            reason = reason.replace(f"`{known}`", f"`{option}`")
-        option = self.overrides.get(key, ("", ""))[1]
+            for name in (known, known.removesuffix(".kind"), known.replace(".faults.loss.", ".faults.")):
+                reason = reason.replace(f"`{name}`", f"`{option}`")
         for prefix in KEYS.values():
             reason = reason.replace(f"`{prefix}.", "`")
+        option = self.overrides.get(key, ("", ""))[1]
+        if "no common round-trip time" in reason:
+            value = self.overrides[key][0]
+            return (
+                f"`{option}` is `{value}`, which counts in round-trip times, and the link has no delay; give "
+                "`--delay` as well, or packets, bytes or a time such as `100ms`"
+            )
         return f"`{option}`: {reason}" if option and f"`{option}`" not in reason else reason
 
 
@@ -130,13 +139,19 @@ def _direct(found: EmulatedPath, name: str, given: Direction) -> None:
     if given.queue:
         text, option = given.queue
         for part, value in _queue(text, option):
-            found.set(f"{key}.queue.{part}", value, option)
+            plain = part == "kind" or part == "limit" and "=" not in text
+            found.set(f"{key}.queue.{part}", value, option if plain else f"{option}: {part}")
 
 
 def _queue(text: str, option: str) -> Sequence[tuple[str, str]]:
     """`codel`, `2bdp` or `red(limit=2bdp)` as keys of a queue."""
     parsed = re.fullmatch(r"([a-z][a-z0-9-]*)(?:\((.*)\))?", text.strip())
     if not parsed:
+        if "(" in text:
+            raise InputError(
+                f"`{option} {text}` is no queue; give a name, a name with parameters such as `red(limit=2bdp)`, or "
+                f"{LENGTHS}"
+            )
         return [("kind", "drop-tail"), ("limit", text.strip())]
     parts = [("kind", parsed[1])]
     for given in filter(None, (part.strip() for part in (parsed[2] or "").split(","))):
@@ -162,20 +177,27 @@ def _change(found: EmulatedPath, text: str) -> None:
         found.set(f"{KEYS[name]}.{rest if first in KEYS else key}", value, f"--set {key}")
 
 
+def _paced(found: EmulatedPath, name: str) -> bool:
+    """Whether a direction has a rate of some kind."""
+    parts = (key.split(".")[2] for key in found.overrides if key.startswith(f"{KEYS[name]}."))
+    return any(part in ("rate", "mahimahi", "schedule") for part in parts)
+
+
 def _complete(found: EmulatedPath, name: str, base: Mapping[str, Any]) -> None:
     """What is not given: the way back would take it from the way there otherwise."""
     key = KEYS[name]
     mine = [known for known in found.overrides if known.startswith(f"{key}.")]
     if base:
         return
-    paced = any(k.split(".")[2] in ("rate", "mahimahi", "schedule") for k in mine)
-    queue = next((k for k in mine if k.split(".")[2] == "queue"), None)
-    if not paced:
-        if queue:
-            option = found.overrides[queue][1]
-            raise InputError(
-                f"`{option}`: a link without a rate has no queue; give `--rate` or `--trace` as well"
-            )
+    if not _paced(found, name):
+        for queue in [k for k in mine if k.split(".")[2] == "queue"]:
+            option = found.overrides.pop(queue)[1]
+            # One for both directions is for those that have a queue.
+            if not option.startswith("--queue") or not any(_paced(found, other) for other in KEYS):
+                raise InputError(
+                    f"`{option}`: a link without a rate has no queue; give `--rate` or `--trace` as well"
+                )
+        mine = [k for k in mine if k in found.overrides]
         found.endless.add(name)
         found.set(f"{key}.rate", ENDLESS, "--rate")
         found.set(f"{key}.queue.limit", HELD, "--queue")

@@ -30,10 +30,10 @@ def title(second: dict[str, Any]) -> str:
 def line(second: dict[str, Any]) -> str:
     """The last second as a line of at most 80 columns."""
     parts = [
-        f"{name} {rate(d['throughput']):>11} {delay(d):>8} {dropped(d):>5} dropped"
+        f"{name} {rate(d['throughput']):>11} {delay(d):>7} {dropped(d):>4} drops"
         for name, d in (("down", second["down"]), ("up", second["up"]))
     ]
-    return f"{second['time']:5.0f} s  {'  '.join(parts)}"
+    return f"{second['time']:4.0f} s  {'  '.join(parts)}"
 
 
 def delay(second: dict[str, Any]) -> str:
@@ -63,6 +63,8 @@ def summary(found: dict[str, Any]) -> list[str]:
                 *(seconds(waits[key]) for key in ("mean", "p95", "max")),
             ]
         )
+    if not any(d["packets"] for _, d in directions):
+        return [f"No packet passed in {seconds(found['seconds'])}."]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = [f"The link was there for {seconds(found['seconds'])}."]
     for row in rows:

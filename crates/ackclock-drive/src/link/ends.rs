@@ -23,10 +23,8 @@ const MTU: u16 = 1500;
 impl Addresses {
     /// The first addresses that are not in use in the network of this process.
     pub(super) fn free() -> Result<Self, DriveError> {
-        let all = (0..NETWORKS).map(|n| Self {
-            near: Ipv4Addr::new(100, 64, n, 1),
-            far: Ipv4Addr::new(100, 64, n, 2),
-        });
+        let all = (0..NETWORKS)
+            .map(|n| Self { near: Ipv4Addr::new(100, 64, n, 1), far: Ipv4Addr::new(100, 64, n, 2) });
         // Only an address of one's own can be bound to.
         let taken = |a: &Self| [a.near, a.far].into_iter().any(|at| UdpSocket::bind((at, 0)).is_ok());
         all.into_iter().find(|a| !taken(a)).ok_or_else(|| {
@@ -56,7 +54,8 @@ impl End {
         let end = Self::new(addresses.near)?;
         end.namespace.route_all_by(&end.tun)?;
         // Pings without rights, as most systems allow. In a user namespace there is one group.
-        end.namespace.set_sysctl("net.ipv4.ping_group_range", if all_groups { "0 2147483647" } else { "0 0" })?;
+        end.namespace
+            .set_sysctl("net.ipv4.ping_group_range", if all_groups { "0 2147483647" } else { "0 0" })?;
         Ok(end)
     }
 

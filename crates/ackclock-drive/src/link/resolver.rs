@@ -30,7 +30,9 @@ impl Resolver {
             return Self { server, text: None };
         }
         let mut text = format!("# The name server of the machine, behind the link.\nnameserver {gateway}\n");
-        for line in file.lines().filter(|line| named(line).is_none() && !line.trim_start().starts_with(['#', ';'])) {
+        for line in
+            file.lines().filter(|line| named(line).is_none() && !line.trim_start().starts_with(['#', ';']))
+        {
             text.push_str(line);
             text.push('\n');
         }
@@ -46,14 +48,16 @@ mod tests {
 
     #[test]
     fn servers_that_can_be_reached_stay() {
-        let found = Resolver::new("search example.org\nnameserver 192.0.2.1\nnameserver 192.0.2.2\n", GATEWAY);
+        let found =
+            Resolver::new("search example.org\nnameserver 192.0.2.1\nnameserver 192.0.2.2\n", GATEWAY);
         assert_eq!(found, Resolver { server: Some("192.0.2.1:53".parse().unwrap()), text: None });
         assert_eq!(Resolver::new("", GATEWAY), Resolver { server: None, text: None });
     }
 
     #[test]
     fn servers_of_the_machine_itself_are_reached_by_the_gateway() {
-        let found = Resolver::new("# by a program\nnameserver 127.0.0.53\noptions edns0\nsearch .\n", GATEWAY);
+        let found =
+            Resolver::new("# by a program\nnameserver 127.0.0.53\noptions edns0\nsearch .\n", GATEWAY);
         assert_eq!(found.server, Some("127.0.0.53:53".parse().unwrap()));
         let text = String::from_utf8(found.text.unwrap()).unwrap();
         assert!(text.contains("\nnameserver 100.64.0.2\noptions edns0\nsearch .\n"), "{text}");

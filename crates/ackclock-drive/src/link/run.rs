@@ -221,7 +221,8 @@ fn has_arrived(near: &Namespace, emulator: &Emulator, relay: Option<&Relay>, sig
 
 /// True if a socket in a table such as `/proc/net/tcp` has one of these states.
 fn has_state(table: &str, states: &[&str]) -> bool {
-    let of_line = |line: &str| line.split_ascii_whitespace().nth(3).is_some_and(|state| states.contains(&state));
+    let of_line =
+        |line: &str| line.split_ascii_whitespace().nth(3).is_some_and(|state| states.contains(&state));
     table.lines().skip(1).any(of_line)
 }
 

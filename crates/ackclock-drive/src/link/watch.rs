@@ -57,7 +57,8 @@ impl Watch for Looker {
         let interval = now.since(self.at);
         self.at = now;
         let rows = links.iter_mut().zip(labels()).zip(&mut self.before);
-        let mut rows = rows.map(|((lane, labels), before)| lane.link.series_row(now, labels, interval, before));
+        let mut rows =
+            rows.map(|((lane, labels), before)| lane.link.series_row(now, labels, interval, before));
         let (Some(up), Some(down)) = (rows.next(), rows.next()) else { return };
         drop(rows);
         if let Some((samples, waker)) = &self.samples

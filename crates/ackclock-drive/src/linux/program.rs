@@ -15,10 +15,10 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use rustix::thread::UnshareFlags;
 
+use super::Namespace;
 use super::first_process::{self, Failure, Plan};
 use super::signals::Signals;
 use super::wait::Waker;
-use super::Namespace;
 use crate::DriveError;
 
 /// What to start, and where.
@@ -149,7 +149,11 @@ fn run(plan: &Plan, failure: OwnedFd, failed: OwnedFd, started: impl FnOnce(Owne
     // It has not been waited for, so that the number is still its own.
     match Pid::from_raw(pid).map(|pid| pidfd_open(pid, PidfdFlags::empty())) {
         Some(Ok(process)) => started(process),
-        _ => return Ended::Failed(DriveError::Missing("the kernel has no pidfd_open (Linux 5.3 or newer)".into())),
+        _ => {
+            return Ended::Failed(DriveError::Missing(
+                "the kernel has no pidfd_open (Linux 5.3 or newer)".into(),
+            ));
+        }
     }
     // Ends when the program has started, which closes the other end, or could not be.
     drop(failure);

@@ -13,7 +13,8 @@ use nix::net::if_::if_nametoindex;
 
 /// Routes all addresses without a route of their own to a device.
 pub(super) fn route_all_by(device: u32) -> io::Result<()> {
-    let to_all = RouteMessage::new([rtnetlink::MAIN, rtnetlink::SCOPE_LINK, rtnetlink::UNICAST], None, device);
+    let to_all =
+        RouteMessage::new([rtnetlink::MAIN, rtnetlink::SCOPE_LINK, rtnetlink::UNICAST], None, device);
     Netlink::open()?.replace(&to_all)
 }
 

@@ -59,10 +59,8 @@ impl Signals {
             let mut info: libc::signalfd_siginfo = std::mem::zeroed();
             let size = size_of_val(&info);
             let read = libc::read(self.fd.as_raw_fd(), (&raw mut info).cast(), size);
-            (read == size as isize).then_some(Caught {
-                number: info.ssi_signo as i32,
-                by_process: info.ssi_code <= 0,
-            })
+            (read == size as isize)
+                .then_some(Caught { number: info.ssi_signo as i32, by_process: info.ssi_code <= 0 })
         }
     }
 

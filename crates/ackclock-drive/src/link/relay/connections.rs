@@ -9,8 +9,7 @@ use std::os::fd::OwnedFd;
 use ackclock_units::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, SocketFlags, SocketType, acceptfrom_with, bind, connect, listen,
-    socket_with, sockopt,
+    AddressFamily, SocketFlags, SocketType, acceptfrom_with, bind, connect, listen, socket_with, sockopt,
 };
 
 use super::door::Ends;
@@ -198,9 +197,7 @@ impl Worker {
 
     /// Gives up handshakes that the command has not ended.
     pub(super) fn sweep_connections(&mut self, now: Instant) {
-        let is_over = |beginning: &Beginning| {
-            matches!(beginning, Beginning::Handshake { since, .. } if now.since(*since) > LONGEST_HANDSHAKE)
-        };
+        let is_over = |beginning: &Beginning| matches!(beginning, Beginning::Handshake { since, .. } if now.since(*since) > LONGEST_HANDSHAKE);
         let over: Vec<Ends> =
             self.connections.beginning.iter().filter(|(_, b)| is_over(b)).map(|(ends, _)| *ends).collect();
         for ends in over {

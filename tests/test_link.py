@@ -67,7 +67,7 @@ print((got - at) * 8 / (now - began), got)
 
 
 def run(*arguments, before=(), **how):
-    """Runs the command in a process of its own, as a shell does; skips where the system does not permit it."""
+    """Runs the command in a process of its own; skips where the system does not permit it."""
     done = subprocess.run(
         [*before, *COMMAND, *map(str, arguments)],
         capture_output=True,
@@ -416,12 +416,34 @@ def terminal(arguments, keys):
 
 
 @LINUX
-def test_the_terminal_interrupts_the_command_and_nothing_else():
-    waits = "import time\nprint('ready', flush=True)\ntry: time.sleep(50)\nexcept KeyboardInterrupt: exit(5)"
+def test_the_terminal_interrupts_the_command_and_nothing_else(tmp_path):
+    server, client = tmp_path / "echo.py", tmp_path / "client.py"
+    server.write_text(ECHO)
+    client.write_text(f"""
+import time
+print("ready", flush=True)
+try:
+    time.sleep(50)
+except KeyboardInterrupt:
+    import sys
+    sys.argv[1:] = [""]
+    {ROUND_TRIPS.strip().replace(chr(10), chr(10) + "    ")}
+    sys.exit(5)
+""")
     text, status = terminal(
-        [*COMMAND, "--delay", "1ms", "--", sys.executable, "-c", waits], [(b"ready", b"\x03")]
+        [
+            *COMMAND,
+            "--delay",
+            "1ms",
+            "--server",
+            f"exec {sys.executable} {server}",
+            "--",
+            sys.executable,
+            client,
+        ],
+        [(b"ready", b"\x03")],
     )
-    assert status == 5 and "No packet passed" in text
+    assert status == 5 and "packets" in text, text
     text, status = terminal(
         [*COMMAND, "--delay", "1ms", "--", "sh", "-c", "echo ready; exec sleep 50"], [(b"ready", b"\x03")]
     )

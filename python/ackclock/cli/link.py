@@ -54,18 +54,28 @@ def directed(command: Callable[..., Any]) -> Callable[..., Any]:
     type=click.Path(path_type=Path),
     help="A scenario whose link is taken: its link to the command, its way back from it.",
 )
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="Of all losses.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="Of all losses."
+)
 @click.option(
     "--server",
     metavar="COMMAND",
-    help="A server to run at the far end, by a shell; the command reaches it at $ACKCLOCK_FAR, and nothing else.",
+    help="A server to run at the far end, by a shell; the command reaches it at $ACKCLOCK_FAR, and "
+    "nothing else.",
 )
 @click.option(
-    "--live", is_flag=True, help="Show figures each second: a shell's in the title of the terminal, else lines."
+    "--live",
+    is_flag=True,
+    help="Show figures each second: a shell's in the title of the terminal, else lines.",
 )
-@click.option("--pcap", type=click.Path(path_type=Path), metavar="DIR", help="A folder for a pcapng of each end.")
 @click.option(
-    "--summary", type=click.Path(path_type=Path), metavar="FILE", help="A file for the numbers at the end, JSON."
+    "--pcap", type=click.Path(path_type=Path), metavar="DIR", help="A folder for a pcapng of each end."
+)
+@click.option(
+    "--summary",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A file for the numbers at the end, JSON.",
 )
 @click.option("--quiet", is_flag=True, help="No note at the start, no numbers at the end.")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[--] [COMMAND]...")
@@ -83,13 +93,13 @@ def command(
 ) -> int:
     """Run COMMAND, or a shell, behind an emulated link.
 
-    It reaches what the machine reaches, but over the link; the address in $ACKCLOCK_FAR is the machine itself.
-    Its exit status is passed on. Needs Linux, and root or user namespaces.
+    It reaches what the machine reaches, but over the link; the address in $ACKCLOCK_FAR is the machine
+    itself. Its exit status is passed on. Needs Linux, and root or user namespaces.
     """
     if not any(quantities.values()) and not changes and scenario is None:
         raise click.UsageError(
-            "there is no link to emulate; give --rate, --delay, --loss, --trace, --set or --scenario, such as "
-            "`ackclock link --rate 10Mbit/s --delay 50ms`"
+            "there is no link to emulate; give --rate, --delay, --loss, --trace, --set or --scenario, such "
+            "as `ackclock link --rate 10Mbit/s --delay 50ms`"
         )
     if not hasattr(_core, "link"):
         raise MissingRightError("`link` needs Linux (network namespaces and /dev/net/tun)")
@@ -105,7 +115,9 @@ def command(
         if pcap is not None:
             stack.enter_context(captures(pcap))
         if not quiet:
-            note(f"{'A shell' if shell else started[0]} behind {words}{'; `exit` leaves it' if shell else ''}.")
+            note(
+                f"{'A shell' if shell else started[0]} behind {words}{'; `exit` leaves it' if shell else ''}."
+            )
         show = None
         if live:
             titled = shell and sys.stderr.isatty()
@@ -216,7 +228,9 @@ def check_file(path: Path) -> None:
         raise InputError(f"`--summary {path}` is a folder; give a file")
     parent = path.absolute().parent
     if not parent.is_dir():
-        raise InputError(f"`--summary {path}`: the folder `{parent}` does not exist; give a file in one that does")
+        raise InputError(
+            f"`--summary {path}`: the folder `{parent}` does not exist; give a file in one that does"
+        )
     if not os.access(path if path.exists() else parent, os.W_OK):
         raise InputError(f"`--summary {path}` cannot be written; give another file")
 

@@ -125,8 +125,7 @@ def _direct(found: EmulatedPath, name: str, given: Direction) -> None:
     key = KEYS[name]
     if given.rate and given.trace:
         raise InputError(
-            f"`{given.rate[1]}` and `{given.trace[1]}` both say how fast the link to or from the command is; give "
-            "one of the two"
+            f"`{given.rate[1]}` and `{given.trace[1]}` both say how fast the link is; give one of the two"
         )
     if given.rate:
         found.set(f"{key}.rate", *given.rate)
@@ -139,7 +138,7 @@ def _direct(found: EmulatedPath, name: str, given: Direction) -> None:
     if given.queue:
         text, option = given.queue
         for part, value in _queue(text, option):
-            plain = part == "kind" or part == "limit" and "=" not in text
+            plain = part == "kind" or (part == "limit" and "=" not in text)
             found.set(f"{key}.queue.{part}", value, option if plain else f"{option}: {part}")
 
 
@@ -149,8 +148,8 @@ def _queue(text: str, option: str) -> Sequence[tuple[str, str]]:
     if not parsed:
         if "(" in text:
             raise InputError(
-                f"`{option} {text}` is no queue; give a name, a name with parameters such as `red(limit=2bdp)`, or "
-                f"{LENGTHS}"
+                f"`{option} {text}` is no queue; give a name, a name with parameters such as "
+                f"`red(limit=2bdp)`, or {LENGTHS}"
             )
         return [("kind", "drop-tail"), ("limit", text.strip())]
     parts = [("kind", parsed[1])]
@@ -158,8 +157,8 @@ def _queue(text: str, option: str) -> Sequence[tuple[str, str]]:
         key, equals, value = (s.strip() for s in given.partition("="))
         if not equals or not key or not value:
             raise InputError(
-                f"`{option} {text}`: `{given}` is not a parameter and its value, such as `limit=2bdp`; a queue "
-                f"is a name, a name with parameters such as `red(limit=2bdp)`, or {LENGTHS}"
+                f"`{option} {text}`: `{given}` is not a parameter and its value, such as `limit=2bdp`; a "
+                f"queue is a name, a name with parameters such as `red(limit=2bdp)`, or {LENGTHS}"
             )
         parts.append((key, value))
     return parts

@@ -35,9 +35,7 @@ def _tell(text: str) -> None:
 
 @contextmanager
 def given_back() -> Iterator[None]:
-    """A shell with job control takes the terminal for its own processes, and does not give it back to those of
-    this one when it is killed.
-    """
+    """A shell with job control takes the terminal for its own processes, and may not give it back."""
     try:
         before = os.tcgetpgrp(0)
     except OSError:

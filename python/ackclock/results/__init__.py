@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Capture", "Run", "load", "read_capture"]
 
-# Imported on use: they load libraries that start threads, which some users of the other modules must not have.
+# Imported on use: they load libraries that start threads, without which the other modules must do.
 HOMES = {"Capture": "capture", "read_capture": "capture", "Run": "run", "load": "run"}
 
 

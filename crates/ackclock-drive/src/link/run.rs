@@ -138,11 +138,11 @@ fn until_end(
     let clock = Clock::start();
     let mut wanted = true;
     loop {
-        let [signalled, woken] = wait(&clock, [signals.as_fd(), waker.as_fd()], None);
+        let [_, woken] = wait(&clock, [signals.as_fd(), waker.as_fd()], None);
         if woken {
             waker.clear();
         }
-        while let Some(caught) = signals.next().filter(|_| signalled) {
+        while let Some(caught) = signals.next() {
             // One of the terminal reaches the command by itself.
             if caught.by_process {
                 command.signal(caught.number);

@@ -111,7 +111,7 @@ fn as_shell(status: libc::c_int) -> i32 {
 }
 
 /// The first process.
-unsafe fn first(plan: &Plan, arguments: &[*const i8], environment: &[*const i8]) -> ! {
+unsafe fn first(plan: &Plan, arguments: &[*const libc::c_char], environment: &[*const libc::c_char]) -> ! {
     // SAFETY: system calls on values that live through them.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong);
@@ -125,6 +125,10 @@ unsafe fn first(plan: &Plan, arguments: &[*const i8], environment: &[*const i8])
             fail(plan, Failure::Network);
         }
         mounts(plan);
+        if plan.apart {
+            // The keys of the terminal are not for it.
+            libc::setsid();
+        }
         for number in ENDING {
             pass_on(number);
         }
@@ -214,7 +218,7 @@ extern "C" fn passing(number: libc::c_int, info: *mut libc::siginfo_t, _: *mut l
 }
 
 /// The process that becomes the program.
-unsafe fn program(plan: &Plan, arguments: &[*const i8], environment: &[*const i8]) -> ! {
+unsafe fn program(plan: &Plan, arguments: &[*const libc::c_char], environment: &[*const libc::c_char]) -> ! {
     // SAFETY: system calls on values that live through them; both lists end with a null pointer.
     unsafe {
         if plan.apart {

@@ -576,3 +576,44 @@ def test_an_ordinary_user_needs_no_rights(web, tmp_path):
     size, speed = map(float, lines[2].split())
     # Bytes per second, the beginning included.
     assert size == 8_000_000 and 0.8 <= 8 * speed / (20e6 * PAYLOAD) <= 1.01
+
+
+# Answers every question for an address with 192.0.2.99.
+NAMES = """
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("127.0.0.77", 53))
+print("ready", flush=True)
+while True:
+    data, peer = s.recvfrom(2000)
+    end = data.index(0, 12) + 5
+    is_a = data[end - 4 : end - 2] == b"\\0\\1"
+    answer = b"\\xc0\\x0c\\0\\1\\0\\1\\0\\0\\0\\x05\\0\\4\\xc0\\0\\2\\x63" if is_a else b""
+    head = data[:2] + b"\\x81\\x80\\0\\1" + bytes([0, bool(answer)]) + bytes(4)
+    s.sendto(head + data[12:end] + answer, peer)
+"""
+
+
+@LINUX
+def test_a_name_server_of_the_machine_itself_is_reached_over_the_link(tmp_path):
+    if os.geteuid() != 0 or not shutil.which("unshare"):
+        pytest.skip("only root may give itself another /etc/resolv.conf and serve names")
+    file = tmp_path / "resolv.conf"
+    file.write_text("nameserver 127.0.0.77\noptions timeout:5\n")
+    with subprocess.Popen([sys.executable, "-c", NAMES], stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout
+        if server.stdout.readline() != "ready\n":
+            pytest.skip("port 53 of 127.0.0.77 is in use")
+        try:
+            before = ["unshare", "-m", "sh", "-c", f'mount --bind {file} /etc/resolv.conf && exec "$@"', "sh"]
+            ask = (
+                "import socket, time; t = time.perf_counter(); "
+                "print(socket.gethostbyname('name.test'), time.perf_counter() - t)"
+            )
+            done = run("--delay", "20ms", "--quiet", "--", sys.executable, "-c", ask, before=before)
+        finally:
+            server.kill()
+    assert done.returncode == 0, done.stderr
+    address, took = done.stdout.split()
+    assert address == "192.0.2.99" and 0.04 <= float(took) < 2
+    assert file.read_text().startswith("nameserver 127.0.0.77")

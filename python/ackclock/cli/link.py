@@ -47,7 +47,7 @@ def directed(command: Callable[..., Any]) -> Callable[..., Any]:
     multiple=True,
     metavar="KEY=VALUE",
     help="Any key of a link in a scenario, for both directions or with `up.` or `down.` before it: --set "
-    "down.jitter.normal=5ms. May be repeated.",
+    "down.jitter.mean=5ms. May be repeated.",
 )
 @click.option(
     "--scenario",

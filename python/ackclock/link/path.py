@@ -169,7 +169,7 @@ def _change(found: EmulatedPath, text: str) -> None:
     if not equals or not key:
         raise InputError(
             f"`--set {text}` is not a key of a link and a value, such as `--set faults.loss.p=1%` or `--set "
-            "down.jitter.normal=5ms`"
+            "down.jitter.mean=5ms`"
         )
     first, _, rest = key.partition(".")
     for name in [first] if first in KEYS else KEYS:

@@ -46,10 +46,23 @@ def dropped(second: dict[str, Any]) -> int:
     return int(second["dropped_queue"]) + int(second["dropped_wire"])
 
 
+def size(n: int) -> str:
+    """A number of bytes."""
+    for scale, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if n >= scale:
+            return f"{n / scale:.3g} {unit}"
+    return f"{n} B"
+
+
+def wait(x: float | None) -> str:
+    """A time in a queue, which is no more exact than the machine is punctual."""
+    return seconds(x) if x is None or x >= 0.9995 else f"{1e3 * x:.1f} ms"
+
+
 def summary(found: dict[str, Any]) -> list[str]:
     """The whole time, as lines of at most 80 columns."""
     directions = [(name, found[name]) for name in ("down", "up")]
-    rows = [["", "packets", "bytes", "rate", "dropped", "queueing delay", "95 %", "most"]]
+    rows = [["", "packets", "bytes", "rate", "dropped", "queue delay", "95 %", "most"]]
     for name, d in directions:
         lost = sum(n or 0 for n in d["dropped"].values())
         waits = d["queueing_delay"]
@@ -57,10 +70,10 @@ def summary(found: dict[str, Any]) -> list[str]:
             [
                 name,
                 count(d["packets"]),
-                count(d["bytes"]),
+                size(d["bytes"]),
                 rate(d["throughput"]),
                 count(lost),
-                *(seconds(waits[key]) for key in ("mean", "p95", "max")),
+                *(wait(waits[key]) for key in ("mean", "p95", "max")),
             ]
         )
     if not any(d["packets"] for _, d in directions):

@@ -14,9 +14,9 @@ use rustix::net::{
 use super::door::Ends;
 use crate::{DriveError, Namespace};
 
-/// A pair of sockets is closed when nothing has passed for this long. RFC 4787 §4.3 (REQ-5) wants at least two
-/// minutes of a translator between networks, which this is like.
-pub(super) const IDLE: Duration = Duration::from_secs(120);
+/// A pair of sockets is closed when nothing has passed for this long: what RFC 4787 §4.3 (REQ-5) recommends for
+/// translators between networks, which this is like.
+pub(super) const IDLE: Duration = Duration::from_secs(300);
 /// Datagrams that a pair moves each way before others have their turn.
 const TURN: usize = 256;
 

@@ -578,6 +578,16 @@ def test_an_ordinary_user_needs_no_rights(web, tmp_path):
     assert size == 8_000_000 and 0.8 <= 8 * speed / (20e6 * PAYLOAD) <= 1.01
 
 
+@LINUX
+def test_root_of_a_user_namespace_may_as_well():
+    """As in a container without a root of its own."""
+    before = ["unshare", "--user", "--map-root-user"]
+    if not shutil.which("unshare") or subprocess.run([*before, "true"], check=False).returncode:
+        pytest.skip("user namespaces, and unshare, are needed")
+    done = run("--delay", "1ms", "--quiet", "--", "id", "-u", before=before)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "0\n", "")
+
+
 # Answers every question for an address with 192.0.2.99.
 NAMES = """
 import socket, sys

@@ -211,7 +211,8 @@ def link(
     environment: list[str],
     server: list[str] | None = None,
     captures: str | Path | None = None,
-    live: Callable[[str], object] | None = None,
+    live: bool = False,
+    progress: Callable[[str], object] | None = None,
 ) -> str: ...
 def kernel_transfer(path: str, seconds: float, parameters: list[tuple[str, str]], capture: Path) -> str: ...
 def kernel_web(

@@ -56,7 +56,7 @@ pub use kernels::{Kernels, KernelsOptions};
 pub use lab::{Lab, LabOptions};
 pub use ledger::Response;
 #[cfg(target_os = "linux")]
-pub use link::{LinkOptions, LinkReport, LinkSample, RelayReport, run_link};
+pub use link::{LinkOptions, LinkProgress, LinkReport, LinkSample, RelayReport, run_link};
 #[cfg(target_os = "linux")]
 pub(crate) use linux::Offload;
 #[cfg(target_os = "linux")]

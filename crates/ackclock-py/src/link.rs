@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-use ackclock_drive::{LinkOptions, LinkReport, run_link};
+use ackclock_drive::{LinkOptions, LinkProgress, LinkReport, LinkSample, run_link};
 use ackclock_trace::{LinkRow, LinkSeriesRow};
 use ackclock_units::{Duration, Rate};
 use pyo3::prelude::*;
@@ -18,12 +18,13 @@ use crate::simulate::read;
 /// Runs `command` behind the first link of a scenario's path, which leads to the command, and its way back.
 /// `text`, `overrides`, `name` and `folder` are as for `simulate`; the scenario may name any file. `environment`
 /// has its variables, `NAME=VALUE` each, `server` a command to run at the far end in place of the outside world,
-/// `captures` is a folder for the captures of both ends. `live` is called each second with what passed, as JSON; an
-/// exception from it ends these calls, and is raised at the end. Returns the exit status of the command and the
+/// `captures` is a folder for the captures of both ends. `progress` is called with `null` when
+/// the command begins and, if `live`, each second with what passed, as JSON; an exception from it ends these calls,
+/// and is raised at the end. Returns the exit status of the command and the
 /// numbers of the link, as JSON. Must be called in a process with a single thread, which may be moved into a user
 /// namespace. Raises `MissingRightError` if the system does not permit it.
 #[pyfunction]
-#[pyo3(signature = (text, overrides, name, folder, command, environment, server = None, captures = None, live = None))]
+#[pyo3(signature = (text, overrides, name, folder, command, environment, server = None, captures = None, live = false, progress = None))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords of Python")]
 pub fn link(
     py: Python<'_>,
@@ -35,7 +36,8 @@ pub fn link(
     environment: Vec<OsString>,
     server: Option<Vec<OsString>>,
     captures: Option<PathBuf>,
-    live: Option<Py<PyAny>>,
+    live: bool,
+    progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let resolved = read(text, &overrides, name, folder.as_deref(), true)?;
     let (down, up) = specs(&resolved)?;
@@ -47,19 +49,29 @@ pub fn link(
         environment: strings(environment)?,
         server: server.map(strings).transpose()?,
         captures,
-        live: live.is_some(),
+        live,
     };
     let mut raised = None;
     let found = py.detach(|| {
-        run_link(options, &mut |sample| {
-            let told = json!({ "time": sample.up.time.as_secs_f64(), "up": second(&sample.up), "down": second(&sample.down) });
-            Python::attach(|py| match live.as_ref().map_or(Ok(()), |live| live.call1(py, (told.to_string(),)).map(drop)) {
+        run_link(options, &mut |reached| {
+            let told = match reached {
+                LinkProgress::Begins => Value::Null,
+                LinkProgress::Second(sample) => {
+                    let LinkSample { up, down } = *sample;
+                    json!({ "time": up.time.as_secs_f64(), "up": second(&up), "down": second(&down) })
+                }
+            };
+            let call = |py: Python<'_>| match &progress {
+                Some(progress) => progress.call1(py, (told.to_string(),)).map(drop),
+                None => Ok(()),
+            };
+            match Python::attach(call) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(e) => {
                     raised = Some(e);
                     ControlFlow::Break(())
                 }
-            })
+            }
         })
     });
     let found = found.map_err(crate::error::drive)?;

@@ -114,16 +114,17 @@ def command(
     with ExitStack() as stack:
         if pcap is not None:
             stack.enter_context(captures(pcap))
-        if not quiet:
-            note(
-                f"{'A shell' if shell else started[0]} behind {words}{'; `exit` leaves it' if shell else ''}."
-            )
-        show = None
-        if live:
-            titled = shell and sys.stderr.isatty()
-            if titled:
-                stack.enter_context(terminal.own_title())
-            show = shown(titled)
+        titled = live and shell and sys.stderr.isatty()
+
+        def progress(told: str) -> None:
+            if told != "null":
+                show(json.loads(told), titled)
+            elif not quiet:
+                leaves = "; `exit` leaves it" if shell else ""
+                note(f"{'A shell' if shell else started[0]} behind {words}{leaves}.")
+
+        if titled:
+            stack.enter_context(terminal.own_title())
         stack.enter_context(terminal.given_back())
         sys.stdout.flush()
         told = _core.link(
@@ -135,7 +136,8 @@ def command(
             [f"{name}={value}" for name, value in os.environ.items()],
             ["/bin/sh", "-c", server] if server else None,
             pcap,
-            show,
+            live,
+            progress,
         )
     found = json.loads(told)
     if summary is not None:
@@ -195,17 +197,12 @@ def cannot_run(program: str) -> int | None:
     return CANNOT_RUN if there else NOT_FOUND
 
 
-def shown(titled: bool) -> Callable[[str], None]:
-    """What is done with the figures of a second."""
-
-    def show(told: str) -> None:
-        second = json.loads(told)
-        if titled:
-            terminal.set_title(report.title(second))
-        else:
-            print(report.line(second), file=sys.stderr, flush=True)
-
-    return show
+def show(second: dict[str, Any], titled: bool) -> None:
+    """Shows the figures of a second."""
+    if titled:
+        terminal.set_title(report.title(second))
+    else:
+        print(report.line(second), file=sys.stderr, flush=True)
 
 
 @contextmanager

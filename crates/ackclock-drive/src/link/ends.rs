@@ -50,12 +50,15 @@ impl End {
     }
 
     /// The command's end. All addresses are reached over the link.
-    pub(super) fn near(addresses: Addresses, all_groups: bool) -> Result<Self, DriveError> {
+    pub(super) fn near(addresses: Addresses) -> Result<Self, DriveError> {
         let end = Self::new(addresses.near)?;
         end.namespace.route_all_by(&end.tun)?;
-        // Pings without rights, as most systems allow. In a user namespace there is one group.
-        end.namespace
-            .set_sysctl("net.ipv4.ping_group_range", if all_groups { "0 2147483647" } else { "0 0" })?;
+        // Pings without rights, as most systems allow: for all groups, of which a user namespace may have but one.
+        for groups in ["0 2147483647", "0 0"] {
+            if end.namespace.try_sysctl("net.ipv4.ping_group_range", groups)?.is_ok() {
+                break;
+            }
+        }
         Ok(end)
     }
 

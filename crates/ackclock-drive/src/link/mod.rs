@@ -18,7 +18,7 @@ use crate::EmulatorReport;
 
 pub use self::relay::RelayReport;
 pub use self::run::run_link;
-pub use self::watch::LinkSample;
+pub use self::watch::{LinkProgress, LinkSample};
 
 /// Options of a command behind a link.
 pub struct LinkOptions {

@@ -12,7 +12,7 @@ use std::{fs, io};
 use super::ends::{Addresses, End, port};
 use super::relay::{Outside, Relay};
 use super::resolver::Resolver;
-use super::watch::{LinkSample, Looker};
+use super::watch::{LinkProgress, LinkSample, Looker};
 use super::{LinkOptions, LinkReport};
 use crate::linux::sys::descriptor_limit;
 use crate::linux::wait::{Waker, wait};
@@ -30,7 +30,7 @@ const REST: StdDuration = StdDuration::from_secs(10);
 /// Interval at which these are looked at.
 const LOOK: StdDuration = StdDuration::from_millis(5);
 
-/// Runs a command behind a link until it ends. `live` is called with what passed each second. The process must
+/// Runs a command behind a link until it ends. `progress` is told how far it has come. The process must
 /// have a single thread, and may be moved into a user namespace. Signals of the terminal are the command's
 /// meanwhile; one that a process sends here is passed on to it.
 ///
@@ -38,7 +38,7 @@ const LOOK: StdDuration = StdDuration::from_millis(5);
 /// A right that is missing, a command or a server that cannot be started, or a system call that failed.
 pub fn run_link(
     options: LinkOptions,
-    live: &mut dyn FnMut(LinkSample) -> ControlFlow<()>,
+    progress: &mut dyn FnMut(LinkProgress) -> ControlFlow<()>,
 ) -> Result<LinkReport, DriveError> {
     let user = match check()? {
         Means::Direct => None,
@@ -52,7 +52,7 @@ pub fn run_link(
     let descriptors = descriptor_limit();
     raise_descriptor_limit();
     let addresses = Addresses::free()?;
-    let (near, far) = (End::near(addresses, user.is_none())?, End::far(addresses, options.server.is_none())?);
+    let (near, far) = (End::near(addresses)?, End::far(addresses, options.server.is_none())?);
     let resolver = Resolver::new(&fs::read_to_string("/etc/resolv.conf").unwrap_or_default(), addresses.far);
 
     let clock = Clock::start();
@@ -104,8 +104,12 @@ pub fn run_link(
         _ => None,
     };
     let text = if options.server.is_none() { resolver.text } else { None };
+    let mut wanted = progress(LinkProgress::Begins).is_continue();
     let command = program(&near.namespace, &options.command, false, text)?;
-    let status = status(until_end(&command, &signals, &waker, (&samples, live)), &options.command)?;
+    let ended = until_end(&command, &signals, (&waker, &samples), |sample| {
+        wanted = wanted && progress(LinkProgress::Second(Box::new(sample))).is_continue();
+    });
+    let status = status(ended, &options.command)?;
     drop(command);
     let unsent = !has_arrived(&near.namespace, &emulator, relay.as_ref(), &signals);
     let lasted = clock.now().since(ackclock_units::Instant::ZERO);
@@ -132,11 +136,10 @@ fn environment(mut given: Vec<CString>, far: Ipv4Addr) -> Vec<CString> {
 fn until_end(
     command: &Program,
     signals: &Signals,
-    waker: &Waker,
-    (samples, live): (&Receiver<LinkSample>, &mut dyn FnMut(LinkSample) -> ControlFlow<()>),
+    (waker, samples): (&Waker, &Receiver<LinkSample>),
+    mut show: impl FnMut(LinkSample),
 ) -> Ended {
     let clock = Clock::start();
-    let mut wanted = true;
     loop {
         let [_, woken] = wait(&clock, [signals.as_fd(), waker.as_fd()], None);
         if woken {
@@ -148,9 +151,7 @@ fn until_end(
                 command.signal(caught.number);
             }
         }
-        for sample in samples.try_iter() {
-            wanted = wanted && live(sample).is_continue();
-        }
+        samples.try_iter().for_each(&mut show);
         if let Some(ended) = command.ended() {
             return ended;
         }

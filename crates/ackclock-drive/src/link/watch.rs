@@ -10,6 +10,15 @@ use ackclock_units::{Duration, Instant};
 use crate::emulator::{Lane, Watch};
 use crate::linux::wait::Waker;
 
+/// How far a run has come.
+#[derive(Clone, Debug)]
+pub enum LinkProgress {
+    /// The link is there, and the command begins.
+    Begins,
+    /// A second has passed.
+    Second(Box<LinkSample>),
+}
+
 /// What passed in the last second: from the command, and to it.
 #[derive(Clone, Debug)]
 pub struct LinkSample {

@@ -5,6 +5,7 @@ mod ends;
 mod relay;
 mod resolver;
 mod run;
+mod setup;
 mod watch;
 
 use std::ffi::CString;

@@ -4,24 +4,19 @@ use std::ffi::CString;
 use std::net::Ipv4Addr;
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, PoisonError};
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 use std::{fs, io};
 
-use super::ends::{Addresses, End, port};
-use super::relay::{Outside, Relay};
-use super::resolver::Resolver;
-use super::watch::{LinkProgress, LinkSample, Looker};
+use super::setup::Setup;
+use super::watch::{LinkProgress, LinkSample};
 use super::{LinkOptions, LinkReport};
 use crate::linux::sys::descriptor_limit;
 use crate::linux::wait::{Waker, wait};
 use crate::linux::{Ended, Program, ProgramOptions, Signals};
 use crate::sockets::raise_descriptor_limit;
-use crate::{
-    AccessDelays, Clock, DriveError, Emulator, EmulatorOptions, Means, Namespace, check,
-    enter_user_namespace_only,
-};
+use crate::{Clock, DriveError, Means, Namespace, check, enter_user_namespace_only};
 
 /// How long a server may take until it listens.
 const SERVER_STARTS: StdDuration = StdDuration::from_secs(10);
@@ -51,37 +46,12 @@ pub fn run_link(
     let signals = Signals::catch()?;
     let descriptors = descriptor_limit();
     raise_descriptor_limit();
-    let addresses = Addresses::free()?;
-    let (near, far) = (End::near(addresses)?, End::far(addresses, options.server.is_none())?);
-    let resolver = Resolver::new(&fs::read_to_string("/etc/resolv.conf").unwrap_or_default(), addresses.far);
-
-    let clock = Clock::start();
-    let folder = options.captures.as_deref();
-    let outside = Outside { gateway: addresses.far, resolver: resolver.server };
-    let (far_namespace, relay) = if options.server.is_none() {
-        let (relay, door) = Relay::start(far.namespace, &far.tun, outside, clock)?;
-        (None, Some((relay, door)))
-    } else {
-        (Some(far.namespace), None)
-    };
-    let (near_port, near_capture) = port(near.tun, "near", folder, clock)?;
-    let (mut far_port, far_capture) = port(far.tun, "far", folder, clock)?;
-    let relay = relay.map(|(relay, door)| {
-        far_port.guard(door);
-        relay
-    });
     let waker = Arc::new(Waker::new()?);
-    let (looker, samples, last) = Looker::new(options.live.then(|| Arc::clone(&waker)));
-    let links = EmulatorOptions {
-        forward: options.up,
-        backward: options.down,
-        access: AccessDelays::default(),
-        seed: options.seed,
-        clock,
-    };
-    let emulator = Emulator::start_watched(near_port, far_port, links, Box::new(looker))?;
+    let LinkOptions { command: arguments, environment, server, .. } = &options;
+    let (arguments, environment, server) = (arguments.clone(), environment.clone(), server.clone());
+    let setup = Setup::new(options, &waker)?;
 
-    let environment = environment(options.environment, addresses.far);
+    let environment = with_far(environment, setup.addresses.far);
     let program = |namespace, arguments, apart, resolver| {
         let options = ProgramOptions {
             namespace,
@@ -95,7 +65,7 @@ pub fn run_link(
         };
         Program::start(&options, Arc::clone(&waker))
     };
-    let server = match (&options.server, &far_namespace) {
+    let server = match (&server, &setup.far) {
         (Some(server), Some(namespace)) => {
             let started = program(namespace, server, true, None)?;
             listening(&started, namespace, &signals)?;
@@ -103,29 +73,20 @@ pub fn run_link(
         }
         _ => None,
     };
-    let text = if options.server.is_none() { resolver.text } else { None };
     let mut wanted = progress(LinkProgress::Begins).is_continue();
-    let command = program(&near.namespace, &options.command, false, text)?;
-    let ended = until_end(&command, &signals, (&waker, &samples), |sample| {
+    let command = program(&setup.near, &arguments, false, setup.resolver.clone())?;
+    let ended = until_end(&command, &signals, (&waker, &setup.samples), |sample| {
         wanted = wanted && progress(LinkProgress::Second(Box::new(sample))).is_continue();
     });
-    let status = status(ended, &options.command)?;
+    let status = status(ended, &arguments)?;
     drop(command);
-    let unsent = !has_arrived(&near.namespace, &emulator, relay.as_ref(), &signals);
-    let lasted = clock.now().since(ackclock_units::Instant::ZERO);
+    let unsent = !has_arrived(&setup, &signals);
     drop(server);
-    let emulator = emulator.stop();
-    let relay = relay.map(Relay::stop);
-    [near_capture, far_capture].iter().flatten().try_for_each(|capture| capture.finish())?;
-    let mut rows = std::mem::take(&mut *last.lock().unwrap_or_else(PoisonError::into_inner)).into_iter();
-    let (Some(up), Some(down)) = (rows.next(), rows.next()) else {
-        return Err(DriveError::Failed("the emulator ended before the command did".into()));
-    };
-    Ok(LinkReport { status, lasted, up, down, emulator, relay, unsent })
+    setup.finish(status, unsent)
 }
 
 /// The environment of the command.
-fn environment(mut given: Vec<CString>, far: Ipv4Addr) -> Vec<CString> {
+fn with_far(mut given: Vec<CString>, far: Ipv4Addr) -> Vec<CString> {
     const NAME: &str = "ACKCLOCK_FAR=";
     given.retain(|variable| !variable.as_bytes().starts_with(NAME.as_bytes()));
     given.push(CString::new(format!("{NAME}{far}")).expect("an address has no zero byte"));
@@ -202,14 +163,14 @@ fn listening(server: &Program, namespace: &Namespace, signals: &Signals) -> Resu
 }
 
 /// Waits until all that the command has sent has arrived; false when that takes too long, or a signal ends it.
-fn has_arrived(near: &Namespace, emulator: &Emulator, relay: Option<&Relay>, signals: &Signals) -> bool {
+fn has_arrived(setup: &Setup, signals: &Signals) -> bool {
     /// Closed with bytes that are not acknowledged: FIN-WAIT-1, CLOSING and LAST-ACK.
     const SENDING: &[&str] = &["04", "0B", "09"];
     let began = StdInstant::now();
     while began.elapsed() < REST {
-        let sends = near.run(|| fs::read_to_string("/proc/thread-self/net/tcp").unwrap_or_default());
+        let sends = setup.near.run(|| fs::read_to_string("/proc/thread-self/net/tcp").unwrap_or_default());
         let sends = sends.is_ok_and(|table| has_state(&table, SENDING));
-        if !sends && emulator.inside() == 0 && !relay.is_some_and(Relay::is_sending) {
+        if !sends && !setup.is_carrying() {
             return true;
         }
         if signals.next().is_some() {
@@ -241,7 +202,7 @@ mod tests {
     #[test]
     fn the_far_end_is_in_the_environment_once() {
         let given = vec![c"A=1".to_owned(), c"ACKCLOCK_FAR=100.64.0.2".to_owned()];
-        let found = environment(given, Ipv4Addr::new(100, 64, 1, 2));
+        let found = with_far(given, Ipv4Addr::new(100, 64, 1, 2));
         assert_eq!(found, [c"A=1".to_owned(), c"ACKCLOCK_FAR=100.64.1.2".to_owned()]);
     }
 }

@@ -7,9 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ackclock_wire::{Flags, Strictness, Transport, parse_ip_as};
 
+use crate::DriveError;
 use crate::linux::Gate;
 use crate::linux::wait::Waker;
-use crate::{DriveError, Tun};
 
 /// Both ends of a conversation: the command's, and the one that it wants to reach.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -46,10 +46,8 @@ struct DoorState {
 const MOST_WAITING: usize = 1024;
 
 impl Door {
-    pub(super) fn new(tun: &Tun) -> Result<Self, DriveError> {
-        use std::os::fd::AsFd;
-        let device =
-            tun.as_fd().try_clone_to_owned().map_err(DriveError::system("duplicate a descriptor"))?;
+    /// In front of this device.
+    pub(super) fn new(device: OwnedFd) -> Result<Self, DriveError> {
         Ok(Self { state: Mutex::default(), waker: Waker::new()?, device })
     }
 

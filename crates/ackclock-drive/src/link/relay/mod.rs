@@ -21,7 +21,7 @@ use self::door::{Begins, Door, Ends};
 use self::pair::{Pair, Progress};
 use crate::linux::Gate;
 use crate::sockets::{EDGES, Ready};
-use crate::{Clock, DriveError, Namespace, Tun};
+use crate::{Clock, DriveError, Namespace};
 
 /// Where the command's addresses lead.
 #[derive(Clone, Copy, Debug)]
@@ -76,14 +76,14 @@ struct Shared {
 }
 
 impl Relay {
-    /// Starts the relay in the calling thread's network, behind a device of the far end and its port.
+    /// Starts the relay in the calling thread's network, behind the device of the far end.
     pub(super) fn start(
         far: Namespace,
-        tun: &Tun,
+        device: OwnedFd,
         outside: Outside,
         clock: Clock,
     ) -> Result<(Self, Arc<dyn Gate>), DriveError> {
-        let door = Arc::new(Door::new(tun)?);
+        let door = Arc::new(Door::new(device)?);
         let shared = Arc::new(Shared {
             stop: AtomicBool::new(false),
             door: Arc::clone(&door),

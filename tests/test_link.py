@@ -135,7 +135,6 @@ def web(tmp_path):
         (("--scenario", "graph.toml"), "has a path of the kind `graph`"),
         (("--scenario", "no such"), "`no such` does not exist"),
         (("--delay", "5ms", "--summary", "no/such"), "does not exist; give a file in one that does"),
-        (("--delay", "5ms", "--pcap", "."), "holds other files"),
     ],
 )
 @LINUX

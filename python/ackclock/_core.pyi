@@ -203,6 +203,18 @@ def testbed(
     anywhere: bool = False,
     capture: str | Path | None = None,
 ) -> tuple[Result, str]: ...
+def link(
+    text: str,
+    overrides: list[tuple[str, str]],
+    name: str,
+    folder: str | Path | None,
+    command: list[str],
+    environment: list[str],
+    server: list[str] | None = None,
+    captures: str | Path | None = None,
+    live: bool = False,
+    progress: Callable[[str], object] | None = None,
+) -> str: ...
 def kernel_transfer(path: str, seconds: float, parameters: list[tuple[str, str]], capture: Path) -> str: ...
 def kernel_web(
     scenario: str,

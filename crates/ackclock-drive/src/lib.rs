@@ -24,6 +24,8 @@ mod kernels;
 mod lab;
 mod ledger;
 #[cfg(target_os = "linux")]
+mod link;
+#[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
 mod pattern;
@@ -53,6 +55,8 @@ pub use kernels::{Kernels, KernelsOptions};
 #[cfg(target_os = "linux")]
 pub use lab::{Lab, LabOptions};
 pub use ledger::Response;
+#[cfg(target_os = "linux")]
+pub use link::{LinkOptions, LinkProgress, LinkReport, LinkSample, RelayReport, run_link};
 #[cfg(target_os = "linux")]
 pub(crate) use linux::Offload;
 #[cfg(target_os = "linux")]

@@ -23,6 +23,8 @@ mod download;
 mod error;
 #[cfg(target_os = "linux")]
 mod kernels;
+#[cfg(target_os = "linux")]
+mod link;
 mod probe;
 mod quantity;
 mod registry;
@@ -90,6 +92,7 @@ pub fn fill_module(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult
         kernels::emulated_flows,
         kernels::kernel_transfer,
         kernels::kernel_web,
+        link::link,
         probe::probe,
         probe::probe_emulated,
         testbed::testbed,

@@ -21,6 +21,7 @@ from ackclock.plain import plain
 COMMANDS = {
     "run": "Simulate a scenario.",
     "testbed": "Run a scenario on the kernel's TCP, over emulated links.",
+    "link": "Run a command or a shell behind an emulated link.",
     "sweep": "Run a scenario over axes, seeds and filters; finished runs are kept.",
     "capture": "Analyse a capture: what was retransmitted, why, and what it cost.",
     "reproduce": "Reproduce items of the papers: figure, numbers, verdict.",

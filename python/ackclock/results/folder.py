@@ -17,51 +17,13 @@ import pyarrow.parquet as pq
 
 from ackclock._core import InputError
 from ackclock.results import owned
+from ackclock.results.target import PARTIAL, check_ours, check_writable, placed
 
 SUMMARY = owned.SUMMARY
 """The file with a folder's numbers."""
 PARQUET: dict[str, Any] = {"compression": "zstd", "use_dictionary": True, "write_statistics": True}
-NEEDED = "give a folder that is new, empty or an earlier run"
-PARTIAL, OLD = ".partial", ".old"
-"""Suffixes of folders that are being written, and of those that are being replaced."""
-
-
-def check_writable(target: Path) -> None:
-    """Refuses, before any work is done, a target that `write` would refuse."""
-    if target.is_symlink():
-        raise InputError(f"`{target}` is a symbolic link; give the folder itself")
-    if target.exists() and not target.is_dir():
-        raise InputError(f"`{target}` is a file; {NEEDED}")
-    parent = next(p for p in _placed(target).parents if p.exists())
-    if not _takes_folders(parent, target):
-        raise InputError(f"`{parent}` cannot be written to; give another folder")
-    _check_ours(target, target)
-
-
-def _takes_folders(parent: Path, target: Path) -> bool:
-    """Whether a folder can be made there. Permissions alone do not show it: /proc, for one, takes none."""
-    try:
-        os.rmdir(tempfile.mkdtemp(prefix=f".{_placed(target).name}.", suffix=PARTIAL, dir=parent))
-    except OSError:
-        return False
-    return True
-
-
-def _check_ours(directory: Path, target: Path) -> None:
-    """Refuses a folder that is not ours to replace; errors call it `target`."""
-    if not directory.is_dir():
-        return
-    try:
-        found = owned.foreign(directory)
-    except OSError as e:
-        raise InputError(f"`{target}` cannot be read ({e.strerror}); {NEEDED}") from None
-    if found is not None:
-        raise InputError(f"`{target}` holds other files, such as `{found}`; {NEEDED}")
-
-
-def _placed(target: Path) -> Path:
-    """The whole path of a target, whose last part is a name."""
-    return target.resolve() if target.name in ("", "..") else target.absolute()
+OLD = ".old"
+"""Suffix of folders that are being replaced."""
 
 
 def write(target: Path, fill: Callable[[Path], None], figures: Mapping[str, Any] | None = None) -> Path:
@@ -72,7 +34,7 @@ def write(target: Path, fill: Callable[[Path], None], figures: Mapping[str, Any]
     is in place: one that fails is a `FigureWarning`.
     """
     check_writable(target)
-    target = _placed(target)
+    target = placed(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         partial = _beside(target)
@@ -129,7 +91,7 @@ def _replace(target: Path, partial: Path) -> None:
     old = partial.with_suffix(OLD)
     target.rename(old)
     try:
-        _check_ours(old, target)
+        check_ours(old, target)
         partial.rename(target)
     except BaseException:
         old.rename(target)

@@ -134,6 +134,11 @@ impl Network {
         self.refused
     }
 
+    /// Packets inside.
+    pub(super) fn inside(&self) -> usize {
+        self.held.packets.len() - self.held.free.len()
+    }
+
     /// Bytes inside.
     #[cfg(test)]
     pub(super) fn held_bytes(&self) -> Bytes {

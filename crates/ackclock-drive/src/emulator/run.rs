@@ -1,5 +1,5 @@
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -83,6 +83,8 @@ pub struct Emulator {
 struct EmulatorShared {
     stop: AtomicBool,
     waker: Waker,
+    /// Packets in it.
+    inside: AtomicUsize,
     report: Mutex<EmulatorReport>,
 }
 
@@ -97,6 +99,23 @@ impl Emulator {
         let links = (0..).zip(links).map(|(i, spec)| Link::new(spec, options.seed, i));
         let network = Network::new(links, Routes::TwoPorts(hosts));
         Self::of(vec![a, b], network, options.clock, None)
+    }
+
+    /// The same with sojourn times in the queues measured, and something that looks at both links.
+    pub(crate) fn start_watched(
+        a: Port,
+        b: Port,
+        options: EmulatorOptions,
+        watch: Box<dyn Watch>,
+    ) -> Result<Self, DriveError> {
+        let hosts = [Hosts::new(options.access.clone(), true), Hosts::new(options.access, false)];
+        let links = (0..).zip([options.forward, options.backward]).map(|(i, spec)| {
+            let mut link = Link::new(spec, options.seed, i);
+            link.measure_sojourns();
+            link
+        });
+        let network = Network::new(links, Routes::TwoPorts(hosts));
+        Self::of(vec![a, b], network, options.clock, Some(watch))
     }
 
     /// Starts carrying packets between many ports over many links.
@@ -129,6 +148,7 @@ impl Emulator {
         let shared = Arc::new(EmulatorShared {
             stop: AtomicBool::new(false),
             waker: Waker::new()?,
+            inside: AtomicUsize::new(0),
             report: Mutex::default(),
         });
         let mut worker = EmulatorThread {
@@ -151,6 +171,11 @@ impl Emulator {
     /// Its counters, updated within a tenth of a second and when it stops.
     pub fn report(&self) -> EmulatorReport {
         *self.shared.report.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Packets in its queues and on its wires.
+    pub(crate) fn inside(&self) -> usize {
+        self.shared.inside.load(Ordering::Acquire)
     }
 
     /// Stops it; packets in flight are lost.
@@ -202,6 +227,7 @@ impl EmulatorThread {
         while !self.shared.stop.load(Ordering::Acquire) {
             let now = self.clock.now();
             self.deliver(now);
+            self.shared.inside.store(self.network.inside(), Ordering::Release);
             if publish_at.is_some_and(|at| at <= now) {
                 self.publish(now);
                 publish_at = None;

@@ -2,10 +2,14 @@
 
 mod capture;
 mod congestion;
+mod first_process;
 mod namespace;
 mod offload;
 mod port;
+mod program;
 mod rights;
+mod route;
+mod signals;
 pub(crate) mod sys;
 mod tun;
 pub(crate) mod wait;
@@ -13,6 +17,9 @@ pub(crate) mod wait;
 pub use capture::Capture;
 pub use namespace::Namespace;
 pub(crate) use offload::Offload;
+pub(crate) use port::Gate;
 pub use port::Port;
-pub use rights::{check, end_with_parent, enter_user_namespace};
+pub(crate) use program::{Ended, Program, ProgramOptions};
+pub use rights::{check, end_with_parent, enter_user_namespace, enter_user_namespace_only};
+pub(crate) use signals::Signals;
 pub use tun::{Tun, TunOptions};

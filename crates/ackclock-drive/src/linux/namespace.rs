@@ -12,10 +12,11 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use nix::net::if_::if_nametoindex;
 use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
-use super::congestion;
+use super::{Tun, congestion};
 use crate::DriveError;
 
 /// A network namespace. Dropping it removes it, once the devices and processes in it are gone too.
@@ -72,6 +73,20 @@ impl Namespace {
         let first = Ipv4Addr::from_bits(address.to_bits() | 1);
         self.run(|| super::sys::own(first, prefix))?
             .map_err(DriveError::system("add a network of hosts to the loopback device"))
+    }
+
+    /// Routes all addresses of IPv4 to a device of this namespace.
+    pub(crate) fn route_all_by(&self, tun: &Tun) -> Result<(), DriveError> {
+        let name = tun.name().map_err(DriveError::system("read the name of a TUN device"))?;
+        self.run(|| super::route::route_all_by(if_nametoindex(name.as_str())?))?
+            .map_err(DriveError::system("add a route to a namespace"))
+    }
+
+    /// Makes all addresses of IPv4 local to the namespace, except for one behind its device.
+    pub(crate) fn own_all_but(&self, other: Ipv4Addr, tun: &Tun) -> Result<(), DriveError> {
+        let name = tun.name().map_err(DriveError::system("read the name of a TUN device"))?;
+        self.run(|| super::route::own_all_but(other, if_nametoindex(name.as_str())?))?
+            .map_err(DriveError::system("make all addresses local to a namespace"))
     }
 
     /// Starts a program inside the namespace. It is killed when the calling thread ends in any way.

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair, sockopt,
@@ -17,6 +18,13 @@ use crate::DriveError;
 pub struct Port {
     kind: PortKind,
     tap: Option<Tap>,
+    gate: Option<Arc<dyn Gate>>,
+}
+
+/// Decides about packets on their way into a port.
+pub(crate) trait Gate: Send + Sync + std::fmt::Debug {
+    /// True when it keeps this packet for now: the port does not send it.
+    fn keeps(&self, packet: &[u8]) -> bool;
 }
 
 #[derive(Debug)]
@@ -45,7 +53,8 @@ impl Port {
                     sockopt::set_socket_send_buffer_size(socket, BUFFER)?;
                 }
             }
-            Ok((Self { kind: PortKind::Socket(a), tap: None }, Self { kind: PortKind::Socket(b), tap: None }))
+            let end = |socket| Self { kind: PortKind::Socket(socket), tap: None, gate: None };
+            Ok((end(a), end(b)))
         };
         make().map_err(|e| DriveError::System("create a pair of sockets", e.into()))
     }
@@ -57,6 +66,11 @@ impl Port {
     pub fn record(&mut self, capture: &Capture, name: &str) -> Result<(), DriveError> {
         self.tap = Some(capture.tap(name)?);
         Ok(())
+    }
+
+    /// Lets a gate decide about the packets that are sent from now on.
+    pub(crate) fn guard(&mut self, gate: Arc<dyn Gate>) {
+        self.gate = Some(gate);
     }
 
     /// True for a device with [`super::TunOptions::offload`].
@@ -88,6 +102,9 @@ impl Port {
         if let Some(tap) = &self.tap {
             tap.record(self.bare(packet));
         }
+        if self.gate.as_ref().is_some_and(|gate| gate.keeps(packet)) {
+            return Ok(());
+        }
         match &self.kind {
             PortKind::Tun(tun) => tun.send(packet).map(drop),
             PortKind::Socket(fd) => Ok(send(fd, packet, SendFlags::NOSIGNAL).map(drop)?),
@@ -97,7 +114,7 @@ impl Port {
 
 impl From<Tun> for Port {
     fn from(tun: Tun) -> Self {
-        Self { kind: PortKind::Tun(tun), tap: None }
+        Self { kind: PortKind::Tun(tun), tap: None, gate: None }
     }
 }
 

@@ -69,10 +69,23 @@ pub fn end_with_parent() {
 /// Call it when [`check`] has returned [`Means::UserNamespace`], and before any other thread exists, since
 /// the kernel refuses it to a process with several threads. The process keeps its user's rights over files.
 pub fn enter_user_namespace() -> Result<(), DriveError> {
+    enter(UnshareFlags::NEWUSER | UnshareFlags::NEWNET)
+}
+
+/// As [`enter_user_namespace`]; the process keeps the machine's network, over which it has no rights there, so
+/// that it can open connections.
+///
+/// # Errors
+/// As [`enter_user_namespace`].
+pub fn enter_user_namespace_only() -> Result<(), DriveError> {
+    enter(UnshareFlags::NEWUSER)
+}
+
+fn enter(flags: UnshareFlags) -> Result<(), DriveError> {
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
     // SAFETY: the kernel refuses the call to a process with several threads, so none can be surprised by it.
     #[allow(unsafe_code)]
-    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER | UnshareFlags::NEWNET) }.map_err(|e| {
+    unsafe { rustix::thread::unshare_unsafe(flags) }.map_err(|e| {
         DriveError::Missing(format!(
             "cannot enter a user namespace: {e} (the process must have a single thread, and user namespaces \
              must be allowed)"

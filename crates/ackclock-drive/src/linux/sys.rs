@@ -317,3 +317,11 @@ pub(super) fn run_soon() {
         }
     }
 }
+
+/// The limit of open descriptors.
+pub(crate) fn descriptor_limit() -> libc::rlimit {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limit lives through the call, which cannot fail for a valid resource.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    limit
+}

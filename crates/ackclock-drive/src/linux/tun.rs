@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use tun_rs::{DeviceBuilder, SyncDevice};
@@ -70,6 +70,16 @@ impl Tun {
                 .map_err(DriveError::system("use the IPv6 address of a TUN device"))?;
         }
         Ok(Self { device, offload: options.offload })
+    }
+
+    /// Its name in its namespace.
+    pub(super) fn name(&self) -> io::Result<String> {
+        self.device.name()
+    }
+
+    /// A second descriptor of it.
+    pub(crate) fn descriptor(&self) -> Result<OwnedFd, DriveError> {
+        self.as_fd().try_clone_to_owned().map_err(DriveError::system("duplicate a descriptor"))
     }
 
     /// True when packets are preceded by an [`super::Offload`] header ([`TunOptions::offload`]).

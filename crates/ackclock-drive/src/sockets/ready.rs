@@ -40,6 +40,11 @@ impl Ready {
             .map_err(|e| DriveError::System("watch a socket", e.into()))
     }
 
+    /// Watches a socket no longer.
+    pub(crate) fn forget(&self, socket: &OwnedFd) -> Result<(), DriveError> {
+        epoll::delete(&self.epoll, socket).map_err(|e| DriveError::System("stop watching a socket", e.into()))
+    }
+
     /// Waits until a socket is ready, the waker is woken, or until `until`. Returns the numbers of the
     /// sockets that are ready.
     pub(crate) fn wait(&self, clock: &Clock, waker: &Waker, until: Option<Instant>) -> Vec<usize> {

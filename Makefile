@@ -5,7 +5,7 @@
 #   make docs    the reference pages                          make papers  a page for each paper, with its figures
 #   make fuzz    libFuzzer on every target (needs cargo-fuzz)  make exhaustive  every run of the search over small transfers
 #   make shares  Linux's CUBIC and BBR beside its Reno, and the presets (four minutes of real time; needs root)
-#   make linux   how close the presets of Linux are to this machine's kernel (a quarter of an hour; needs root)
+#   make linux   how close the presets of Linux are to this machine's kernel (an hour; needs root)
 #   make example-quinn  quinn's congestion controllers in the simulator, with their passports
 #   make audit   known vulnerabilities, licences and sources of all dependencies (needs cargo-deny and the network)
 
@@ -80,7 +80,7 @@ exhaustive:
 shares:
 	cargo test -p ackclock-drive --locked --test shares -- --ignored --nocapture
 
-# Also over real packets, a quarter of an hour.
+# Also over real packets, up to an hour; interrupted, it goes on.
 linux: build
 	@$(BIN)/python bench/linux.py
 

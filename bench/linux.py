@@ -187,9 +187,10 @@ PAGE_TEXT = """<!-- Written by `make linux`; do not edit. -->
 
 # How close to Linux
 
-{scenarios} scenarios, each {seconds} s long, with CUBIC, Reno and BBR and {seeds} seeds, on the kernel ({kernel}) by the
-[testbed](testbed.md) and simulated with the presets `linux`, `linux-reno` and `linux-bbr`. Of {every} numbers {close}
-are within 5 % of the kernel's, and {agree} are that or within the noise between seeds; {apart} differ.
+{scenarios} scenarios, each {seconds} s long, with CUBIC, Reno and BBR and {seeds} seeds: on the kernel
+({kernel}) by the [testbed](testbed.md), and simulated with the presets `linux`, `linux-reno` and
+`linux-bbr`. Of {every} numbers {close} are within 5 % of the kernel's, and {agree} are that or within the
+noise between seeds; {apart} differ.
 
 The table has the difference of each number, simulated less kernel over kernel; in bold what differs by more
 than 5 % and by more than the noise (the 95 % confidence interval of the difference of the means, by Welch's

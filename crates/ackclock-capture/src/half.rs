@@ -125,7 +125,7 @@ impl Half {
     /// The state that decides what its sender may send.
     fn send_state(&self, at: Instant) -> SendState {
         let space = &self.space;
-        let room = self.heard.window.map_or(u64::MAX, |w| (space.una + w).saturating_sub(space.max));
+        let room = self.heard.room().map_or(u64::MAX, |w| (space.una + w).saturating_sub(space.max));
         SendState {
             at,
             full: room < u64::from(self.mss_or_largest()),

@@ -22,6 +22,8 @@ pub struct CapturedSegment {
     pub hops: u8,
     /// The interface that captured it.
     pub interface: u32,
+    /// The capture cut its TCP options: those behind the cut are missing.
+    pub options_cut: bool,
     /// The segment. Its length is that on the wire.
     pub segment: Segment,
 }
@@ -58,6 +60,7 @@ impl CapturedSegment {
             id: packet.id,
             hops: packet.hops,
             interface: p.interface,
+            options_cut: tcp.options_cut,
             segment: tcp.segment,
         })
     }

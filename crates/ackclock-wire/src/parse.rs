@@ -56,6 +56,8 @@ pub struct TcpView<'a> {
     pub dst_port: u16,
     /// The segment; `segment.len` is the payload's length on the wire.
     pub segment: Segment,
+    /// A capture cut the options: those behind the cut are missing.
+    pub options_cut: bool,
     /// Its payload; shorter than `segment.len` when a capture cut it.
     pub payload: &'a [u8],
 }
@@ -306,6 +308,7 @@ fn parse_tcp(
         src_port: header.source_port(),
         dst_port: header.destination_port(),
         segment,
+        options_cut: false,
         payload: &body[header_len..],
     })
 }
@@ -334,7 +337,8 @@ fn parse_cut_tcp(body: &[u8], len: usize) -> Result<TcpView<'_>, WireError> {
         urgent: word(18),
         options,
     };
-    Ok(TcpView { src_port: word(0), dst_port: word(2), segment, payload: &[] })
+    let options_cut = body.len() < header_len;
+    Ok(TcpView { src_port: word(0), dst_port: word(2), segment, options_cut, payload: &[] })
 }
 
 fn parse_udp(

@@ -91,6 +91,34 @@ impl Flow {
                  unknown"
                     .to_owned(),
             );
+        } else if self.handshake.options_cut {
+            notes.push(
+                "the capture cut the TCP options of its handshake (snap length): window scales, segment \
+                 sizes and what else was negotiated are unknown"
+                    .to_owned(),
+            );
+        } else if self.handshake.opening_seen() != self.handshake.syn_ack_seen()
+            && self.halves.iter().any(|h| h.out.data_packets > 0)
+        {
+            notes.push("one SYN of its handshake is not in the capture: window scales are unknown".to_owned());
+        }
+        if self.cut > 0 {
+            notes.push(format!(
+                "the capture cut the TCP options of {} of its packets (snap length): SACK blocks and \
+                 timestamps behind the cut are not seen",
+                self.cut
+            ));
+        }
+        for (i, way) in [(self.client, "client"), (1 - self.client, "server")] {
+            let half = &self.halves[i];
+            let peer = if way == "client" { "server" } else { "client" };
+            if half.heard.least_scale > 0 {
+                notes.push(format!(
+                    "whether the window of the {peer} limited the {way} is unknown: its scale is at least {}, \
+                     by what was under way",
+                    half.heard.least_scale
+                ));
+            }
         }
         if let Some(n) = self.reuse.before {
             notes.push(format!("its addresses and ports were used before, by connection {n}"));

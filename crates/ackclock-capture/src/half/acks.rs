@@ -42,6 +42,8 @@ impl Half {
         let scale = if s.flags.has(Flags::SYN) { 0 } else { self.agreed.window_scale };
         let window = u64::from(s.window) << scale;
         let same_window = self.heard.window == Some(window);
+        // RFC 7323 §2.2: the window of a SYN is not scaled.
+        self.heard.scaled = self.agreed.scale_known || s.flags.has(Flags::SYN);
         self.heard.window = Some(window);
         if ack > self.space.max {
             // It acknowledges data that is not in the capture.

@@ -41,7 +41,9 @@ impl Half {
         }
         if syn {
             self.space.syn.get_or_insert(start);
-            self.out.options.get_or_insert(s.options);
+            if !seen.options_cut {
+                self.out.options.get_or_insert(s.options);
+            }
         }
         let packets = self.agreed.packets_with(s, s.len);
         self.out.packets += u64::from(packets);
@@ -187,6 +189,9 @@ impl Half {
             (self.sent.probe.end, self.sent.probe.repeats) = (Some(end), false);
         }
         self.space.max = end;
+        if !self.heard.scaled {
+            self.heard.note_under_way(end.saturating_sub(self.space.una));
+        }
         self.out.unique_bytes += payload(&seen.segment, start, end);
         let piece = Piece {
             start,

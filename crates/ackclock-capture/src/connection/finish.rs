@@ -21,6 +21,7 @@ impl Flow {
         let syn_acks = if doubled { Default::default() } else { self.take_repeated_syn_acks() };
         let fars = [0, 1].map(|i| self.halves[i].path.far);
         for (i, half) in self.halves.iter_mut().enumerate() {
+            half.reach(self.end);
             half.out.limits = std::mem::take(&mut half.limits).finish(self.end);
             let copies = self.arrivals[i].copies;
             if copies * THRESHOLDS.copies.capture_part > half.out.packets {

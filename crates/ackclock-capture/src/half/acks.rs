@@ -119,7 +119,7 @@ impl Half {
             self.heard.loss.repair_due = s.options.timestamps.map(|t| t.tsval);
         }
         if ack > before || !same_window {
-            self.limits.acked(&self.send_state(at), ack > before, self.space.syn == Some(before));
+            self.pass_ack(at, ack > before, self.space.syn == Some(before));
         }
         if self.heard.overtaken_at.is_none()
             && self.sent.outstanding.front().is_some_and(|p| self.heard.delivered_sent > Some(p.last))

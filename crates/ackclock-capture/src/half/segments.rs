@@ -67,11 +67,11 @@ impl Half {
             return;
         }
         if start >= self.space.max {
-            self.on_new(seen, start, end, tsval);
+            self.on_new(seen, start, end, tsval, peer);
         } else {
             self.on_old(seen, start, end.min(self.space.max), tsval, peer.tick);
             if end > self.space.max {
-                self.on_new(seen, self.space.max, end, tsval);
+                self.on_new(seen, self.space.max, end, tsval, peer);
             }
         }
         self.note_tsval(tsval, at, true);
@@ -175,8 +175,17 @@ impl Half {
     }
 
     /// Takes data that was not sent before, as far as the capture shows.
-    fn on_new(&mut self, seen: &CapturedSegment, start: u64, end: u64, tsval: Option<u32>) {
+    fn on_new(
+        &mut self,
+        seen: &CapturedSegment,
+        start: u64,
+        end: u64,
+        tsval: Option<u32>,
+        peer: &PeerTimes,
+    ) {
         let at = seen.at;
+        let (sent, prompt) = self.sent_by(at, peer);
+        self.reach(sent);
         if start > self.space.max && self.sent.holes.len() < MOST_HOLES {
             self.sent.holes.push(Hole { start: self.space.max, end: start, at, id: seen.id, tsval });
         }
@@ -210,9 +219,9 @@ impl Half {
         let mss = self.mss_or_largest();
         let rest = if seen.segment.len < mss { seen.segment.len } else { seen.segment.len % mss };
         self.limits.sent(
-            &self.send_state(at),
+            &self.send_state(sent),
             seen.segment.len > 0 && (rest == 0 || rest + 40 > mss),
-            self.path.prompt(),
+            prompt,
         );
         if self.following.request.is_some() {
             self.follow_new(at, start);

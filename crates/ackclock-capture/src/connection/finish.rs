@@ -101,7 +101,8 @@ impl Flow {
         } else if self.handshake.opening_seen() != self.handshake.syn_ack_seen()
             && self.halves.iter().any(|h| h.out.data_packets > 0)
         {
-            notes.push("one SYN of its handshake is not in the capture: window scales are unknown".to_owned());
+            notes
+                .push("one SYN of its handshake is not in the capture: window scales are unknown".to_owned());
         }
         if self.cut > 0 {
             notes.push(format!(
@@ -132,6 +133,12 @@ impl Flow {
 fn direction_notes(d: &Direction, overrun: bool, way: &str, requested: bool) -> Vec<String> {
     let outages = d.episodes.iter().filter(|e| e.outage).count();
     let notes = [
+        (d.share.is_none() && d.view == View::Receiver).then(|| {
+            format!(
+                "the capture lacks what was lost of the {way}'s data, so it was taken nearer to the receiver; \
+                 the round trip to the {way} is unknown, and what limited it cannot be told from here"
+            )
+        }),
         overrun.then(|| {
             format!("the {way} had more outstanding than is kept: the oldest segments were forgotten")
         }),

@@ -19,6 +19,7 @@ mod segments;
 mod sent;
 mod situation;
 mod space;
+mod unseen;
 mod verdicts;
 
 use ackclock_policy::RttEstimator;

@@ -43,7 +43,9 @@ fn a_window_of_unknown_scale_limits_nobody() {
     let whole = cut(96, 0);
     assert!(whole.notes.iter().all(|n| !n.contains("unknown")), "{:?}", whole.notes);
     let lasted = whole.end.since(whole.start);
-    for (what, c) in [("begun in the middle", cut(96, 12)), ("no options", cut(40, 0)), ("some of them", cut(52, 0))] {
+    for (what, c) in
+        [("begun in the middle", cut(96, 12)), ("no options", cut(40, 0)), ("some of them", cut(52, 0))]
+    {
         let d = sender(&c);
         assert!(d.limits.receiver_window < lasted / 20, "{what}: {:?}", d.limits);
         assert!(c.notes.iter().any(|n| n.contains("window scales")), "{what}: {:?}", c.notes);
@@ -64,10 +66,6 @@ fn a_segment_size_whose_option_was_cut_is_not_taken_for_536() {
         let (whole, d) = (sender(&whole), sender(&c));
         assert_eq!((d.data_packets, d.mss), (whole.data_packets, whole.mss), "{snaplen} bytes");
         assert_eq!(d.options, None, "{snaplen} bytes");
-        assert!(
-            c.notes.iter().any(|n| n.contains("cut the TCP options of its handshake")),
-            "{:?}",
-            c.notes
-        );
+        assert!(c.notes.iter().any(|n| n.contains("cut the TCP options of its handshake")), "{:?}", c.notes);
     }
 }

@@ -48,6 +48,7 @@ impl Half {
         if ack > self.space.max {
             // It acknowledges data that is not in the capture.
             self.out.missing_bytes += ack - self.space.max;
+            self.sent.unseen.add(self.space.max, ack);
             self.space.max = ack;
         }
         let before = self.space.una;

@@ -175,14 +175,7 @@ impl Half {
     }
 
     /// Takes data that was not sent before, as far as the capture shows.
-    fn on_new(
-        &mut self,
-        seen: &CapturedSegment,
-        start: u64,
-        end: u64,
-        tsval: Option<u32>,
-        peer: &PeerTimes,
-    ) {
+    fn on_new(&mut self, seen: &CapturedSegment, start: u64, end: u64, tsval: Option<u32>, peer: &PeerTimes) {
         let at = seen.at;
         let (sent, prompt) = self.sent_by(at, peer);
         self.reach(sent);

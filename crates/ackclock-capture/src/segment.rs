@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 
 use ackclock_units::Instant;
-use ackclock_wire::{Segment, Transport, WireError, parse_captured};
+use ackclock_wire::{IpPacket, Segment, Transport, WireError, parse_captured};
 
-use crate::read::Packet;
+use crate::read::{Packet, Unread, encapsulated};
 
 /// A TCP segment as a capture shows it.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -37,20 +37,31 @@ pub enum NotASegment {
     Fragment,
     /// Cut before the end of the TCP header, or malformed.
     Unreadable,
+    /// In something whose contents are not read.
+    Unread(Unread),
 }
 
 impl CapturedSegment {
-    /// The TCP segment in a packet.
+    /// The IP packet right behind the link header, where it is there: nearly always. With its offset.
+    #[inline]
+    fn behind_link<'a>(p: &Packet<'a>) -> Option<(usize, Result<IpPacket<'a>, WireError>)> {
+        let offset = p.link.ip_offset(p.data)?;
+        let on_wire = (p.original_len as usize).saturating_sub(offset);
+        Some((offset, parse_captured(p.data.get(offset..).unwrap_or_default(), on_wire)))
+    }
+
+    /// The TCP segment in a packet, also in one that is in a tunnel.
     ///
     /// # Errors
     /// The reason if it holds none.
     pub fn in_packet(p: &Packet<'_>) -> Result<Self, NotASegment> {
-        let offset = p.link.ip_offset(p.data).ok_or(NotASegment::Other)?;
-        let on_wire = (p.original_len as usize).saturating_sub(offset);
-        let bytes = p.data.get(offset..).unwrap_or_default();
-        let packet = parse_captured(bytes, on_wire).map_err(|e| {
-            if e == WireError::Fragment { NotASegment::Fragment } else { NotASegment::Unreadable }
-        })?;
+        let packet = match Self::behind_link(p) {
+            Some((_, Ok(packet))) if matches!(packet.transport, Transport::Tcp(_)) => packet,
+            Some((offset, Ok(outer))) => encapsulated::find_in(p, offset, &outer)?,
+            Some((_, Err(WireError::Fragment))) => return Err(NotASegment::Fragment),
+            Some((_, Err(_))) => return Err(NotASegment::Unreadable),
+            None => encapsulated::find(p)?,
+        };
         let (src, dst) = packet.endpoints();
         let Transport::Tcp(tcp) = packet.transport else { return Err(NotASegment::Other) };
         Ok(Self {

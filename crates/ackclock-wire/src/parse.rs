@@ -162,9 +162,14 @@ fn parse_v4(bytes: &[u8], strict: Strictness, on_wire: Option<usize>) -> Result<
         (0, Some(n)) => n,
         (n, _) => n,
     };
-    let body = body(bytes, "IPv4", header_len, total_len, strict)?;
+    let mut body = body(bytes, "IPv4", header_len, total_len, strict)?;
+    let mut body_len = total_len - header_len;
+    let mut protocol = header.protocol();
+    if protocol == ip_number::AUTH && !strict.whole {
+        (protocol, body, body_len) = behind_auth(body, body_len)?;
+    }
     let (src, dst) = (header.source_addr().into(), header.destination_addr().into());
-    let transport = parse_transport(src, dst, header.protocol().0, body, total_len - header_len, strict)?;
+    let transport = parse_transport(src, dst, protocol.0, body, body_len, strict)?;
     Ok(IpPacket {
         src,
         dst,
@@ -211,6 +216,11 @@ fn parse_v6(bytes: &[u8], strict: Strictness, on_wire: Option<usize>) -> Result<
                 next = fragment.next_header();
                 fragment.slice().len()
             }
+            ip_number::AUTH if !strict.whole => {
+                let (behind, _, rest) = behind_auth(body, body_len)?;
+                next = behind;
+                body_len - rest
+            }
             _ => break,
         };
         if seen == MAX_EXTENSION_HEADERS {
@@ -230,6 +240,19 @@ fn parse_v6(bytes: &[u8], strict: Strictness, on_wire: Option<usize>) -> Result<
         total_len,
         transport,
     })
+}
+
+/// What follows an authentication header (RFC 4302 §2). Nobody checks it here: only captures are read behind
+/// it.
+fn behind_auth(body: &[u8], len: usize) -> Result<(IpNumber, &[u8], usize), WireError> {
+    let [next, words, ..] = *body else {
+        return Err(WireError::Truncated { what: "authentication header", needed: 12, got: body.len() });
+    };
+    let header_len = (usize::from(words) + 2) * 4;
+    match body.get(header_len..) {
+        Some(rest) if header_len <= len => Ok((IpNumber(next), rest, len - header_len)),
+        _ => Err(WireError::Truncated { what: "authentication header", needed: header_len, got: body.len() }),
+    }
 }
 
 /// The bytes between an IP header and the end according to its length field.

@@ -42,29 +42,39 @@ pub enum NotASegment {
 }
 
 impl CapturedSegment {
-    /// The IP packet right behind the link header, where it is there: nearly always. With its offset.
-    #[inline]
-    fn behind_link<'a>(p: &Packet<'a>) -> Option<(usize, Result<IpPacket<'a>, WireError>)> {
-        let offset = p.link.ip_offset(p.data)?;
-        let on_wire = (p.original_len as usize).saturating_sub(offset);
-        Some((offset, parse_captured(p.data.get(offset..).unwrap_or_default(), on_wire)))
-    }
-
     /// The TCP segment in a packet, also in one that is in a tunnel.
     ///
     /// # Errors
     /// The reason if it holds none.
     pub fn in_packet(p: &Packet<'_>) -> Result<Self, NotASegment> {
-        let packet = match Self::behind_link(p) {
-            Some((_, Ok(packet))) if matches!(packet.transport, Transport::Tcp(_)) => packet,
-            Some((offset, Ok(outer))) => encapsulated::find_in(p, offset, &outer)?,
-            Some((_, Err(WireError::Fragment))) => return Err(NotASegment::Fragment),
-            Some((_, Err(_))) => return Err(NotASegment::Unreadable),
-            None => encapsulated::find(p)?,
-        };
+        // Nearly always the link header leads to it.
+        let Some(offset) = p.link.ip_offset(p.data) else { return encapsulated::find(p) };
+        let on_wire = (p.original_len as usize).saturating_sub(offset);
+        let bytes = p.data.get(offset..).unwrap_or_default();
+        let packet = parse_captured(bytes, on_wire).map_err(|e| {
+            if e == WireError::Fragment { NotASegment::Fragment } else { NotASegment::Unreadable }
+        })?;
         let (src, dst) = packet.endpoints();
-        let Transport::Tcp(tcp) = packet.transport else { return Err(NotASegment::Other) };
+        let Transport::Tcp(tcp) = packet.transport else {
+            return encapsulated::find_in(p, offset, &packet);
+        };
         Ok(Self {
+            at: p.at,
+            src,
+            dst,
+            id: packet.id,
+            hops: packet.hops,
+            interface: p.interface,
+            options_cut: tcp.options_cut,
+            segment: tcp.segment,
+        })
+    }
+
+    /// The segment in an IP packet of a captured one; `None` if it holds no TCP.
+    pub(crate) fn of(p: &Packet<'_>, packet: &IpPacket<'_>) -> Option<Self> {
+        let (src, dst) = packet.endpoints();
+        let Transport::Tcp(tcp) = packet.transport else { return None };
+        Some(Self {
             at: p.at,
             src,
             dst,

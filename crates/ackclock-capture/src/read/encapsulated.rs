@@ -7,10 +7,10 @@ mod ip;
 mod link;
 mod wifi;
 
-use ackclock_wire::{IpPacket, Transport, WireError, parse_captured};
+use ackclock_wire::{IpPacket, WireError, parse_captured};
 
 use super::Packet;
-use crate::segment::NotASegment;
+use crate::segment::{CapturedSegment, NotASegment};
 
 pub(crate) use link::is_read;
 
@@ -146,9 +146,9 @@ impl<'a> Rest<'a> {
 /// # Errors
 /// The reason if there is none.
 #[cold]
-pub(crate) fn find<'a>(p: &Packet<'a>) -> Result<IpPacket<'a>, NotASegment> {
+pub(crate) fn find(p: &Packet<'_>) -> Result<CapturedSegment, NotASegment> {
     let rest = Rest { bytes: p.data, on_wire: p.original_len as usize };
-    follow((Layer::Link(p.link.number()), rest), false)
+    follow(p, (Layer::Link(p.link.number()), rest), false)
 }
 
 /// The same in an IP packet without TCP, which begins at an offset of the frame.
@@ -160,16 +160,17 @@ pub(crate) fn find_in<'a>(
     p: &Packet<'a>,
     offset: usize,
     outer: &IpPacket<'a>,
-) -> Result<IpPacket<'a>, NotASegment> {
+) -> Result<CapturedSegment, NotASegment> {
     let bytes = p.data.get(offset..).unwrap_or_default();
     let rest = Rest { bytes, on_wire: (p.original_len as usize).saturating_sub(offset) };
-    follow(ip::contents(outer, rest).map_err(|stop| stop.reason(true))?, true)
+    follow(p, ip::contents(outer, rest).map_err(|stop| stop.reason(true))?, true)
 }
 
 fn follow<'a>(
+    p: &Packet<'a>,
     (mut layer, mut rest): (Layer, Rest<'a>),
     mut tunnelled: bool,
-) -> Result<IpPacket<'a>, NotASegment> {
+) -> Result<CapturedSegment, NotASegment> {
     for _ in 0..MOST_LAYERS {
         let step = match layer {
             Layer::Link(n) => link::link(n, rest),
@@ -189,8 +190,8 @@ fn follow<'a>(
                     _ if tunnelled => NotASegment::Other,
                     _ => NotASegment::Unreadable,
                 })?;
-                if matches!(packet.transport, Transport::Tcp(_)) {
-                    return Ok(packet);
+                if let Some(segment) = CapturedSegment::of(p, &packet) {
+                    return Ok(segment);
                 }
                 tunnelled = true;
                 ip::contents(&packet, rest)

@@ -124,6 +124,11 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
             &mut half.verdicts.retransmissions,
             half.agreed.sack,
         );
+        near_receiver::after_spurious_timeouts(
+            out.reordered,
+            &mut half.verdicts.episodes,
+            &mut half.verdicts.retransmissions,
+        );
         near_receiver::limits(out.stalled(), &mut out.limits);
     }
     for e in half.verdicts.episodes.iter().filter(|e| !e.nothing_lost) {

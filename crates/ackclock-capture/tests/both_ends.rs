@@ -220,3 +220,16 @@ fn silences_count_where_the_way_to_the_sender_was_never_measured() {
     assert!(d.counted().any(|t| t.rule == "gap-and-content"), "{:?}", d.gaps);
     assert!(d.stalled() > whole.stalled() / 2, "{:?} of {:?}", d.stalled(), whole.stalled());
 }
+
+#[test]
+fn copies_after_a_delay_spike_are_not_taken_for_reordering_at_the_receiver() {
+    // Its sender's kernel retransmitted 63 packets after one spurious timeout; nothing was lost or
+    // reordered.
+    let d = data(&segments("delay-spike-receiver"));
+    assert_eq!((d.view, d.reordered), (View::Receiver, 0));
+    assert_eq!((d.retransmitted_packets, d.spurious_packets), (63, 63));
+    assert!(!d.massive_reordering());
+    let timer = |cause| matches!(cause, Cause::Timeout | Cause::AfterTimeout);
+    assert!(d.retransmissions.iter().all(|r| timer(r.cause)), "{:?}", d.retransmissions[0]);
+    assert_eq!(d.ca_events, 0, "nothing was lost: {:?}", d.episodes);
+}

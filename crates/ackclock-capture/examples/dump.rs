@@ -51,6 +51,8 @@ fn main() -> Result<(), CaptureError> {
                     d.reordered,
                     d.mss
                 );
+                let limits = d.limits.parts().map(|(name, time)| format!("{name} {:.3}", time.as_secs_f64()));
+                println!("    limited by {}", limits.join(", "));
                 for r in &d.retransmissions {
                     println!(
                         "    {:.6} {} +{} {} needed {:?}: {}",

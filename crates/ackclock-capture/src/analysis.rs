@@ -10,6 +10,7 @@ use ackclock_wire::Flags;
 use crate::connection::Flow;
 use crate::habits::Habits;
 use crate::listing::Listing;
+use crate::read::Unread;
 use crate::report::Report;
 use crate::segment::{CapturedSegment, NotASegment};
 use crate::wanted::{Options, Wanted};
@@ -46,6 +47,8 @@ pub struct Analysis {
     others: u64,
     fragments: u64,
     unreadable: u64,
+    /// By what they are in.
+    unread: [u64; Unread::ALL.len()],
     out_of_order: u64,
     too_many: u64,
     /// Link types that are not understood.
@@ -72,6 +75,7 @@ impl Analysis {
             others: 0,
             fragments: 0,
             unreadable: 0,
+            unread: Default::default(),
             out_of_order: 0,
             too_many: 0,
             links: Vec::new(),
@@ -100,6 +104,7 @@ impl Analysis {
             Err(NotASegment::Other) => self.others += 1,
             Err(NotASegment::Fragment) => self.fragments += 1,
             Err(NotASegment::Unreadable) => self.unreadable += 1,
+            Err(NotASegment::Unread(what)) => self.unread[what as usize] += 1,
         }
     }
 
@@ -224,10 +229,13 @@ impl Analysis {
                 report.notes.push(format!("{n} {what}"));
             }
         }
+        for (what, n) in Unread::ALL.into_iter().zip(self.unread).filter(|(_, n)| *n > 0) {
+            report.notes.push(format!("{n} packets are in {}", what.name()));
+        }
         if !links.is_empty() {
             report.notes.push(format!(
-                "packets of link type {links} are not understood; Ethernet, Linux cooked, raw IP and \
-                 loopback are"
+                "packets of link type {links} are not understood; Ethernet, Linux cooked, raw IP, loopback, \
+                 PPP, HDLC, 802.11 and those of packet filters are"
             ));
         }
         if self.listed >= MOST_LISTED {

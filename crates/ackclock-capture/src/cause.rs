@@ -34,6 +34,8 @@ pub enum Cause {
     Keepalive,
     /// A copy sent immediately after its original, in case one of the two is lost (I-A7).
     Copy,
+    /// No timer and no ack in the capture explains it.
+    Unknown,
 }
 
 impl Cause {
@@ -51,6 +53,7 @@ impl Cause {
             Self::ZeroWindowProbe => "zero-window-probe",
             Self::Keepalive => "keepalive",
             Self::Copy => "copy",
+            Self::Unknown => "unknown",
         }
     }
 

@@ -32,6 +32,8 @@ pub(crate) struct Flow {
     start: Instant,
     end: Instant,
     handshake: Handshake,
+    /// Packets whose options the capture cut.
+    cut: u64,
     resets: Resets,
     /// Its packets, if they are listed.
     pub listing: Option<Listing>,
@@ -49,6 +51,8 @@ struct Handshake {
     /// When the latest SYN-ACK was seen, and how long the first one since the latest SYN took.
     syn_ack_at: Option<Instant>,
     answered_in: Option<Duration>,
+    /// The capture cut the options of one of the SYNs.
+    options_cut: bool,
     /// From the first SYN to the ack of the SYN-ACK.
     took: Option<Duration>,
     /// The same from the last SYN on: a round-trip time.
@@ -121,6 +125,7 @@ impl Flow {
             start: seen.at,
             end: seen.at,
             handshake: Handshake::default(),
+            cut: 0,
             resets: Resets::default(),
             listing: None,
             may_list_packets: true,
@@ -171,6 +176,7 @@ impl Flow {
             self.on_copy(seen, side);
             return;
         }
+        self.cut += u64::from(seen.options_cut);
         let before = self.listing.is_some().then(|| Counts::of(&self.halves[side]));
         if self.is_stray(s, side) {
             self.resets.stray_ack = Some(s.ack);
@@ -300,6 +306,11 @@ impl Flow {
             self.handshake.answered_in = None;
             self.halves[1 - side].sent.syn_came(seen.at);
         }
+        // Without its options, a SYN shows nothing: that it had none is not known.
+        self.handshake.options_cut |= seen.options_cut;
+        if self.handshake.options_cut {
+            return;
+        }
         let [Some(a), Some(b)] = [0, 1].map(|i| self.halves[i].out.options) else { return };
         let (scale, sack) =
             (|o: &Options| o.window_scale.unwrap_or(0).min(14), a.sack_permitted && b.sack_permitted);
@@ -309,6 +320,7 @@ impl Flow {
             half.agreed.mss = segment_size(&own, &peer);
             // RFC 7323 §2.3: at most 14.
             half.agreed.window_scale = if scaled { scale(&peer) } else { 0 };
+            half.agreed.scale_known = true;
             half.agreed.sack = sack;
         }
     }

@@ -103,9 +103,12 @@ pub(crate) fn probes(half: &mut Half, elsewhere: Habits, all: Habits) {
         let guess = |probe, why| ProbeVerdict { probe, certain: false, why };
         let verdict = match (verdict.filter(|t| t.certain), elsewhere.plain_verdict()) {
             (Some(verdict), _) => verdict,
-            (None, Some(true)) => ProbeVerdict { probe: true, certain: true, why: "its host probes" },
+            // A wait that fits neither timer makes the habit of its host a guess.
+            (None, Some(true)) => {
+                ProbeVerdict { probe: true, certain: e.came_when_due(), why: "its host probes" }
+            }
             (None, Some(false)) => {
-                ProbeVerdict { probe: false, certain: true, why: "its host does not probe" }
+                ProbeVerdict { probe: false, certain: e.fits_timer(), why: "its host does not probe" }
             }
             (None, None) => verdict
                 .or_else(|| match elsewhere.beside(others)? {
@@ -122,10 +125,12 @@ pub(crate) fn probes(half: &mut Half, elsewhere: Habits, all: Habits) {
         let (again, episode) = (e.retransmission as usize, e.episode);
         let row = &mut half.verdicts.retransmissions[again].row;
         row.cause = if verdict.probe { Cause::TailLossProbe } else { Cause::Timeout };
-        let doubt = if verdict.certain {
-            ""
-        } else {
-            ", which is not certain: the other would have come at the same time"
+        let doubt = match verdict.certain {
+            true => "",
+            false if e.came_when_due() || e.fits_timer() => {
+                ", which is not certain: the other would have come at the same time"
+            }
+            false => ", which is not certain: the wait fits neither a probe nor the timer",
         };
         row.evidence = format!("{}; {}{doubt}", row.evidence, verdict.why);
         half.verdicts.expiries[i].probe.certain = verdict.certain;
@@ -233,14 +238,54 @@ fn is(wait: Duration, due: Duration) -> bool {
         && wait <= due.mul_f64(by.latest) + by.tick * by.late_ticks
 }
 
+/// True if a wait fits a timeout that was doubled any number of times (RFC 6298 §5.5).
+fn fits_backed_off(wait: Duration, timeout: Duration) -> bool {
+    let mut due = timeout;
+    while due > Duration::ZERO && due <= wait * 2 {
+        if is(wait, due) {
+            return true;
+        }
+        due = due * 2;
+    }
+    false
+}
+
 impl ExpiryRecord {
     fn probe_due(&self) -> Duration {
         self.linux.probe.min(self.linux.timeout)
+    }
+
+    /// The wait fits the timeout, or one that is backed off from it. Before a sample, any does.
+    fn fits_timer(&self) -> bool {
+        self.linux.samples == 0 || fits_backed_off(self.waited, self.linux.timeout)
     }
 
     fn came_when_due(&self) -> bool {
         let by = THRESHOLDS.backoff;
         self.waited >= self.probe_due().mul_f64(by.probe_earliest)
             && self.waited <= self.probe_due().mul_f64(by.probe_latest) + by.tick * by.late_ticks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_between_two_backoffs_fits_no_timer() {
+        let ms = Duration::from_millis;
+        for (wait, timeout, fits) in [
+            (300, 300, true),
+            (310, 300, true),
+            (600, 300, true),
+            (1200, 300, true),
+            // Between twice the timeout and four times.
+            (1070, 360, false),
+            (900, 300, false),
+            (200, 300, false),
+            (300, 0, false),
+        ] {
+            assert_eq!(fits_backed_off(ms(wait), ms(timeout)), fits, "{wait} of {timeout} ms");
+        }
     }
 }

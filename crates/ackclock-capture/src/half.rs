@@ -12,12 +12,14 @@ mod linux;
 mod old;
 mod on_purpose;
 mod path;
+mod reached;
 mod records;
 mod retransmission;
 mod segments;
 mod sent;
 mod situation;
 mod space;
+mod unseen;
 mod verdicts;
 
 use ackclock_policy::RttEstimator;
@@ -28,6 +30,7 @@ pub(crate) use self::agreed::segment_size;
 use self::follow::Following;
 use self::heard::Heard;
 use self::path::Path;
+use self::reached::Reached;
 pub(crate) use self::records::{ExpiryRecord, RetransmissionRecord};
 use self::sent::Sent;
 use self::space::SequenceSpace;
@@ -64,6 +67,8 @@ pub(crate) struct Half {
     pub path: Path,
     pub verdicts: Verdicts,
     pub limits: Limits,
+    /// What of the acks has reached its sender.
+    pub reached: Reached,
     /// Silences as the receiver sees them.
     pub gaps: Gaps,
     pub following: Following,
@@ -84,6 +89,7 @@ impl Half {
             path: Path::new(start, estimator),
             verdicts: Verdicts::default(),
             limits: Limits::default(),
+            reached: Reached::default(),
             gaps: Gaps::default(),
             following: Following::new(wanted),
             samples: wanted.samples,
@@ -125,13 +131,14 @@ impl Half {
     /// The state that decides what its sender may send.
     fn send_state(&self, at: Instant) -> SendState {
         let space = &self.space;
-        let room = self.heard.window.map_or(u64::MAX, |w| (space.una + w).saturating_sub(space.max));
+        let (una, window) = self.known_to_sender();
+        let room = window.map_or(u64::MAX, |w| (una + w).saturating_sub(space.max));
         SendState {
             at,
             full: room < u64::from(self.mss_or_largest()),
             repairing: self.verdicts.open_episode.is_some(),
-            flight: space.flight(),
-            una: space.una,
+            flight: space.max.saturating_sub(una),
+            una,
             max: space.max,
         }
     }

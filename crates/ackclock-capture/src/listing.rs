@@ -81,10 +81,9 @@ impl Listing {
         let acks = s.flags.has(Flags::ACK);
         let position = |half: &Half, seq| half.space.offset(half.space.coordinate(seq));
         // RFC 7323 §2.2: a SYN's own window is never scaled.
-        let scale = match (s.flags.has(Flags::SYN), own.out.options.is_some() && other.out.options.is_some())
-        {
-            (true, _) => Some(0),
-            (false, known) => known.then_some(other.agreed.window_scale),
+        let scale = match s.flags.has(Flags::SYN) {
+            true => Some(0),
+            false => other.agreed.scale_known.then_some(other.agreed.window_scale),
         };
         let times = s.options.timestamps;
         let connection = 2 * self.number + side as u32;

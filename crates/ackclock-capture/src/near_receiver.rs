@@ -49,6 +49,47 @@ pub(crate) fn causes(gaps: &[Gap], episodes: &[Episode], records: &mut [Retransm
     }
 }
 
+/// Copies of what had arrived, although the receiver saw (nearly) nothing out of order: acks have triggered none
+/// of them. The sender's timer fired while packets or acks were delayed, and it went back to what was
+/// outstanding then.
+pub(crate) fn after_spurious_timeouts(
+    reordered: u64,
+    episodes: &mut [Episode],
+    records: &mut [RetransmissionRecord],
+) {
+    let by_acks = |a: &RetransmissionRecord| {
+        matches!(a.row.cause, Cause::Fast | Cause::Sack | Cause::Fack | Cause::Rack | Cause::Unknown)
+    };
+    let spurious =
+        |a: &RetransmissionRecord| by_acks(a) && a.row.original_seen && a.row.needed == Some(false);
+    // Where the network reorders, each late original elicits a spurious retransmission, or a few.
+    if reordered * 2 >= records.iter().filter(|a| spurious(a)).count() as u64 {
+        return;
+    }
+    // In an episode with a loss, acks may have triggered more than what was lost.
+    let mut lost = vec![false; episodes.len()];
+    for a in records.iter().filter(|a| a.row.cause.counts() && !spurious(a) && a.row.needed != Some(false)) {
+        if let Some(lost) = a.episode.and_then(|i| lost.get_mut(i as usize)) {
+            *lost = true;
+        }
+    }
+    for a in records.iter_mut().filter(|a| spurious(a)) {
+        if a.episode.and_then(|i| lost.get(i as usize)) == Some(&true) {
+            continue;
+        }
+        if let Some(e) = a.episode.and_then(|i| episodes.get_mut(i as usize)) {
+            e.class = LossClass::NonCa;
+        }
+        let row = &mut a.row;
+        let spurious = row.evidence.find("; spurious: ").map(|at| row.evidence.split_off(at));
+        row.cause = Cause::AfterTimeout;
+        row.evidence = "its original had arrived, in order: no ack asked for it, so the sender's timer had \
+                        fired while packets or acks were delayed"
+            .to_owned()
+            + spurious.as_deref().unwrap_or_default();
+    }
+}
+
 /// Sets the time for which timers limited the sender to `stalled`. The difference is taken from, or added to,
 /// the other shares.
 pub(crate) fn limits(stalled: Duration, limits: &mut Shares) {

@@ -8,6 +8,7 @@ use std::thread;
 
 use ackclock_units::Instant;
 
+use crate::read::encapsulated::is_read;
 use crate::read::{LinkType, Packets};
 use crate::segment::{CapturedSegment, NotASegment};
 use crate::{Analysis, CaptureError};
@@ -107,6 +108,7 @@ fn each_packet<R: Read>(
 ) -> Result<bool, CaptureError> {
     while let Some(p) = packets.next_packet()? {
         if let LinkType::Other(n) = p.link
+            && !is_read(n)
             && !links.contains(&n)
             && links.len() < MOST_LINKS
         {

@@ -16,12 +16,10 @@ use crate::what_if::{Evidence, evaluate};
 pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direction, bool) {
     probes(&mut half, elsewhere, all);
     half.follow_end();
+    let lacks = half.out.share.is_none() && lacks_what_was_lost(&half);
     let mut out = half.out;
-    out.view = if out.share.is_some_and(|s| s < THRESHOLDS.view.receiver_share) {
-        View::Receiver
-    } else {
-        View::Sender
-    };
+    let nearer_receiver = out.share.map_or(lacks, |share| share < THRESHOLDS.view.receiver_share);
+    out.view = if nearer_receiver { View::Receiver } else { View::Sender };
     // The shortest timeout that is certain.
     let certain = half
         .verdicts
@@ -126,6 +124,11 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
             &mut half.verdicts.retransmissions,
             half.agreed.sack,
         );
+        near_receiver::after_spurious_timeouts(
+            out.reordered,
+            &mut half.verdicts.episodes,
+            &mut half.verdicts.retransmissions,
+        );
         near_receiver::limits(out.stalled(), &mut out.limits);
     }
     for e in half.verdicts.episodes.iter().filter(|e| !e.nothing_lost) {
@@ -138,6 +141,19 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
     out.episodes = half.verdicts.episodes;
     out.retransmissions = half.verdicts.retransmissions.into_iter().map(|a| a.row).collect();
     (out, half.overrun)
+}
+
+/// Whether the data was captured behind the place where it is lost, if the round trip to its sender was never
+/// measured: of most retransmissions the original is not in the capture, by the numbers that it skipped or by
+/// the identifications.
+fn lacks_what_was_lost(half: &Half) -> bool {
+    let of_data =
+        half.verdicts.retransmissions.iter().filter(|r| r.row.cause.counts() && r.row.cause != Cause::Syn);
+    let (seen, unseen) = of_data.fold((0, 0), |(seen, unseen), r| match r.row.original_seen {
+        true => (seen + 1, unseen),
+        false => (seen, unseen + 1),
+    });
+    unseen + half.gaps.lost_by_number() > seen
 }
 
 /// True if the reply to a retransmitted SYN came after one round trip, as known at the end of the connection:

@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 
 use ackclock_units::Instant;
-use ackclock_wire::{Segment, Transport, WireError, parse_captured};
+use ackclock_wire::{IpPacket, Segment, Transport, WireError, parse_captured};
 
-use crate::read::Packet;
+use crate::read::{Packet, Unread, encapsulated};
 
 /// A TCP segment as a capture shows it.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -22,6 +22,8 @@ pub struct CapturedSegment {
     pub hops: u8,
     /// The interface that captured it.
     pub interface: u32,
+    /// The capture cut its TCP options: those behind the cut are missing.
+    pub options_cut: bool,
     /// The segment. Its length is that on the wire.
     pub segment: Segment,
 }
@@ -35,22 +37,27 @@ pub enum NotASegment {
     Fragment,
     /// Cut before the end of the TCP header, or malformed.
     Unreadable,
+    /// In something whose contents are not read.
+    Unread(Unread),
 }
 
 impl CapturedSegment {
-    /// The TCP segment in a packet.
+    /// The TCP segment in a packet, also in one that is in a tunnel.
     ///
     /// # Errors
     /// The reason if it holds none.
     pub fn in_packet(p: &Packet<'_>) -> Result<Self, NotASegment> {
-        let offset = p.link.ip_offset(p.data).ok_or(NotASegment::Other)?;
+        // Nearly always the link header leads to it.
+        let Some(offset) = p.link.ip_offset(p.data) else { return encapsulated::find(p) };
         let on_wire = (p.original_len as usize).saturating_sub(offset);
         let bytes = p.data.get(offset..).unwrap_or_default();
         let packet = parse_captured(bytes, on_wire).map_err(|e| {
             if e == WireError::Fragment { NotASegment::Fragment } else { NotASegment::Unreadable }
         })?;
         let (src, dst) = packet.endpoints();
-        let Transport::Tcp(tcp) = packet.transport else { return Err(NotASegment::Other) };
+        let Transport::Tcp(tcp) = packet.transport else {
+            return encapsulated::find_in(p, offset, &packet);
+        };
         Ok(Self {
             at: p.at,
             src,
@@ -58,6 +65,23 @@ impl CapturedSegment {
             id: packet.id,
             hops: packet.hops,
             interface: p.interface,
+            options_cut: tcp.options_cut,
+            segment: tcp.segment,
+        })
+    }
+
+    /// The segment in an IP packet of a captured one; `None` if it holds no TCP.
+    pub(crate) fn of(p: &Packet<'_>, packet: &IpPacket<'_>) -> Option<Self> {
+        let (src, dst) = packet.endpoints();
+        let Transport::Tcp(tcp) = packet.transport else { return None };
+        Some(Self {
+            at: p.at,
+            src,
+            dst,
+            id: packet.id,
+            hops: packet.hops,
+            interface: p.interface,
+            options_cut: tcp.options_cut,
             segment: tcp.segment,
         })
     }

@@ -140,6 +140,9 @@ thresholds! {
         /// Smoothed round trips after which a probe may be due: 2 (RFC 8985 §7.2), less the amount by which
         /// the smoothed time measured here may exceed the sender's.
         rtts: f64 = 1.8,
+        /// Seconds since 1970 between which a capture has no tail loss probe: from 1990, before which a clock
+        /// was not set, to 30 June 2013, when Linux 3.10 was the first system with them.
+        before: Range<f64> = 631_152_000.0..1_372_550_400.0,
         /// The delay that a sender allows for a single segment's ack (RFC 8985 §7.2, WCDelAckT).
         delayed_ack: Duration = ms(200),
         /// The shortest silence before a keepalive. Chosen, because their intervals are set in seconds (RFC

@@ -10,6 +10,7 @@ use ackclock_capture::{
     Analysis, CapturedSegment, Cause, Direction, Options, Report, Standing, TimeoutByRule, View,
 };
 use ackclock_units::{Duration, Instant, SeqNumber};
+use ackclock_wire::Flags;
 
 fn segments(name: &str) -> Vec<CapturedSegment> {
     let path =
@@ -202,4 +203,33 @@ fn near_the_receiver_silences_count_and_retransmissions_do_not() {
     let row = &analysed(&seen).tables("", |_| true).directions[0];
     assert_eq!((row.timeouts as usize, row.stalled), (counted.len(), d.stalled()));
     assert_eq!((row.rounds, row.timeout_time), (counted.iter().map(|t| t.round).max().unwrap(), d.stalled()));
+}
+
+#[test]
+fn silences_count_where_the_way_to_the_sender_was_never_measured() {
+    // Without timestamps, handshake and end, no ack of the receiver's has a reply that shows its time.
+    let mut seen = segments("timeouts-at-the-receiver");
+    let whole = data(&seen);
+    let server = seen.iter().find(|s| s.segment.flags == Flags::SYN).expect("a handshake").dst;
+    seen.retain(|s| !s.segment.flags.any(Flags::SYN | Flags::FIN | Flags::RST));
+    seen.iter_mut().for_each(|s| s.segment.options.timestamps = None);
+    // Data of the server's own would be acknowledged.
+    seen.retain(|s| s.segment.len == 0 || s.dst == server);
+    let d = data(&seen);
+    assert_eq!((d.share, d.view), (None, View::Receiver), "of {:?}", whole.share);
+    assert!(d.counted().any(|t| t.rule == "gap-and-content"), "{:?}", d.gaps);
+    assert!(d.stalled() > whole.stalled() / 2, "{:?} of {:?}", d.stalled(), whole.stalled());
+}
+
+#[test]
+fn copies_after_a_delay_spike_are_not_taken_for_reordering_at_the_receiver() {
+    // Its sender's kernel retransmitted 63 packets after one spurious timeout; nothing was lost or
+    // reordered.
+    let d = data(&segments("delay-spike-receiver"));
+    assert_eq!((d.view, d.reordered), (View::Receiver, 0));
+    assert_eq!((d.retransmitted_packets, d.spurious_packets), (63, 63));
+    assert!(!d.massive_reordering());
+    let timer = |cause| matches!(cause, Cause::Timeout | Cause::AfterTimeout);
+    assert!(d.retransmissions.iter().all(|r| timer(r.cause)), "{:?}", d.retransmissions[0]);
+    assert_eq!(d.ca_events, 0, "nothing was lost: {:?}", d.episodes);
 }

@@ -73,6 +73,7 @@ impl Talk {
             id: self.id,
             hops: 64,
             interface: 0,
+            options_cut: false,
             segment,
         });
     }

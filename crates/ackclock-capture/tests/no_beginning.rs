@@ -34,6 +34,7 @@ fn seen(line: &Line) -> CapturedSegment {
         id: 0,
         hops: 64,
         interface: 0,
+        options_cut: false,
         segment,
     }
 }

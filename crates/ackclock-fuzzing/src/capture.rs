@@ -127,6 +127,7 @@ pub fn conversation(data: &[u8]) {
                 id: line.id.into(),
                 hops: line.hops,
                 interface: 0,
+                options_cut: false,
                 segment,
             }),
         );

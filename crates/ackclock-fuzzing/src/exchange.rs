@@ -313,7 +313,10 @@ impl Exchange {
         let at = self.now;
         let segment = held.segment;
         let (src, dst) = (ends[from], ends[1 - from]);
-        analysis.packet(at, Ok(CapturedSegment { at, src, dst, id: 0, hops: 64, interface: 0, segment }));
+        analysis.packet(
+            at,
+            Ok(CapturedSegment { at, src, dst, id: 0, hops: 64, interface: 0, options_cut: false, segment }),
+        );
     }
 
     /// From now on everything arrives, and both applications read all and close.

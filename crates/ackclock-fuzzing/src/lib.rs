@@ -4,6 +4,7 @@
 mod capture;
 mod connection;
 mod data_file;
+mod encapsulated;
 mod exchange;
 mod input;
 mod packet;
@@ -14,6 +15,7 @@ mod script;
 pub use capture::{conversation, file as capture_file};
 pub use connection::connection;
 pub use data_file::{arrivals, delivery_trace, edges, jitter, schedule};
+pub use encapsulated::encapsulated;
 pub use exchange::{HEADER as EXCHANGE_HEADER, RECORD as EXCHANGE_RECORD, exchange};
 pub use packet::{options, packet};
 pub use records::mutate;

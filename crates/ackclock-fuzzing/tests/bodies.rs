@@ -29,6 +29,29 @@ fn run(name: &str, cases: u64, mut input: impl FnMut(&mut Rng) -> Vec<u8>, body:
 }
 
 #[test]
+fn frames_with_tunnels() {
+    let seeds = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/encapsulated");
+    let mut frames: Vec<_> = std::fs::read_dir(seeds).unwrap().map(|f| f.unwrap().path()).collect();
+    frames.sort();
+    let frames: Vec<_> = frames.iter().map(|f| std::fs::read(f).unwrap()).collect();
+    // A kept frame with a few changed bytes, of which lengths and types matter most, or with another behind it.
+    let mutated = |rng: &mut Rng| {
+        let mut data = frames[rng.below(frames.len() as u64) as usize].clone();
+        if rng.below(4) == 0 {
+            let at = 2 + rng.below(data.len() as u64 - 2) as usize;
+            data.truncate(at);
+            data.extend_from_slice(&frames[rng.below(frames.len() as u64) as usize][2..]);
+        }
+        for _ in 0..1 + rng.below(4) {
+            let at = rng.below(data.len().min(120) as u64) as usize;
+            data[at] = rng.next_u64() as u8;
+        }
+        data
+    };
+    run("frames", cases(20_000), mutated, fuzzing::encapsulated);
+}
+
+#[test]
 fn packets() {
     run("noise", cases(20_000), |rng| bytes(rng, 120), fuzzing::packet);
     let mut runner =

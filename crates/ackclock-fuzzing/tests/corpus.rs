@@ -15,6 +15,7 @@ const BODIES: &[(&str, Body)] = &[
     ("exchange", fuzzing::exchange),
     ("capture", fuzzing::capture_file),
     ("conversation", fuzzing::conversation),
+    ("encapsulated", fuzzing::encapsulated),
     ("script", fuzzing::script),
     ("script_lines", fuzzing::script_lines),
     ("scenario", fuzzing::scenario),

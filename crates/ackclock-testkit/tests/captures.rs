@@ -37,7 +37,7 @@ fn capture(name: &str, whole: bool) -> (File, Pipe) {
     );
     pipe.record = Some(Vec::new());
     pipe.transfer(Instant::ZERO + Duration::from_secs(3600));
-    let mut file = Pcapng::new(Vec::new(), Duration::from_secs(1_000_000_000)).unwrap();
+    let mut file = Pcapng::new(Vec::new(), Duration::from_secs(2_000_000_000)).unwrap();
     let link = file.interface("client", path.rate).unwrap();
     // The server's packets arrive a delay later.
     let mut record = pipe.record.take().unwrap();

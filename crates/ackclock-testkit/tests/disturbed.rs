@@ -303,7 +303,7 @@ fn connections_beyond_4_gb_are_counted_to_the_last_byte() {
             options,
         };
         let seen =
-            CapturedSegment { at, src: ends[side], dst: ends[1 - side], id, hops: 64, interface: 0, segment };
+            CapturedSegment { at, src: ends[side], dst: ends[1 - side], id, hops: 64, interface: 0, options_cut: false, segment };
         analysis.packet(at, Ok(seen));
     };
     let (ack, us) = (Flags::ACK, Duration::from_micros);

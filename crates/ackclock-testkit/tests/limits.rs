@@ -30,7 +30,7 @@ fn captured(setups: [&Setup; 2], plans: [Plan; 2], path: Path, script: &[Script]
     pipe.transfer(Instant::ZERO + Duration::from_secs(36_000));
     let mut events = Vec::new();
     pipe.sides[0].endpoint.connection.drain_trace(&mut events);
-    let mut file = Pcapng::new(Vec::new(), Duration::from_secs(1_000_000_000)).unwrap();
+    let mut file = Pcapng::new(Vec::new(), Duration::from_secs(2_000_000_000)).unwrap();
     let link = file.interface("tap", None).unwrap();
     for (at, bytes) in &pipe.tap.take().unwrap().seen {
         file.packet(link, *at, &bytes[..bytes.len().min(96)], bytes.len() as u32, None).unwrap();
@@ -192,7 +192,7 @@ fn the_window_is_inferred_from_what_is_in_flight() {
     let real: Vec<_> = c.events.iter().filter_map(of).collect();
     let (mut near, mut all) = (0, 0);
     for sample in &c.client().samples {
-        let now = Instant::from_nanos(sample.at.as_nanos() - 1_000_000_000_000_000_000);
+        let now = Instant::from_nanos(sample.at.as_nanos() - 2_000_000_000_000_000_000);
         let i = real.partition_point(|(at, _)| *at <= now);
         if i == 0 || sample.cwnd == 0 {
             continue;

@@ -35,7 +35,7 @@ fn generated() -> Vec<u8> {
     let mut pipe = Pipe::new([&setup, &setup], [Plan::send(36_000_000), Plan::receive()], [way, way], 5);
     pipe.tap = Some(Tap { side: 0, seen: Vec::new() });
     pipe.transfer(Instant::ZERO + Duration::from_secs(3600));
-    let mut file = Pcapng::new(Vec::new(), Duration::from_secs(1_000_000_000)).unwrap();
+    let mut file = Pcapng::new(Vec::new(), Duration::from_secs(2_000_000_000)).unwrap();
     let link = file.interface("tap", None).unwrap();
     for (at, bytes) in &pipe.tap.take().unwrap().seen {
         file.packet(link, *at, &bytes[..bytes.len().min(96)], bytes.len() as u32, None).unwrap();

@@ -66,7 +66,7 @@ fn seen_at(side: usize, path: Path, setup: &Setup, script: &[Script], seed: u64)
     let of = |e: &Event| {
         if let EventKind::Timeout { round, rto, .. } = e.kind { Some((e.at, round, rto)) } else { None }
     };
-    let mut file = Pcapng::new(Vec::new(), Duration::from_secs(1_000_000_000)).unwrap();
+    let mut file = Pcapng::new(Vec::new(), Duration::from_secs(2_000_000_000)).unwrap();
     let link = file.interface("tap", None).unwrap();
     for (at, bytes) in &pipe.tap.take().unwrap().seen {
         file.packet(link, *at, &bytes[..bytes.len().min(96)], bytes.len() as u32, None).unwrap();

@@ -140,8 +140,8 @@ table! {
         /// retransmissions.
         packets: u32, "";
         /// Why it was sent: `timeout`, `after-timeout`, `fast-retransmit`, `sack-retransmit`,
-        /// `fack-retransmit`, `rack-retransmit`, `tail-loss-probe`, `syn`, `zero-window-probe`, `keepalive`
-        /// or `copy`.
+        /// `fack-retransmit`, `rack-retransmit`, `tail-loss-probe`, `syn`, `zero-window-probe`, `keepalive`,
+        /// `copy`, or `unknown` if nothing in the capture explains it.
         kind: &'static str, "";
         /// False when it was spurious: an earlier copy had arrived; missing if unknown.
         needed: Option<bool>, "";

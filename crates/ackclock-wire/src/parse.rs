@@ -56,6 +56,8 @@ pub struct TcpView<'a> {
     pub dst_port: u16,
     /// The segment; `segment.len` is the payload's length on the wire.
     pub segment: Segment,
+    /// A capture cut the options: those behind the cut are missing.
+    pub options_cut: bool,
     /// Its payload; shorter than `segment.len` when a capture cut it.
     pub payload: &'a [u8],
 }
@@ -160,9 +162,14 @@ fn parse_v4(bytes: &[u8], strict: Strictness, on_wire: Option<usize>) -> Result<
         (0, Some(n)) => n,
         (n, _) => n,
     };
-    let body = body(bytes, "IPv4", header_len, total_len, strict)?;
+    let mut body = body(bytes, "IPv4", header_len, total_len, strict)?;
+    let mut body_len = total_len - header_len;
+    let mut protocol = header.protocol();
+    if protocol == ip_number::AUTH && !strict.whole {
+        (protocol, body, body_len) = behind_auth(body, body_len)?;
+    }
     let (src, dst) = (header.source_addr().into(), header.destination_addr().into());
-    let transport = parse_transport(src, dst, header.protocol().0, body, total_len - header_len, strict)?;
+    let transport = parse_transport(src, dst, protocol.0, body, body_len, strict)?;
     Ok(IpPacket {
         src,
         dst,
@@ -209,6 +216,11 @@ fn parse_v6(bytes: &[u8], strict: Strictness, on_wire: Option<usize>) -> Result<
                 next = fragment.next_header();
                 fragment.slice().len()
             }
+            ip_number::AUTH if !strict.whole => {
+                let (behind, _, rest) = behind_auth(body, body_len)?;
+                next = behind;
+                body_len - rest
+            }
             _ => break,
         };
         if seen == MAX_EXTENSION_HEADERS {
@@ -228,6 +240,19 @@ fn parse_v6(bytes: &[u8], strict: Strictness, on_wire: Option<usize>) -> Result<
         total_len,
         transport,
     })
+}
+
+/// What follows an authentication header (RFC 4302 §2). Nobody checks it here: only captures are read behind
+/// it.
+fn behind_auth(body: &[u8], len: usize) -> Result<(IpNumber, &[u8], usize), WireError> {
+    let [next, words, ..] = *body else {
+        return Err(WireError::Truncated { what: "authentication header", needed: 12, got: body.len() });
+    };
+    let header_len = (usize::from(words) + 2) * 4;
+    match body.get(header_len..) {
+        Some(rest) if header_len <= len => Ok((IpNumber(next), rest, len - header_len)),
+        _ => Err(WireError::Truncated { what: "authentication header", needed: header_len, got: body.len() }),
+    }
 }
 
 /// The bytes between an IP header and the end according to its length field.
@@ -306,6 +331,7 @@ fn parse_tcp(
         src_port: header.source_port(),
         dst_port: header.destination_port(),
         segment,
+        options_cut: false,
         payload: &body[header_len..],
     })
 }
@@ -334,7 +360,8 @@ fn parse_cut_tcp(body: &[u8], len: usize) -> Result<TcpView<'_>, WireError> {
         urgent: word(18),
         options,
     };
-    Ok(TcpView { src_port: word(0), dst_port: word(2), segment, payload: &[] })
+    let options_cut = body.len() < header_len;
+    Ok(TcpView { src_port: word(0), dst_port: word(2), segment, options_cut, payload: &[] })
 }
 
 fn parse_udp(

@@ -39,6 +39,7 @@ KINDS = {
     "zero-window-probe": Look("#56B4E9", "d", "window probe"),
     "window-probe": Look("#56B4E9", "d", "window probe"),
     "keepalive": Look("#56B4E9", "h", "keepalive"),
+    "unknown": Look("#777777", "x", "unexplained"),
 }
 OTHER = Look("#D55E00", "x", "retransmitted")
 

@@ -314,7 +314,8 @@ def listed(d: dict[str, Any], c: dict[str, Any], origin: float, link: str, side:
         "more_retransmissions": max(len(d["retransmissions"]) - MOST_ROWS, 0) + d["unlisted"],
         "timeouts": [{**w, "t": w["t"] - origin} for w in expiries(d)[:MOST_ROWS]],
         "more_timeouts": max(len(expiries(d)) - MOST_ROWS, 0),
-        "limits": limits(d.get("limits") or {}),
+        # Nothing limits an end that sends no data.
+        "limits": limits((d.get("limits") or {}) if d["data_packets"] else {}),
         "models": models(d.get("models") or {}),
         "what_if": what_if(d.get("what_if") or []),
     }

@@ -49,6 +49,13 @@ pub(super) fn duplicate_acks(s: &Situation) -> String {
     format!("{} duplicate acks, the last {} before", s.acks.duplicates, span(s.elapsed.news))
 }
 
+pub(super) fn unknown(s: &Situation) -> String {
+    format!(
+        "no duplicate ack, and {} after the timer can last have been set, which is no timeout",
+        span(s.elapsed.set)
+    )
+}
+
 pub(super) fn partial_ack(s: &Situation) -> String {
     format!("{} after a partial ack in a recovery", span(s.elapsed.news))
 }

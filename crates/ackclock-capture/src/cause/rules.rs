@@ -31,7 +31,11 @@ const RULES: &[Rule] = &[
     // Already acknowledged: the ack was lost after it passed the capture, or was on its way to the sender.
     rule(Cause::Timeout, |s| s.segment.below && is_silent(s), evidence::timer),
     // The timer retransmits the oldest segment (RFC 6298 §5.4), a probe the newest (RFC 8985 §7.3).
-    rule(Cause::TailLossProbe, |s| s.timer_fits() && s.segment.tail && !s.segment.head, evidence::timer),
+    rule(
+        Cause::TailLossProbe,
+        |s| s.timer_fits() && s.segment.tail && !s.segment.head && !s.sender.before_probes,
+        evidence::timer,
+    ),
     // If a single segment is outstanding, a probe and the timer send the same.
     Rule {
         cause: Cause::Timeout,
@@ -44,7 +48,11 @@ const RULES: &[Rule] = &[
     // ticks), or one sent when the timer would have fired, which would have retransmitted the oldest segment.
     rule(
         Cause::TailLossProbe,
-        |s| is_early_tail(s) && (!s.segment.head || s.acks.sack && !s.sender.probed),
+        |s| {
+            is_early_tail(s)
+                && !s.sender.before_probes
+                && (!s.segment.head || s.acks.sack && !s.sender.probed)
+        },
         evidence::timer,
     ),
     rule(Cause::Timeout, is_early_tail, evidence::timer),
@@ -68,7 +76,9 @@ const RULES: &[Rule] = &[
     rule(Cause::Rack, |s| s.acks.sacked_above > 0 || s.acks.overtaken && s.acks.sack, evidence::overtaken),
     // RFC 6582 §3.2 step 3.
     rule(Cause::Fast, |s| s.sender.recovering && s.acks.advanced, evidence::partial_ack),
-    rule(Cause::Fast, |_| true, evidence::duplicate_acks),
+    // RFC 5827 §3.1: with less than four segments outstanding, fewer duplicate acks are enough.
+    rule(Cause::Fast, |s| s.acks.duplicates > 0, evidence::duplicate_acks),
+    rule(Cause::Unknown, |_| true, evidence::unknown),
 ];
 
 /// The rule that names the cause.
@@ -103,6 +113,7 @@ fn may_probe(s: &Situation) -> bool {
     s.acks.sack
         && s.acks.sacked_above == 0
         && !s.sender.probed
+        && !s.sender.before_probes
         && !s.segment.repeated
         && s.segment.sole
         && !s.sender.recovering
@@ -127,7 +138,12 @@ fn is_repeated_by_timer(s: &Situation) -> bool {
     let usual = s.elapsed.set >= THRESHOLDS.timer.usual;
     let long = if s.acks.sack && !s.nothing_lost() { usual } else { s.timer_is_due() };
     let ignored = s.elapsed.overtaken.is_some_and(|since| s.is_late(since)) && usual;
-    !s.segment.below && s.segment.head && s.segment.repeated && long && (!s.acks.overtaken || ignored)
+    !s.segment.below
+        && s.segment.head
+        && s.segment.repeated
+        && long
+        && !s.follows_ack()
+        && (!s.acks.overtaken || ignored)
 }
 
 /// Three duplicate acks and no answer to the third nor to the last, or fewer: the timer.
@@ -144,6 +160,7 @@ fn is_without_reaction(s: &Situation) -> bool {
         && s.acks.sacked_above == 0
         && !(s.acks.advanced && s.sender.recovering)
         && s.elapsed.progress >= due
+        && !s.follows_ack()
         && unanswered
 }
 
@@ -185,9 +202,64 @@ mod tests {
         }
     }
 
+    /// The oldest segment once more, a second after the timer was set and `news` ms after an ack.
+    fn again_after(news_us: u64) -> Situation {
+        let long = Duration::from_secs(1);
+        Situation {
+            segment: Resent { head: true, tail: true, sole: true, repeated: true, ..Resent::default() },
+            elapsed: Elapsed {
+                set: long,
+                progress: long,
+                news: Duration::from_micros(news_us),
+                sent: Some(long),
+                ..Elapsed::default()
+            },
+            sender: SenderState {
+                rtt: Some((Duration::from_millis(80), Duration::from_millis(10))),
+                ..SenderState::default()
+            },
+            ..Situation::default()
+        }
+    }
+
+    #[test]
+    fn what_follows_an_ack_at_once_is_not_the_timers() {
+        assert_eq!(rule_for(&again_after(50_000)).cause, Cause::Timeout);
+        for news in [0, 65, 400] {
+            let mut s = again_after(news);
+            (s.sender.recovering, s.acks.advanced) = (true, true);
+            assert_eq!(rule_for(&s).cause, Cause::Fast, "a partial ack {news} us before");
+            (s.acks.duplicates, s.segment.sole, s.sender.recovering) = (3, false, false);
+            assert_eq!(rule_for(&s).cause, Cause::Fast, "the third duplicate {news} us before");
+        }
+    }
+
+    #[test]
+    fn hosts_from_before_probes_send_none() {
+        for (head, then, now) in
+            [(false, Cause::Unknown, Cause::TailLossProbe), (true, Cause::Timeout, Cause::Timeout)]
+        {
+            let mut s = again_after(1_000_000);
+            (s.segment.head, s.segment.repeated, s.segment.sole) = (head, false, head);
+            s.acks.sack = true;
+            assert_eq!(rule_for(&s).cause, now);
+            assert_eq!(rule_for(&s).maybe_probe, head, "a single segment may be either");
+            s.sender.before_probes = true;
+            assert_eq!((rule_for(&s).cause, rule_for(&s).maybe_probe), (then, false));
+        }
+    }
+
+    #[test]
+    fn a_fast_retransmit_has_a_duplicate_ack() {
+        let mut s = Situation::default();
+        assert_eq!(rule_for(&s).cause, Cause::Unknown);
+        s.acks.duplicates = 1;
+        assert_eq!(rule_for(&s).cause, Cause::Fast, "early retransmit");
+    }
+
     #[test]
     fn every_situation_has_a_cause() {
-        assert_eq!(rule_for(&Situation::default()).cause, Cause::Fast);
+        assert_eq!(rule_for(&Situation::default()).cause, Cause::Unknown);
         assert!((RULES.last().expect("rules").test)(&Situation::default()));
     }
 }

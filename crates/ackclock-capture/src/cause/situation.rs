@@ -90,6 +90,8 @@ pub(crate) struct SenderState {
     pub after_timeout: bool,
     /// A probe was sent for what is outstanding.
     pub probed: bool,
+    /// No system sent tail loss probes when it was captured.
+    pub before_probes: bool,
 }
 
 impl Situation {
@@ -128,6 +130,12 @@ impl Situation {
         self.acks.duplicates >= THRESHOLDS.segments.dup_thresh
             || self.acks.sacked_above
                 >= u64::from(THRESHOLDS.segments.dup_thresh) * u64::from(self.sender.mss)
+    }
+
+    /// An ack with news had just arrived: it released the segment, since a timer fires at the same moment only
+    /// by chance.
+    pub(super) fn follows_ack(&self) -> bool {
+        self.elapsed.news <= THRESHOLDS.reaction.at_once
     }
 
     /// Neither an ack nor earlier data can have triggered it: both lie too far back.

@@ -21,6 +21,7 @@ impl Flow {
         let syn_acks = if doubled { Default::default() } else { self.take_repeated_syn_acks() };
         let fars = [0, 1].map(|i| self.halves[i].path.far);
         for (i, half) in self.halves.iter_mut().enumerate() {
+            half.reach(self.end);
             half.out.limits = std::mem::take(&mut half.limits).finish(self.end);
             let copies = self.arrivals[i].copies;
             if copies * THRESHOLDS.copies.capture_part > half.out.packets {
@@ -91,6 +92,35 @@ impl Flow {
                  unknown"
                     .to_owned(),
             );
+        } else if self.handshake.options_cut {
+            notes.push(
+                "the capture cut the TCP options of its handshake (snap length): window scales, segment \
+                 sizes and what else was negotiated are unknown"
+                    .to_owned(),
+            );
+        } else if self.handshake.opening_seen() != self.handshake.syn_ack_seen()
+            && self.halves.iter().any(|h| h.out.data_packets > 0)
+        {
+            notes
+                .push("one SYN of its handshake is not in the capture: window scales are unknown".to_owned());
+        }
+        if self.cut > 0 {
+            notes.push(format!(
+                "the capture cut the TCP options of {} of its packets (snap length): SACK blocks and \
+                 timestamps behind the cut are not seen",
+                self.cut
+            ));
+        }
+        for (i, way) in [(self.client, "client"), (1 - self.client, "server")] {
+            let half = &self.halves[i];
+            let peer = if way == "client" { "server" } else { "client" };
+            if half.heard.least_scale > 0 {
+                notes.push(format!(
+                    "whether the window of the {peer} limited the {way} is unknown: its scale is at least {}, \
+                     by what was under way",
+                    half.heard.least_scale
+                ));
+            }
         }
         if let Some(n) = self.reuse.before {
             notes.push(format!("its addresses and ports were used before, by connection {n}"));
@@ -103,6 +133,12 @@ impl Flow {
 fn direction_notes(d: &Direction, overrun: bool, way: &str, requested: bool) -> Vec<String> {
     let outages = d.episodes.iter().filter(|e| e.outage).count();
     let notes = [
+        (d.share.is_none() && d.view == View::Receiver).then(|| {
+            format!(
+                "the capture lacks what was lost of the {way}'s data, so it was taken nearer to the receiver; \
+                 the round trip to the {way} is unknown, and what limited it cannot be told from here"
+            )
+        }),
         overrun.then(|| {
             format!("the {way} had more outstanding than is kept: the oldest segments were forgotten")
         }),

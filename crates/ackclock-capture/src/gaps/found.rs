@@ -13,6 +13,14 @@ pub(super) struct Found {
 }
 
 impl Gaps {
+    /// Silences that skipped identifications end: what their sender sent meanwhile was lost before the capture.
+    pub(crate) fn lost_by_number(&self) -> usize {
+        if !self.numbering.counts_alone() {
+            return 0;
+        }
+        self.content.iter().filter(|f| f.by_number).count()
+    }
+
     /// The final result of the second rule. `host` are the signs from all silences of its host; `probing`
     /// whether the host is known by other means to send tail loss probes or not; `others` what the other
     /// hosts of the capture do, which are often of the same kind; `numbered` whether it numbers its packets,

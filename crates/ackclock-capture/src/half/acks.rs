@@ -42,10 +42,13 @@ impl Half {
         let scale = if s.flags.has(Flags::SYN) { 0 } else { self.agreed.window_scale };
         let window = u64::from(s.window) << scale;
         let same_window = self.heard.window == Some(window);
+        // RFC 7323 §2.2: the window of a SYN is not scaled.
+        self.heard.scaled = self.agreed.scale_known || s.flags.has(Flags::SYN);
         self.heard.window = Some(window);
         if ack > self.space.max {
             // It acknowledges data that is not in the capture.
             self.out.missing_bytes += ack - self.space.max;
+            self.sent.unseen.add(self.space.max, ack);
             self.space.max = ack;
         }
         let before = self.space.una;
@@ -117,7 +120,7 @@ impl Half {
             self.heard.loss.repair_due = s.options.timestamps.map(|t| t.tsval);
         }
         if ack > before || !same_window {
-            self.limits.acked(&self.send_state(at), ack > before, self.space.syn == Some(before));
+            self.pass_ack(at, ack > before, self.space.syn == Some(before));
         }
         if self.heard.overtaken_at.is_none()
             && self.sent.outstanding.front().is_some_and(|p| self.heard.delivered_sent > Some(p.last))

@@ -9,8 +9,10 @@ use crate::thresholds::THRESHOLDS;
 pub(crate) struct Agreed {
     /// The largest segment of this direction; 0 while unknown.
     pub mss: u32,
-    /// The scale of the receiver's window.
+    /// The scale of the receiver's window; zero while unknown.
     pub window_scale: u8,
+    /// The handshake is in the capture, with all of its options: the scale is known.
+    pub scale_known: bool,
     /// Both ends offered SACK, or blocks were seen.
     pub sack: bool,
 }

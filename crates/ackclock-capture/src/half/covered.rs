@@ -212,10 +212,8 @@ impl Half {
     pub(super) fn arrived_twice(&mut self, start: u64, end: u64, at: Instant) {
         // The latest retransmission of any part of it without a duplicate SACK so far.
         let of_it = |a: &RetransmissionRecord| {
-            a.start < end
-                && start < a.end
-                && (a.row.cause.counts() || a.row.cause == Cause::Copy)
-                && at > a.row.at
+            // An empty probe or keepalive lies just below the window, where RFC 2883 §4 reports one byte.
+            a.start < end && start < a.end.max(a.start + 1) && at > a.row.at
         };
         let look_back = self.verdicts.retransmissions.len().saturating_sub(LOOK_BACK);
         let recent = &mut self.verdicts.retransmissions[look_back..];
@@ -227,6 +225,9 @@ impl Half {
         };
         let a = &mut recent[i];
         a.dsacked = true;
+        if matches!(a.row.cause, Cause::Keepalive | Cause::ZeroWindowProbe) {
+            return;
+        }
         if a.row.needed != Some(false) {
             mark_spurious(&mut a.row, "a duplicate SACK reports that it arrived twice");
         }

@@ -11,6 +11,10 @@ pub(crate) struct Heard {
     pub(super) sacked: Ranges,
     /// The window that the receiver offers.
     pub(super) window: Option<u64>,
+    /// Its scale is known.
+    pub(super) scaled: bool,
+    /// While it is not: the least scale with which what was under way fits into the window.
+    pub(crate) least_scale: u8,
     /// When the last cumulative ack was seen.
     pub(super) advanced_at: Option<Instant>,
     /// When the last ack with news was seen (progress, a duplicate, a new SACK), and whether it was
@@ -42,7 +46,24 @@ pub(super) struct LossReports {
     pub repair_due: Option<u32>,
 }
 
+/// The largest window scale (RFC 7323 §2.3).
+const MOST_SCALE: u8 = 14;
+
 impl Heard {
+    /// The window that the receiver offers, in bytes; `None` while that is unknown. A closed window has no
+    /// scale.
+    pub(super) fn room(&self) -> Option<u64> {
+        self.window.filter(|w| self.scaled || *w == 0)
+    }
+
+    /// Takes how much was sent beyond the last ack, while the scale of the window is not known.
+    pub(super) fn note_under_way(&mut self, flight: u64) {
+        let Some(window) = self.window.filter(|w| *w > 0) else { return };
+        while window << self.least_scale < flight && self.least_scale < MOST_SCALE {
+            self.least_scale += 1;
+        }
+    }
+
     /// The receiver's window is zero.
     pub(super) fn window_closed(&self) -> bool {
         self.window == Some(0)

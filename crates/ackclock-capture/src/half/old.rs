@@ -78,6 +78,14 @@ impl Half {
         {
             (before.last, before.tsval, before.seen) = (Some(p.last), p.tsval, p.seen);
         }
+        // The capture has the ack first: this is the original.
+        if end <= self.space.una && captured.is_none() && self.sent.unseen.take(start, end) {
+            let bytes = super::segments::payload(&seen.segment, start, end);
+            self.out.missing_bytes = self.out.missing_bytes.saturating_sub(end - start);
+            self.out.unique_bytes += bytes;
+            self.out.reordered += 1;
+            return;
+        }
         // A later copy overtook it.
         let overtaken = fills == Fills::Nothing
             && captured.is_some_and(|copy| self.order(seen.id, tsval, copy).is_some_and(Ordering::is_lt));

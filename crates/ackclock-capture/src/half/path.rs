@@ -55,6 +55,11 @@ impl Path {
         self.rtt().map(|(srtt, _)| srtt.mul_f64(THRESHOLDS.probe.rtts).max(THRESHOLDS.probe.soonest))
     }
 
+    /// It was captured before any system sent tail loss probes, if the capture's clock was set.
+    pub(crate) fn before_probes(&self) -> bool {
+        THRESHOLDS.probe.before.contains(&self.capture_start.as_secs_f64())
+    }
+
     /// Linux's timeout; zero before the first sample.
     pub(super) fn linux_timeout(&self) -> Duration {
         if self.linux.samples > 0 { self.linux.waits(self.near).1 } else { Duration::ZERO }

@@ -73,6 +73,7 @@ impl Half {
         match cause {
             Cause::Syn if situation.segment.replies_to_syn => {}
             Cause::Timeout | Cause::Syn | Cause::TailLossProbe if !situation.segment.below => {
+                self.reach(at);
                 self.limits.expired(&self.send_state(at), situation.elapsed.set);
             }
             _ => {}

@@ -41,7 +41,9 @@ impl Half {
         }
         if syn {
             self.space.syn.get_or_insert(start);
-            self.out.options.get_or_insert(s.options);
+            if !seen.options_cut {
+                self.out.options.get_or_insert(s.options);
+            }
         }
         let packets = self.agreed.packets_with(s, s.len);
         self.out.packets += u64::from(packets);
@@ -65,11 +67,11 @@ impl Half {
             return;
         }
         if start >= self.space.max {
-            self.on_new(seen, start, end, tsval);
+            self.on_new(seen, start, end, tsval, peer);
         } else {
             self.on_old(seen, start, end.min(self.space.max), tsval, peer.tick);
             if end > self.space.max {
-                self.on_new(seen, self.space.max, end, tsval);
+                self.on_new(seen, self.space.max, end, tsval, peer);
             }
         }
         self.note_tsval(tsval, at, true);
@@ -173,8 +175,10 @@ impl Half {
     }
 
     /// Takes data that was not sent before, as far as the capture shows.
-    fn on_new(&mut self, seen: &CapturedSegment, start: u64, end: u64, tsval: Option<u32>) {
+    fn on_new(&mut self, seen: &CapturedSegment, start: u64, end: u64, tsval: Option<u32>, peer: &PeerTimes) {
         let at = seen.at;
+        let (sent, prompt) = self.sent_by(at, peer);
+        self.reach(sent);
         if start > self.space.max && self.sent.holes.len() < MOST_HOLES {
             self.sent.holes.push(Hole { start: self.space.max, end: start, at, id: seen.id, tsval });
         }
@@ -187,6 +191,9 @@ impl Half {
             (self.sent.probe.end, self.sent.probe.repeats) = (Some(end), false);
         }
         self.space.max = end;
+        if !self.heard.scaled {
+            self.heard.note_under_way(end.saturating_sub(self.space.una));
+        }
         self.out.unique_bytes += payload(&seen.segment, start, end);
         let piece = Piece {
             start,
@@ -205,9 +212,9 @@ impl Half {
         let mss = self.mss_or_largest();
         let rest = if seen.segment.len < mss { seen.segment.len } else { seen.segment.len % mss };
         self.limits.sent(
-            &self.send_state(at),
+            &self.send_state(sent),
             seen.segment.len > 0 && (rest == 0 || rest + 40 > mss),
-            self.path.prompt(),
+            prompt,
         );
         if self.following.request.is_some() {
             self.follow_new(at, start);

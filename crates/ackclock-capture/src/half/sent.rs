@@ -6,6 +6,7 @@ use ackclock_units::{Duration, Instant};
 
 use super::copies::Copies;
 use super::on_purpose::Copied;
+use super::unseen::Unseen;
 use crate::outstanding::Outstanding;
 use crate::thresholds::THRESHOLDS;
 
@@ -29,6 +30,7 @@ pub(crate) struct Sent {
     pub(crate) copies: Copies,
     pub(super) copied: Copied,
     pub(super) syn_replies: SynReplies,
+    pub(super) unseen: Unseen,
 }
 
 /// A range that was skipped.

@@ -53,6 +53,7 @@ impl Half {
                 recovering: self.verdicts.open_episode.is_some(),
                 after_timeout: self.verdicts.episode().is_some_and(|e| e.timeouts > 0),
                 probed: self.sent.probe.end.is_some(),
+                before_probes: self.path.before_probes(),
             },
         }
     }

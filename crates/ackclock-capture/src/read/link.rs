@@ -33,6 +33,19 @@ impl LinkType {
         }
     }
 
+    /// Its number, or that of one that is read in the same way.
+    pub(crate) const fn number(self) -> u32 {
+        match self {
+            Self::Null => 0,
+            Self::Ethernet => 1,
+            Self::Loop => 108,
+            Self::Raw => 101,
+            Self::Cooked => 113,
+            Self::Cooked2 => 276,
+            Self::Other(n) => n,
+        }
+    }
+
     /// The offset of the IP packet in a frame; `None` for other protocols and for frames cut before it.
     pub fn ip_offset(self, frame: &[u8]) -> Option<usize> {
         match self {

@@ -170,7 +170,7 @@ mod tests {
             flags: Flags::ACK | Flags::FIN | Flags::CWR,
             ..Segment::default()
         };
-        let tcp = TcpView { src_port: 1, dst_port: 2, segment, payload: &payload };
+        let tcp = TcpView { src_port: 1, dst_port: 2, segment, options_cut: false, payload: &payload };
         let counted = split(&tcp, 1000, true).all(|(s, _)| s.flags.has(Flags::CWR));
         assert!(counted, "the counter goes with each");
         let parts: Vec<_> = split(&tcp, 1000, false).map(|(s, p)| (s.seq.0, s.flags, s.len, p[0])).collect();

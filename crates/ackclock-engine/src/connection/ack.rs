@@ -62,8 +62,10 @@ impl Connection {
         let undelivered = if PLAIN { 0 } else { self.undelivered_segments() };
         let advanced = segment.ack.bytes_since(self.snd_una);
         let dsack = if PLAIN { None } else { self.dsack_of(segment) };
-        if seldom(dsack.is_some()) {
+        let mut dsack_sent_again = 0;
+        if let Some(range) = dsack {
             self.sender.make_mut().dsack_seen = true;
+            dsack_sent_again = self.sender.sent.sent_again_inside(range);
         }
 
         let missing =
@@ -160,6 +162,7 @@ impl Connection {
             has_sack: !PLAIN && !segment.options.sack.is_empty(),
             reneged: false,
             dsack: dsack.filter(|_| !copied),
+            dsack_sent_again,
             rtt: sample,
             ece: marked.is_some(),
             ce_bytes: marked.unwrap_or(0),

@@ -90,6 +90,13 @@ impl OutstandingSegments {
         upto.filter(|s| !s.has(SACKED) && s.view(self.epoch).transmissions == 1).count()
     }
 
+    /// How many outstanding segments inside `range` were sent more than once.
+    #[cold]
+    pub fn sent_again_inside(&self, range: SeqRange) -> u32 {
+        let upto = self.sent.range(self.index_of(range.start)..).take_while(|s| s.end() <= range.end);
+        upto.map(|s| u32::from(s.seq >= range.start && s.transmissions() > 1)).sum()
+    }
+
     /// Saves which segments are marked lost and retransmitted now, for
     /// [`OutstandingSegments::restore_marks`]; without `lost`, as if none were lost.
     pub fn save_marks(&mut self, lost: bool) {

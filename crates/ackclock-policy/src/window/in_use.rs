@@ -11,8 +11,8 @@ pub(super) trait InUse: Default + Debug + Send + 'static {
     /// True when it has to be called on each segment sent.
     const COUNTS: bool;
 
-    /// A segment was sent.
-    fn sent(&mut self, v: &SenderView);
+    /// A segment was sent, `again` if it is a retransmission.
+    fn sent(&mut self, again: bool, v: &SenderView);
 
     /// True when the window may grow on this ack.
     fn permits(&self, a: &AckInfo, v: &SenderView) -> bool;
@@ -26,7 +26,7 @@ pub(super) struct Half;
 impl InUse for Half {
     const COUNTS: bool = false;
 
-    fn sent(&mut self, _: &SenderView) {}
+    fn sent(&mut self, _: bool, _: &SenderView) {}
 
     fn permits(&self, a: &AckInfo, _: &SenderView) -> bool {
         a.validated
@@ -47,8 +47,14 @@ pub(super) struct Flight {
 impl InUse for Flight {
     const COUNTS: bool = true;
 
-    fn sent(&mut self, v: &SenderView) {
+    fn sent(&mut self, again: bool, v: &SenderView) {
         let full = v.pipe + u64::from(v.smss) > v.window.cwnd;
+        // A retransmission is none of what the application sends (RFC 7661 §4.3): it fills the window only where
+        // it leaves no room for new data, for which Linux looks after an ack (`tcp_write_xmit`), and not when its
+        // timer fires.
+        if again && (!full || v.unsent == 0 || v.expiries > 0) {
+            return;
+        }
         let over = self.most == 0 || v.snd_una >= self.until;
         // Where windows count segments, short ones take more than their bytes.
         let out = v.flight_size.max(v.pipe);
@@ -125,7 +131,7 @@ mod tests {
         for _ in 0..segments {
             v.snd_nxt += 1000;
             (v.flight_size, v.pipe) = (v.flight_size + 1000, v.pipe + 1000);
-            use_of.sent(&v);
+            use_of.sent(false, &v);
         }
         v
     }
@@ -150,15 +156,26 @@ mod tests {
     }
 
     #[test]
+    fn a_retransmission_fills_the_window_where_data_waits_for_room() {
+        for (unsent, expiries, permitted) in [(0, 0, false), (1000, 0, true), (1000, 1, false)] {
+            let mut use_of = counting();
+            let mut v = SenderView { unsent, expiries, ..send(&mut use_of, 5) };
+            v.pipe = v.window.cwnd;
+            use_of.sent(true, &v);
+            assert_eq!(use_of.permits(&ack(1, 1000), &v), permitted, "{unsent} {expiries}");
+        }
+    }
+
+    #[test]
     fn a_flight_counts_until_it_is_acknowledged() {
         let mut use_of = counting();
         let mut v = send(&mut use_of, 10);
         // All but the last is acknowledged, and one more segment sent.
         (v.snd_una, v.snd_nxt, v.flight_size, v.pipe) = (v.snd_nxt - 1000, v.snd_nxt + 1000, 2000, 2000);
-        use_of.sent(&v);
+        use_of.sent(false, &v);
         assert!(use_of.permits(&ack(1, 1000), &v));
         (v.snd_una, v.snd_nxt, v.flight_size, v.pipe) = (v.snd_nxt, v.snd_nxt + 1000, 1000, 1000);
-        use_of.sent(&v);
+        use_of.sent(false, &v);
         assert!(!use_of.permits(&ack(1, 1000), &v));
     }
 }

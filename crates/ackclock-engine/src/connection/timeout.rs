@@ -202,8 +202,9 @@ impl Connection {
         let quota = self.sender.policies().recovery.quota(&v);
         let kept = self.sender.quota;
         self.sender.make_mut().quota = match self.sender.policies().reduction() {
-            // What has left the network since the last ack leaves as much room.
-            Some(_) if v.phase == Phase::Recovery && before == Phase::Recovery => kept + newly_lost,
+            // What has left the network since the last ack leaves as much room; a probe alone is one segment (RFC
+            // 8985 §7.3).
+            Some(_) if v.phase == before && matches!(before, Phase::Recovery | Phase::Cwr) => kept + newly_lost,
             Some(reduction) if v.phase == Phase::Recovery => reduction.on_timer(newly_lost, &v),
             _ => quota,
         };

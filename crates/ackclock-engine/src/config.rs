@@ -130,6 +130,9 @@ pub struct Config {
     /// Without SACK a fast recovery lasts until something is acknowledged that was sent after its beginning (RFC
     /// 6582 §3.2: until all is that was sent before it).
     pub hold_repair: bool,
+    /// A cork holds for the retransmission timeout where that is longer than 200 ms: what Linux does
+    /// (`tcp_check_probe_timer`).
+    pub cork_by_timeout: bool,
     /// How long the receiver has to take back that it has forgotten what it had SACKed, after an ack that
     /// shows it; half the smoothed round-trip time where that is longer. Zero: until the retransmission timer
     /// expires (RFC 2018 §8).
@@ -235,6 +238,7 @@ impl Config {
             grow_after_undo: p.flag("grow_after_undo"),
             hold_cwr: p.flag("hold_cwr"),
             hold_repair: p.flag("hold_repair"),
+            cork_by_timeout: p.flag("cork_by_timeout"),
             renege_wait: p.duration("renege_wait"),
             sack_samples: p.flag("sack_samples"),
             probe_in_flight: p.flag("probe_in_flight"),

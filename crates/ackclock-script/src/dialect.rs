@@ -47,8 +47,8 @@ impl Dialect {
     /// (`tcp_xmit_probe_skb`), gives tail loss probes two of its ticks (`tcp_schedule_loss_probe`), counts
     /// windows in segments (`tcp_packets_in_flight`) and each duplicate ack (`tcp_add_reno_sack`), holds a
     /// reduction by an ECN echo, and a repair without SACK, until something above it is acknowledged
-    /// (`tcp_fastretrans_alert`), and retransmits nothing beyond a shrunk window (`__tcp_retransmit_skb`). What a policy of the stack does not
-    /// have is left out.
+    /// (`tcp_fastretrans_alert`), retransmits nothing beyond a shrunk window (`__tcp_retransmit_skb`), and corks for as long as a
+    /// retransmission timeout (`tcp_check_probe_timer`). What a policy of the stack does not have is left out.
     pub(crate) fn options_of_stack(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Linux => &[
@@ -59,6 +59,7 @@ impl Dialect {
                 ("hold_cwr", "true"),
                 ("hold_repair", "true"),
                 ("repair_in_window", "true"),
+                ("cork_by_timeout", "true"),
             ],
             // FreeBSD cuts old text off a segment, and takes the acknowledgment (`tcp_do_segment`).
             Self::FreeBsd => &[("bsd_window", "true"), ("rfc1337", "true"), ("old_text_acks", "true")],

@@ -157,6 +157,12 @@ pub const OPTIONS: &[Param] = &[
         "without SACK a fast recovery lasts until something is acknowledged that was sent after its beginning, as \
          in Linux; otherwise until all is that was sent before it (RFC 6582 3.2)",
     ),
+    Param::flag(
+        "cork_by_timeout",
+        false,
+        "with nothing outstanding a cork holds for the retransmission timeout where that is longer than 200ms, as \
+         in Linux; otherwise for 200ms (RFC 9293 3.8.6.2.1: 0.1s to 1s)",
+    ),
     Param::duration(
         "renege_wait",
         NONE,

@@ -185,6 +185,9 @@ impl Connection {
             self.check_suspect_episode(now, segment, &info);
         }
         let v = self.recover::<PLAIN>(now, &mut info, undone);
+        if (advanced == 0 || self.phase != Phase::Open) && self.needs::<PLAIN>(|r| r.needs.sends) {
+            self.note_waiting_data(now);
+        }
         if seldom(measures) && self.sender.sent.keeps_rates() {
             self.check_app_limited();
         }

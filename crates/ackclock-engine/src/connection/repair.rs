@@ -34,7 +34,10 @@ impl Connection {
             // A reduction that is held has not ended above.
             || seldom(before == Phase::Cwr) && self.config.hold_cwr && phase == Phase::Open;
         let phase = if held { before } else { phase };
+        let in_network = if seldom(stale) { self.pipe() } else { 0 };
         info.newly_lost = self.mark_lost(now);
+        // In what the window counts, which may be segments.
+        let left = if seldom(info.newly_lost > 0) { in_network.saturating_sub(self.pipe()) } else { 0 };
         self.enter(now, phase);
         if seldom(self.sender.episode.is_some()) && !matches!(self.phase, Phase::Recovery | Phase::Loss) {
             self.end_repaired(now);
@@ -97,7 +100,7 @@ impl Connection {
             self.sender.make_mut().quota = if reducing && info.delivered == 0 {
                 // An ack that delivers nothing changes nothing (RFC 9937 §6.2), but for what it shows to be
                 // lost.
-                self.sender.quota + info.newly_lost
+                self.sender.quota + u64::from(left)
             } else {
                 self.quota_after(info, &v)
             };

@@ -184,7 +184,9 @@ impl Connection {
         let v = self.view(now);
         let BuiltSender { policies, state } = self.sender.split_mut();
         let action = policies.recovery.on_deadline(&state.sent, &v, &mut state.lost);
+        let in_network = self.pipe();
         let newly_lost = self.mark_lost(now);
+        let left = u64::from(in_network.saturating_sub(self.pipe()));
         let before = self.phase;
         self.enter(now, action.phase);
         if action.probe.is_some() {
@@ -204,7 +206,7 @@ impl Connection {
         self.sender.make_mut().quota = match self.sender.policies().reduction() {
             // What has left the network since the last ack leaves as much room; a probe alone is one segment (RFC
             // 8985 §7.3).
-            Some(_) if v.phase == before && matches!(before, Phase::Recovery | Phase::Cwr) => kept + newly_lost,
+            Some(_) if v.phase == before && matches!(before, Phase::Recovery | Phase::Cwr) => kept + left,
             Some(reduction) if v.phase == Phase::Recovery => reduction.on_timer(newly_lost, &v),
             _ => quota,
         };

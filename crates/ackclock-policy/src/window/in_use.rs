@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use ackclock_units::SeqNumber;
 
-use crate::{AckInfo, Congestion, Param, Params, SenderView};
+use crate::{AckInfo, Congestion, Param, Params, Phase, SenderView};
 
 /// Decides on each ack whether the window was in use.
 pub(super) trait InUse: Default + Debug + Send + 'static {
@@ -48,7 +48,9 @@ impl InUse for Flight {
     const COUNTS: bool = true;
 
     fn sent(&mut self, again: bool, v: &SenderView) {
-        let full = v.pipe + u64::from(v.smss) > v.window.cwnd;
+        // While a reduction is spread over a round trip, the window is what it lets go.
+        let reducing = matches!(v.phase, Phase::Recovery | Phase::Cwr) && v.unsent > 0;
+        let full = reducing || v.pipe + u64::from(v.smss) > v.window.cwnd;
         // A retransmission is none of what the application sends (RFC 7661 §4.3): it fills the window only where
         // it leaves no room for new data, for which Linux looks after an ack (`tcp_write_xmit`), and not when its
         // timer fires.

@@ -113,7 +113,8 @@ pub struct Config {
     /// at, and of other segments only where that is not old: what Linux does (`tcp_rcv_established`).
     pub predict_headers: bool,
     /// Retransmit only while fewer retransmissions are in the network than segments are lost, whichever they
-    /// are of: what Linux does (`tcp_xmit_retransmit_queue`).
+    /// are of, and none again that an undo has left in the network before the timer fires: what Linux does
+    /// (`tcp_xmit_retransmit_queue`, `tcp_mark_skb_lost`).
     pub repair_by_count: bool,
     /// Retransmit nothing beyond a window that the receiver has shrunk, except for the oldest segment (RFC 9293
     /// §3.8.6 allows either).

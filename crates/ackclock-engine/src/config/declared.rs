@@ -125,7 +125,8 @@ pub const OPTIONS: &[Param] = &[
         "repair_by_count",
         false,
         "retransmit only while fewer retransmissions are in the network than segments are lost, whichever \
-         they are of, as Linux does; otherwise each that is lost (RFC 6675 4)",
+         they are of, and none again that an undo has left in the network before the timer fires, as Linux \
+         does; otherwise each that is lost (RFC 6675 4)",
     ),
     Param::flag(
         "repair_in_window",

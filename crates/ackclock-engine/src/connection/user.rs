@@ -123,7 +123,9 @@ impl Connection {
         }
         let v = self.view(now);
         let room = if self.repair_window().is_some() { self.sender.quota } else { v.room() };
-        if room < u64::from(self.smss) {
+        // What is lost goes first.
+        let lost = u64::from(self.sender.sent.awaiting_retransmission());
+        if room < lost + u64::from(self.smss) {
             self.notify_use(&v, now);
         }
     }

@@ -48,15 +48,13 @@ impl InUse for Flight {
     const COUNTS: bool = true;
 
     fn sent(&mut self, again: bool, v: &SenderView) {
-        // While a reduction is spread over a round trip, the window is what it lets go.
-        let reducing = matches!(v.phase, Phase::Recovery | Phase::Cwr) && v.unsent > 0;
-        let full = reducing || v.pipe + u64::from(v.smss) > v.window.cwnd;
-        // A retransmission is none of what the application sends (RFC 7661 §4.3): it fills the window only where
-        // it leaves no room for new data, for which Linux looks after an ack (`tcp_write_xmit`), and not when its
-        // timer fires.
-        if again && (!full || v.unsent == 0 || v.expiries > 0) {
+        // What is retransmitted is none of what the application sends (RFC 7661 §4.3).
+        if again {
             return;
         }
+        // While a reduction is spread over a round trip, the window is what that lets go.
+        let reducing = matches!(v.phase, Phase::Recovery | Phase::Cwr) && v.unsent >= u64::from(v.smss);
+        let full = reducing || v.pipe + u64::from(v.smss) > v.window.cwnd;
         let over = self.most == 0 || v.snd_una >= self.until;
         // Where windows count segments, short ones take more than their bytes.
         let out = v.flight_size.max(v.pipe);
@@ -158,13 +156,23 @@ mod tests {
     }
 
     #[test]
-    fn a_retransmission_fills_the_window_where_data_waits_for_room() {
-        for (unsent, expiries, permitted) in [(0, 0, false), (1000, 0, true), (1000, 1, false)] {
+    fn a_retransmission_fills_nothing() {
+        for (again, permitted) in [(true, false), (false, true)] {
             let mut use_of = counting();
-            let mut v = SenderView { unsent, expiries, ..send(&mut use_of, 5) };
+            let mut v = send(&mut use_of, 5);
             v.pipe = v.window.cwnd;
-            use_of.sent(true, &v);
-            assert_eq!(use_of.permits(&ack(1, 1000), &v), permitted, "{unsent} {expiries}");
+            use_of.sent(again, &v);
+            assert_eq!(use_of.permits(&ack(1, 1000), &v), permitted, "{again}");
+        }
+    }
+
+    #[test]
+    fn what_waits_in_a_reduction_fills_the_window() {
+        for (unsent, permitted) in [(999, false), (1000, true)] {
+            let mut use_of = counting();
+            let v = SenderView { unsent, phase: Phase::Recovery, ..send(&mut use_of, 5) };
+            use_of.sent(false, &v);
+            assert_eq!(use_of.permits(&ack(1, 1000), &v), permitted, "{unsent}");
         }
     }
 

@@ -154,6 +154,10 @@ impl Connection {
             self.set_window(Window { ssthresh: before.window.ssthresh, ..self.sender.window }, now);
         }
         self.mark_lost(now);
+        if seldom(self.config.keep_flight) && self.sender.window.cwnd <= u64::from(self.smss) {
+            let cwnd = u64::from(self.pipe()) + u64::from(self.smss);
+            self.set_window(Window { cwnd, ..self.sender.window }, now);
+        }
         self.sender.make_mut().dup_acks.reset();
         self.phase = t.phase;
         self.sender.make_mut().recovery_point = self.snd_nxt;

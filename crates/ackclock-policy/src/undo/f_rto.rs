@@ -13,8 +13,6 @@ pub(super) struct FRto {
     sack_enhanced: bool,
     /// Without SACK a duplicate ack before step 2b shows that the timeout was genuine.
     duplicates_decide: bool,
-    /// Less than a segment of new data is enough for the test.
-    small_tests: bool,
     /// New data was sent (step 3), or not yet (step 2).
     sent_new: bool,
     /// The last timeout is examined, and no ack has decided or begun step 3.
@@ -23,15 +21,14 @@ pub(super) struct FRto {
 
 impl FRto {
     /// Linux's form, for a policy that has a response of its own: the SACK-enhanced algorithm, and without
-    /// SACK the basic one, which a duplicate ack does not end before step 2b, and which tests with any new data
-    /// (`tcp_process_loss`; RFC 5682 §2.1 step 2a has it end there, step 2b needs segments).
+    /// SACK the basic one, which a duplicate ack does not end before step 2b (`tcp_process_loss`; RFC 5682
+    /// §2.1 step 2a has it end there).
     pub fn of_linux() -> Self {
         Self {
             response: Response::Restore,
             adapt_timer: false,
             sack_enhanced: true,
             duplicates_decide: false,
-            small_tests: true,
             sent_new: false,
             waiting: false,
         }
@@ -57,8 +54,8 @@ impl FRto {
         if a.ack < t.retransmitted_to {
             return if sack { TimeoutVerdict::Unknown } else { TimeoutVerdict::Genuine };
         }
-        // Step 2b needs a new segment, and room for it at the receiver; in Linux some of each (`tcp_process_loss`).
-        let segment = if self.small_tests { 1 } else { u64::from(v.smss) };
+        // Step 2b needs a new segment, and room for it at the receiver.
+        let segment = u64::from(v.smss);
         if v.unsent < segment || v.flight_size + segment > v.rwnd {
             return TimeoutVerdict::Genuine;
         }
@@ -146,7 +143,6 @@ pub(crate) const ENTRY: Entry<dyn SpuriousTimeout> = Entry {
             adapt_timer: p.flag("adapt_timer"),
             sack_enhanced: p.flag("sack_enhanced"),
             duplicates_decide: true,
-            small_tests: false,
             sent_new: false,
             waiting: false,
         })

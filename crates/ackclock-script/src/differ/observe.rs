@@ -297,3 +297,45 @@ impl<'a> Run<'a> {
 
 /// Connections that the socket keeps for `accept`.
 pub(super) const BACKLOG: i64 = 4;
+
+#[cfg(test)]
+mod tests {
+    use ackclock_policy::Registry;
+
+    use super::super::{compare, generate};
+    use super::*;
+    use crate::{Dialect, EngineHost};
+
+    const MEASURE: Measure =
+        Measure { tolerance: Duration::from_millis(15), tolerance_part: 8, windows: true };
+
+    fn host() -> Box<dyn Host> {
+        Box::new(EngineHost::new(&Registry::builtin(), Dialect::Linux, None, 1).expect("built in"))
+    }
+
+    #[test]
+    fn a_host_with_late_timers_does_what_one_like_it_did() {
+        let mut later = 0;
+        for index in 0..300 {
+            let first = lead(&generate(7, index), &mut *host());
+            let second = repeat(&first, &mut *host(), &|_| Duration::from_millis(6));
+            let late = follow_late(&first, &second, MEASURE, &mut *host());
+            let exact = Measure { tolerance: Duration::ZERO, tolerance_part: u64::MAX, ..MEASURE };
+            let differs = |other| compare(other, &second, exact, &|_| false).is_some();
+            later += u32::from(differs(&first) && !differs(&late));
+        }
+        assert!(later > 20, "{later}");
+    }
+
+    #[test]
+    fn a_timer_that_is_too_late_is_no_excuse() {
+        let mut kept = 0;
+        for index in 0..300 {
+            let first = lead(&generate(7, index), &mut *host());
+            let second = repeat(&first, &mut *host(), &|_| Duration::from_millis(200));
+            let late = follow_late(&first, &second, MEASURE, &mut *host());
+            kept += u32::from(compare(&late, &second, MEASURE, &|_| false).is_some());
+        }
+        assert!(kept > 20, "{kept}");
+    }
+}

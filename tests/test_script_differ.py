@@ -113,6 +113,7 @@ def test_against_the_kernel(ackclock):
     counted = (
         found["same"]
         + found["late"]
+        + found["timed"]
         + found["fleeting"]
         + sum(c["count"] for c in found["explained"])
         + sum(c["count"] for c in found["found"])

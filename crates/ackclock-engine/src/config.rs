@@ -118,7 +118,8 @@ pub struct Config {
     /// at, and of other segments only where that is not old: what Linux does (`tcp_rcv_established`).
     pub predict_headers: bool,
     /// Retransmit only while fewer retransmissions are in the network than segments are lost, whichever they
-    /// are of: what Linux does (`tcp_xmit_retransmit_queue`).
+    /// are of, and none again that an undo has left in the network before the timer fires: what Linux does
+    /// (`tcp_xmit_retransmit_queue`, `tcp_mark_skb_lost`).
     pub repair_by_count: bool,
     /// Retransmit nothing beyond a window that the receiver has shrunk, except for the oldest segment (RFC 9293
     /// §3.8.6 allows either).
@@ -135,6 +136,15 @@ pub struct Config {
     /// Without SACK a fast recovery lasts until something is acknowledged that was sent after its beginning (RFC
     /// 6582 §3.2: until all is that was sent before it).
     pub hold_repair: bool,
+    /// A timeout leaves the window what is in the network and a segment: what Linux does (`tcp_enter_loss`). RFC 5681
+    /// §3.1 leaves a segment.
+    pub keep_flight: bool,
+    /// An ECN echo reduces the window also on the ack with which a tail loss probe has repaired a loss: what Linux does
+    /// (`tcp_process_tlp_ack`, `tcp_try_to_open`). RFC 3168 §6.1.2 reduces once in a window of data.
+    pub echo_after_probe: bool,
+    /// A cork holds for the retransmission timeout where that is longer than 200 ms: what Linux does
+    /// (`tcp_check_probe_timer`).
+    pub cork_by_timeout: bool,
     /// How long the receiver has to take back that it has forgotten what it had SACKed, after an ack that
     /// shows it; half the smoothed round-trip time where that is longer. Zero: until the retransmission timer
     /// expires (RFC 2018 §8).
@@ -242,6 +252,9 @@ impl Config {
             grow_after_undo: p.flag("grow_after_undo"),
             hold_cwr: p.flag("hold_cwr"),
             hold_repair: p.flag("hold_repair"),
+            keep_flight: p.flag("keep_flight"),
+            echo_after_probe: p.flag("echo_after_probe"),
+            cork_by_timeout: p.flag("cork_by_timeout"),
             renege_wait: p.duration("renege_wait"),
             sack_samples: p.flag("sack_samples"),
             probe_in_flight: p.flag("probe_in_flight"),

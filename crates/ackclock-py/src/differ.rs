@@ -159,6 +159,7 @@ fn shown(campaign: &Campaign, against: &str, lasted: RealDuration, found: &Progr
         "run": found.run,
         "same": found.same,
         "late": found.late,
+        "timed": found.timed,
         "fleeting": found.fleeting,
         "explained": explained
             .iter()

@@ -204,7 +204,8 @@ def _show(found: dict[str, Any], out: Path | None) -> None:
     say(
         f"{count(found['run'])} conversations in {found['seconds']:.1f} s ({count(round(rate))} an hour): "
         f"{count(found['same'])} the same, {count(explained)} with explained differences, "
-        f"{count(len(found['found']))} causes without, {count(found['fleeting'])} did not show again, "
+        f"{count(len(found['found']))} causes without, {count(found['timed'])} of late timers, "
+        f"{count(found['fleeting'])} did not show again, "
         f"{count(found['late'])} were late"
     )
     if out is not None:

@@ -135,7 +135,8 @@ pub const OPTIONS: &[Param] = &[
         "repair_by_count",
         false,
         "retransmit only while fewer retransmissions are in the network than segments are lost, whichever \
-         they are of, as Linux does; otherwise each that is lost (RFC 6675 4)",
+         they are of, and none again that an undo has left in the network before the timer fires, as Linux \
+         does; otherwise each that is lost (RFC 6675 4)",
     ),
     Param::flag(
         "repair_in_window",
@@ -166,6 +167,24 @@ pub const OPTIONS: &[Param] = &[
         false,
         "without SACK a fast recovery lasts until something is acknowledged that was sent after its beginning, as \
          in Linux; otherwise until all is that was sent before it (RFC 6582 3.2)",
+    ),
+    Param::flag(
+        "keep_flight",
+        false,
+        "a timeout leaves the window what is still in the network, by RACK, and a segment, as in Linux; otherwise one \
+         segment (RFC 5681 3.1)",
+    ),
+    Param::flag(
+        "echo_after_probe",
+        false,
+        "an ECN echo reduces the window also on the ack with which a tail loss probe has repaired a loss, as in \
+         Linux; otherwise once in a window of data (RFC 3168 6.1.2)",
+    ),
+    Param::flag(
+        "cork_by_timeout",
+        false,
+        "with nothing outstanding a cork holds for the retransmission timeout where that is longer than 200ms, as \
+         in Linux; otherwise for 200ms (RFC 9293 3.8.6.2.1: 0.1s to 1s)",
     ),
     Param::duration(
         "renege_wait",

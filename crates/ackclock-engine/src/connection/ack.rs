@@ -62,8 +62,10 @@ impl Connection {
         let undelivered = if PLAIN { 0 } else { self.undelivered_segments() };
         let advanced = segment.ack.bytes_since(self.snd_una);
         let dsack = if PLAIN { None } else { self.dsack_of(segment) };
-        if seldom(dsack.is_some()) {
+        let mut dsack_sent_again = 0;
+        if let Some(range) = dsack {
             self.sender.make_mut().dsack_seen = true;
+            dsack_sent_again = self.sender.sent.sent_again_inside(range);
         }
 
         let missing =
@@ -160,6 +162,7 @@ impl Connection {
             has_sack: !PLAIN && !segment.options.sack.is_empty(),
             reneged: false,
             dsack: dsack.filter(|_| !copied),
+            dsack_sent_again,
             rtt: sample,
             ece: marked.is_some(),
             ce_bytes: marked.unwrap_or(0),
@@ -182,6 +185,9 @@ impl Connection {
             self.check_suspect_episode(now, segment, &info);
         }
         let v = self.recover::<PLAIN>(now, &mut info, undone);
+        if (advanced == 0 || self.phase != Phase::Open) && self.needs::<PLAIN>(|r| r.needs.sends) {
+            self.note_waiting_data(now);
+        }
         if seldom(measures) && self.sender.sent.keeps_rates() {
             self.check_app_limited();
         }

@@ -18,7 +18,7 @@ impl Connection {
     }
 
     /// What `len` bytes take of the window, or of what may be sent. A FIN alone is a segment, too: RFC 5681 §3.1
-    /// speaks of data, Linux has waited for room since 6.8 (`tcp_cwnd_test`).
+    /// speaks of data, Linux 6.18 waits for room (`tcp_cwnd_test`).
     #[inline]
     pub(super) fn cost(&self, len: u32) -> Bytes {
         u64::from(if seldom(self.config.count_segments) { self.smss.max(len) } else { len })

@@ -88,7 +88,9 @@ impl Connection {
         let at_once = idle
             || !self.config.nagle
             || most < whole
-            || seldom(self.config.minshall) && self.has_no_small_outstanding();
+            // Nor to what tests a timeout, as Linux has it (`tcp_process_loss`).
+            || seldom(self.config.minshall)
+                && (self.has_no_small_outstanding() || self.spurious_test_quota().is_some());
         if unsent > 0 && !self.worth_sending(len, most, last, at_once, fin_due) {
             if self.sender.sent.is_empty() && usable < most && unsent > u64::from(usable) {
                 self.arm_persist(now);

@@ -4,7 +4,7 @@ use ackclock_policy::{
     Adjustment, Congestion, Control, EpisodeEnd, Feedback, Phase, SenderView, Transition, Window,
 };
 use ackclock_trace::{EventKind, LossClass, Mask};
-use ackclock_units::{Bytes, Instant, SeqRange};
+use ackclock_units::{Bytes, Instant, SeqRange, seldom};
 
 use super::Connection;
 use super::sender::Episode;
@@ -38,7 +38,12 @@ impl Connection {
         let mut lost = std::mem::take(&mut self.sender.make_mut().lost);
         for range in lost.drain(..) {
             let range = SeqRange::new(range.start.max(self.snd_una), range.end.min(self.snd_nxt));
-            newly_lost += u64::from(self.sender.make_mut().sent.mark_lost(range));
+            // Linux takes no retransmission for lost that an undo has left, until the timer fires
+            // (`tcp_mark_skb_lost`): it is the original that is.
+            let originals = seldom(self.config.repair_by_count) && self.expiries == 0;
+            let sent = &mut self.sender.make_mut().sent;
+            let bytes = if originals { sent.mark_originals_lost(range) } else { sent.mark_lost(range) };
+            newly_lost += u64::from(bytes);
             self.trace(Mask::EPISODES, now, || EventKind::Lost { range });
         }
         self.sender.make_mut().lost = lost;

@@ -141,7 +141,8 @@ impl Connection {
     #[cold]
     pub(super) fn arm_cork(&mut self, now: Instant) {
         if !self.timers.is_armed(Timer::Persist) {
-            self.arm(Timer::Persist, now, now + MAX_CORK);
+            let most = if self.config.cork_by_timeout { self.timeout.max(MAX_CORK) } else { MAX_CORK };
+            self.arm(Timer::Persist, now, now + most);
         }
     }
 

@@ -34,7 +34,10 @@ impl Connection {
             // A reduction that is held has not ended above.
             || seldom(before == Phase::Cwr) && self.config.hold_cwr && phase == Phase::Open;
         let phase = if held { before } else { phase };
+        let in_network = if seldom(stale) { self.pipe() } else { 0 };
         info.newly_lost = self.mark_lost(now);
+        // In what the window counts, which may be segments.
+        let left = if seldom(info.newly_lost > 0) { in_network.saturating_sub(self.pipe()) } else { 0 };
         self.enter(now, phase);
         if seldom(self.sender.episode.is_some()) && !matches!(self.phase, Phase::Recovery | Phase::Loss) {
             self.end_repaired(now);
@@ -43,15 +46,20 @@ impl Connection {
             self.sender.make_mut().dup_acks.delivered = 0;
         }
         let echo_last = seldom(info.ece) && self.rare.is_some_and(|r| r.needs.echo_after_ack);
-        if seldom(info.ece) && !echo_last {
+        let time_based = info.deliveries.is_some();
+        let after_probe = seldom(info.ece) && !echo_last && time_based && self.config.echo_after_probe;
+        if seldom(info.ece) && !echo_last && !after_probe {
             self.handle_ecn_echo(now, info.newly_acked);
         }
-        let time_based = info.deliveries.is_some();
         if seldom(time_based) {
             // A loss that a probe has repaired reduces the window before the ack grows it.
             let mut reduced = self.view(now);
             self.adjust(now, &mut reduced);
             v.window = reduced.window;
+            if after_probe {
+                self.handle_ecn_echo(now, info.newly_acked);
+                v.window = self.sender.window;
+            }
         }
         info.may_grow = info.newly_acked > 0
             && matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss)
@@ -97,7 +105,7 @@ impl Connection {
             self.sender.make_mut().quota = if reducing && info.delivered == 0 {
                 // An ack that delivers nothing changes nothing (RFC 9937 §6.2), but for what it shows to be
                 // lost.
-                self.sender.quota + info.newly_lost
+                self.sender.quota + u64::from(left)
             } else {
                 self.quota_after(info, &v)
             };

@@ -154,6 +154,10 @@ impl Connection {
             self.set_window(Window { ssthresh: before.window.ssthresh, ..self.sender.window }, now);
         }
         self.mark_lost(now);
+        if seldom(self.config.keep_flight) && self.sender.window.cwnd <= u64::from(self.smss) {
+            let cwnd = u64::from(self.pipe()) + u64::from(self.smss);
+            self.set_window(Window { cwnd, ..self.sender.window }, now);
+        }
         self.sender.make_mut().dup_acks.reset();
         self.phase = t.phase;
         self.sender.make_mut().recovery_point = self.snd_nxt;
@@ -184,7 +188,9 @@ impl Connection {
         let v = self.view(now);
         let BuiltSender { policies, state } = self.sender.split_mut();
         let action = policies.recovery.on_deadline(&state.sent, &v, &mut state.lost);
+        let in_network = self.pipe();
         let newly_lost = self.mark_lost(now);
+        let left = u64::from(in_network.saturating_sub(self.pipe()));
         let before = self.phase;
         self.enter(now, action.phase);
         if action.probe.is_some() {
@@ -202,8 +208,9 @@ impl Connection {
         let quota = self.sender.policies().recovery.quota(&v);
         let kept = self.sender.quota;
         self.sender.make_mut().quota = match self.sender.policies().reduction() {
-            // What has left the network since the last ack leaves as much room.
-            Some(_) if v.phase == Phase::Recovery && before == Phase::Recovery => kept + newly_lost,
+            // What has left the network since the last ack leaves as much room; a probe alone is one segment (RFC
+            // 8985 §7.3).
+            Some(_) if v.phase == before && matches!(before, Phase::Recovery | Phase::Cwr) => kept + left,
             Some(reduction) if v.phase == Phase::Recovery => reduction.on_timer(newly_lost, &v),
             _ => quota,
         };

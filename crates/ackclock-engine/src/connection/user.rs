@@ -66,6 +66,9 @@ impl Connection {
                 self.timers.arm(Timer::User, now + self.config.user_timeout);
             }
         }
+        if seldom(self.rare.is_some_and(|r| r.needs.sends)) {
+            self.note_waiting_data(now);
+        }
     }
 
     /// Free space in the send buffer; 0 if nothing may be written.
@@ -104,16 +107,36 @@ impl Connection {
     /// The world holds new data back for which the congestion window has too little room: the window counts as
     /// full, although there is some (RFC 7661 §4.3 has a window grow that is in use).
     pub fn note_full_window(&mut self, now: Instant) {
-        if !self.sender.is_built() {
+        if self.sender.is_built() {
+            let v = self.view(now);
+            self.notify_use(&SenderView { pipe: v.window.cwnd, ..v }, now);
+        }
+    }
+
+    /// Data that waits for room in the congestion window shows that it is in use, although nothing is sent (RFC
+    /// 7661 §4.3 has a window grow then). Called where data was written or an ack has let nothing go, for windows
+    /// that are notified of what is sent.
+    #[cold]
+    pub(super) fn note_waiting_data(&mut self, now: Instant) {
+        if !self.sender.is_built() || self.unsent() == 0 {
             return;
         }
+        let v = self.view(now);
+        let room = if self.repair_window().is_some() { self.sender.quota } else { v.room() };
+        // What is lost goes first.
+        let lost = u64::from(self.sender.sent.awaiting_retransmission());
+        if room < lost + u64::from(self.smss) {
+            self.notify_use(&v, now);
+        }
+    }
+
+    /// Notifies the window of how much of it is in use, where it counts that.
+    fn notify_use(&mut self, v: &SenderView, now: Instant) {
         let needs = self.sender.policies().window.needs();
         // Windows by the delivery rate ask for more than whether they are in use.
         if needs.sends && !needs.rate_samples {
-            let v = self.view(now);
-            let v = SenderView { pipe: v.window.cwnd, ..v };
             let sent = Feedback::Sent { bytes: 0, retransmission: false, app_limited: false };
-            let control = self.sender.policies().window.on(sent, &v);
+            let control = self.sender.policies().window.on(sent, v);
             if control.window != self.sender.window {
                 self.set_window(control.window, now);
             }
@@ -121,7 +144,7 @@ impl Connection {
     }
 
     /// True for a segment with nothing but the next text or an ack, in the window that was advertised last,
-    /// and with no text missing: what Van Jacobson's header prediction expects.
+    /// with no text missing and no urgent data unread: what Van Jacobson's header prediction expects.
     pub fn predicts(&self, segment: &Segment) -> bool {
         let push = Flags::PSH.0;
         self.state == State::Established
@@ -132,6 +155,8 @@ impl Connection {
             && segment.options.sack.is_empty()
             && !self.receive.has_gap()
             && self.rcv_window() > 0
+            // Until urgent data is read, none is (`tcp_check_urg`).
+            && self.urgent_left().is_none()
     }
 
     /// True for a segment whose acknowledgment is looked at: it lies inside the window, or is the last text

@@ -40,6 +40,18 @@ impl OutstandingSegments {
     /// Marks the segments in `range` that are not SACKed as lost; an outstanding retransmission of them is
     /// lost too. Returns the bytes newly marked.
     pub fn mark_lost(&mut self, range: SeqRange) -> u32 {
+        self.mark(range, false)
+    }
+
+    /// The same, but for a retransmission of a segment that is not marked: of that an undo has taken the mark, and
+    /// the original is lost instead.
+    #[cold]
+    pub fn mark_originals_lost(&mut self, range: SeqRange) -> u32 {
+        self.mark(range, true)
+    }
+
+    #[inline]
+    fn mark(&mut self, range: SeqRange, originals: bool) -> u32 {
         let mut lost = 0;
         if range.is_empty() {
             return lost;
@@ -56,7 +68,8 @@ impl OutstandingSegments {
             if !s.has(LOST) {
                 self.lost_bytes += s.len();
             }
-            if s.has(RETRANSMITTED) {
+            let stays = originals && s.marks & (LOST | RETRANSMITTED) == RETRANSMITTED;
+            if s.has(RETRANSMITTED) && !stays {
                 self.retransmitted_bytes -= s.len();
             }
             if s.marks & (LOST | RETRANSMITTED) != LOST {
@@ -65,7 +78,8 @@ impl OutstandingSegments {
                     rates.lose(i, s.range());
                 }
             }
-            s.marks = (s.marks & KEPT) | LOST;
+            let kept = if stays { KEPT | RETRANSMITTED } else { KEPT };
+            s.marks = (s.marks & kept) | LOST;
         }
         if range.start < self.lost_hint() {
             self.set_lost_hint(range.start);
@@ -88,6 +102,13 @@ impl OutstandingSegments {
     pub fn sent_once_until(&self, end: SeqNumber) -> usize {
         let upto = self.sent.iter().take_while(|s| s.range().end <= end);
         upto.filter(|s| !s.has(SACKED) && s.view(self.epoch).transmissions == 1).count()
+    }
+
+    /// How many outstanding segments inside `range` were sent more than once.
+    #[cold]
+    pub fn sent_again_inside(&self, range: SeqRange) -> u32 {
+        let upto = self.sent.range(self.index_of(range.start)..).take_while(|s| s.end() <= range.end);
+        upto.map(|s| u32::from(s.seq >= range.start && s.transmissions() > 1)).sum()
     }
 
     /// Saves which segments are marked lost and retransmitted now, for

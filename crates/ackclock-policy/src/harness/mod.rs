@@ -65,6 +65,7 @@ pub(crate) fn ack(ack: u32, newly_acked: u64) -> AckInfo {
         has_sack: false,
         reneged: false,
         dsack: None,
+        dsack_sent_again: 0,
         rtt: None,
         ece: false,
         ce_bytes: 0,

@@ -2,8 +2,8 @@ use ackclock_units::{SeqNumber, SeqRange};
 
 use crate::harness::{ReferenceScoreboard, ack, view};
 use crate::{
-    AckInfo, EpisodeVerdict, Phase, Registry, SenderView, SpuriousTimeout, SuspectEpisode, SuspectTimeout,
-    TimeoutVerdict, Window,
+    AckInfo, EpisodeVerdict, Phase, Registry, ScoreboardView as _, SenderView, SpuriousTimeout,
+    SuspectEpisode, SuspectTimeout, TimeoutVerdict, Window,
 };
 
 use EpisodeVerdict::{Genuine, Spurious, Unknown};
@@ -42,9 +42,14 @@ impl Episode {
     fn ack(&mut self, n: u32, dsack: Option<SeqRange>) -> EpisodeVerdict {
         let to = SeqNumber(1 + n * 1000);
         let newly = u64::from(to.bytes_since(self.v.snd_una));
+        let sent_again = |range: SeqRange| {
+            range.start >= self.v.snd_una
+                && self.board.segment(range.start).is_some_and(|s| s.transmissions > 1)
+        };
+        let dsack_sent_again = dsack.map_or(0, |range| u32::from(sent_again(range)));
         self.board.acknowledge(to);
         self.v.snd_una = to;
-        let a = AckInfo { dsack, ..ack(to.0, newly) };
+        let a = AckInfo { dsack, dsack_sent_again, ..ack(to.0, newly) };
         self.undo.on_episode_ack(&a, &self.e, &self.board, &self.v)
     }
 }
@@ -123,6 +128,16 @@ fn more_reports_than_retransmissions_do_not_count_for_linux() {
     s.retransmit(1);
     assert_eq!(s.ack(4, Some(SeqRange::new(seg(0).start, seg(3).end))), Unknown);
     assert_eq!(s.ack(5, Some(seg(1))), Unknown, "the network duplicates");
+}
+
+#[test]
+fn the_report_of_what_was_sent_once_counts_for_nothing() {
+    // The ack that brings the report may be the first to acknowledge the segment.
+    for (reported, verdict) in [(2, Unknown), (0, Spurious)] {
+        let mut s = Episode::of("linux");
+        s.retransmit(0);
+        assert_eq!(s.ack(4, Some(seg(reported))), verdict, "{reported}");
+    }
 }
 
 #[test]

@@ -27,24 +27,18 @@ struct Counts {
 
 impl Counts {
     /// Counts a DSACK (`tcp_check_dsack`, `tcp_sacktag_one`).
-    fn count_duplicates(
-        &mut self,
-        range: SeqRange,
-        e: &SuspectEpisode,
-        b: &dyn ScoreboardView,
-        v: &SenderView,
-    ) {
+    fn count_duplicates(&mut self, range: SeqRange, a: &AckInfo, e: &SuspectEpisode, v: &SenderView) {
         let segs = range.len().div_ceil(v.smss.max(1));
         self.reported = self.reported.saturating_add(segs);
         // More than was retransmitted: the network duplicates.
         if self.reported > self.retransmitted || range.end <= e.start {
             return;
         }
-        // Of what is still outstanding, only what was retransmitted counts.
-        let sent_again = b.segment(range.start).is_none_or(|s| s.transmissions > 1);
-        if sent_again {
-            self.unreported = self.unreported.map(|n| n.saturating_sub(segs));
-        }
+        // Of what was outstanding until this ack, only what was retransmitted counts; of what was acknowledged
+        // before, nobody remembers that any more.
+        let forgotten = range.end <= a.ack - a.newly_acked as u32;
+        let segs = if forgotten { segs } else { a.dsack_sent_again };
+        self.unreported = self.unreported.map(|n| n.saturating_sub(segs));
     }
 }
 
@@ -126,7 +120,7 @@ impl SpuriousTimeout for Linux {
     ) -> EpisodeVerdict {
         let Some(counts) = &mut self.counts else { return EpisodeVerdict::Unknown };
         if let Some(range) = a.dsack {
-            counts.count_duplicates(range, e, b, v);
+            counts.count_duplicates(range, a, e, v);
         }
         let (all_reported, delayed) = (counts.unreported == Some(0), e.acks_original == Some(true));
         let spurious = match v.phase {

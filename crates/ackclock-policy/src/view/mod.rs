@@ -153,6 +153,8 @@ pub struct AckInfo {
     pub has_sack: bool,
     /// The range that a DSACK block (RFC 2883) reported.
     pub dsack: Option<SeqRange>,
+    /// Segments inside `dsack` that were outstanding before this ack and had been sent more than once.
+    pub dsack_sent_again: u32,
     /// The oldest outstanding segment is SACKed: the receiver has forgotten it (RFC 2018 §8). Set only where
     /// the stack does not leave that to the retransmission timer.
     pub reneged: bool,

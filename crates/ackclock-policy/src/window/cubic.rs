@@ -254,7 +254,7 @@ impl<U: InUse> CongestionControl for Cubic<U> {
                         self.curve.epoch_start = None;
                         self.linux.iter_mut().for_each(|stage| stage.end());
                     }
-                    Feedback::Sent { .. } => self.in_use.sent(v),
+                    Feedback::Sent { retransmission, .. } => self.in_use.sent(retransmission, v),
                     _ => {}
                 }
                 v.default_window(&f)

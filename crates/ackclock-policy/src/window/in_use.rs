@@ -4,15 +4,15 @@ use std::fmt::Debug;
 
 use ackclock_units::SeqNumber;
 
-use crate::{AckInfo, Congestion, Param, Params, SenderView};
+use crate::{AckInfo, Congestion, Param, Params, Phase, SenderView};
 
 /// Decides on each ack whether the window was in use.
 pub(super) trait InUse: Default + Debug + Send + 'static {
     /// True when it has to be called on each segment sent.
     const COUNTS: bool;
 
-    /// A segment was sent.
-    fn sent(&mut self, v: &SenderView);
+    /// A segment was sent, `again` if it is a retransmission.
+    fn sent(&mut self, again: bool, v: &SenderView);
 
     /// True when the window may grow on this ack.
     fn permits(&self, a: &AckInfo, v: &SenderView) -> bool;
@@ -26,7 +26,7 @@ pub(super) struct Half;
 impl InUse for Half {
     const COUNTS: bool = false;
 
-    fn sent(&mut self, _: &SenderView) {}
+    fn sent(&mut self, _: bool, _: &SenderView) {}
 
     fn permits(&self, a: &AckInfo, _: &SenderView) -> bool {
         a.validated
@@ -47,8 +47,14 @@ pub(super) struct Flight {
 impl InUse for Flight {
     const COUNTS: bool = true;
 
-    fn sent(&mut self, v: &SenderView) {
-        let full = v.pipe + u64::from(v.smss) > v.window.cwnd;
+    fn sent(&mut self, again: bool, v: &SenderView) {
+        // What is retransmitted is none of what the application sends (RFC 7661 §4.3).
+        if again {
+            return;
+        }
+        // While a reduction is spread over a round trip, the window is what that lets go.
+        let reducing = matches!(v.phase, Phase::Recovery | Phase::Cwr) && v.unsent >= u64::from(v.smss);
+        let full = reducing || v.pipe + u64::from(v.smss) > v.window.cwnd;
         let over = self.most == 0 || v.snd_una >= self.until;
         // Where windows count segments, short ones take more than their bytes.
         let out = v.flight_size.max(v.pipe);
@@ -125,7 +131,7 @@ mod tests {
         for _ in 0..segments {
             v.snd_nxt += 1000;
             (v.flight_size, v.pipe) = (v.flight_size + 1000, v.pipe + 1000);
-            use_of.sent(&v);
+            use_of.sent(false, &v);
         }
         v
     }
@@ -150,15 +156,36 @@ mod tests {
     }
 
     #[test]
+    fn a_retransmission_fills_nothing() {
+        for (again, permitted) in [(true, false), (false, true)] {
+            let mut use_of = counting();
+            let mut v = send(&mut use_of, 5);
+            v.pipe = v.window.cwnd;
+            use_of.sent(again, &v);
+            assert_eq!(use_of.permits(&ack(1, 1000), &v), permitted, "{again}");
+        }
+    }
+
+    #[test]
+    fn what_waits_in_a_reduction_fills_the_window() {
+        for (unsent, permitted) in [(999, false), (1000, true)] {
+            let mut use_of = counting();
+            let v = SenderView { unsent, phase: Phase::Recovery, ..send(&mut use_of, 5) };
+            use_of.sent(false, &v);
+            assert_eq!(use_of.permits(&ack(1, 1000), &v), permitted, "{unsent}");
+        }
+    }
+
+    #[test]
     fn a_flight_counts_until_it_is_acknowledged() {
         let mut use_of = counting();
         let mut v = send(&mut use_of, 10);
         // All but the last is acknowledged, and one more segment sent.
         (v.snd_una, v.snd_nxt, v.flight_size, v.pipe) = (v.snd_nxt - 1000, v.snd_nxt + 1000, 2000, 2000);
-        use_of.sent(&v);
+        use_of.sent(false, &v);
         assert!(use_of.permits(&ack(1, 1000), &v));
         (v.snd_una, v.snd_nxt, v.flight_size, v.pipe) = (v.snd_nxt, v.snd_nxt + 1000, 1000, 1000);
-        use_of.sent(&v);
+        use_of.sent(false, &v);
         assert!(!use_of.permits(&ack(1, 1000), &v));
     }
 }

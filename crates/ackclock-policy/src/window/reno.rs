@@ -224,8 +224,8 @@ impl<U: InUse> CongestionControl for Reno<U> {
             Feedback::Congestion(c) => self.cut(c, v),
             Feedback::EpisodeEnded(s) => self.episode_ended(s, v),
             f => {
-                if let Feedback::Sent { .. } = f {
-                    self.in_use.sent(v);
+                if let Feedback::Sent { retransmission, .. } = f {
+                    self.in_use.sent(retransmission, v);
                 }
                 v.default_window(&f)
             }

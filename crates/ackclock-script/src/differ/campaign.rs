@@ -13,7 +13,7 @@ use super::compare::{Cause, Difference, Measure, compare};
 use super::conversation::Conversation;
 use super::generate::generate;
 use super::known::{Known, explained};
-use super::observe::{follow, lead};
+use super::observe::{follow, follow_late, lead};
 use super::script::script;
 use super::shrink::shrink;
 use super::timeline::Timeline;
@@ -59,12 +59,25 @@ pub struct Progress {
     pub same: u64,
     /// Those whose difference has an explanation, by its pattern.
     pub explained: BTreeMap<String, u64>,
+    /// Those in which the first host does what the second did once its timers fire as late.
+    pub timed: u64,
     /// Those whose difference did not show again.
     pub fleeting: u64,
     /// Those that were late each time.
     pub late: u64,
     /// What was found, by its cause.
     pub found: BTreeMap<Cause, Found>,
+}
+
+impl Progress {
+    /// Counts a difference where its cause has an explanation.
+    fn explains(&mut self, cause: &Cause, known: &[Known]) -> bool {
+        let known = explained(cause, known);
+        if let Some(known) = known {
+            *self.explained.entry(known.cause.clone()).or_default() += 1;
+        }
+        known.is_some()
+    }
 }
 
 /// A difference without an explanation.
@@ -168,7 +181,7 @@ impl<E: Send> Work<'_, E> {
         let seen = self.look_at(&first)?;
         let mut progress = self.progress();
         progress.run += 1;
-        let Some((_, difference)) = seen else {
+        let Some((second, difference)) = seen else {
             progress.late += 1;
             return Ok(());
         };
@@ -176,11 +189,19 @@ impl<E: Send> Work<'_, E> {
             progress.same += 1;
             return Ok(());
         };
-        if let Some(known) = explained(&difference.cause, &self.campaign.known) {
-            *progress.explained.entry(known.cause.clone()).or_default() += 1;
+        if progress.explains(&difference.cause, &self.campaign.known) {
             return Ok(());
         }
         drop(progress);
+        let late = follow_late(&first, &second, self.campaign.measure, &mut *(self.hosts.first)()?);
+        match self.compared(&late, &second) {
+            None => {
+                self.progress().timed += 1;
+                return Ok(());
+            }
+            Some(d) if self.progress().explains(&d.cause, &self.campaign.known) => return Ok(()),
+            Some(_) => {}
+        }
         if self.confirmed(&first, &difference.cause)?.is_none() {
             self.progress().fleeting += 1;
             return Ok(());
@@ -236,13 +257,16 @@ impl<E: Send> Work<'_, E> {
         for _ in 0..MOST_REPEATS {
             let second = follow(first, &mut *(self.hosts.second)()?);
             if second.late <= self.campaign.lateness {
-                let difference = compare(first, &second, self.campaign.measure, &|cause| {
-                    explained(cause, &self.campaign.known).is_some()
-                });
+                let difference = self.compared(first, &second);
                 return Ok(Some((second, difference)));
             }
         }
         Ok(None)
+    }
+
+    fn compared(&self, first: &Timeline, second: &Timeline) -> Option<Difference> {
+        let campaign = self.campaign;
+        compare(first, second, campaign.measure, &|cause| explained(cause, &campaign.known).is_some())
     }
 
     fn shows(&self, first: &Timeline, cause: &Cause) -> Result<bool, E> {

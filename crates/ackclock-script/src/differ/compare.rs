@@ -57,6 +57,13 @@ pub struct Measure {
     pub windows: bool,
 }
 
+impl Measure {
+    /// By how much the times of a segment may differ that leaves so long after a stimulus.
+    pub(super) fn tolerated(self, passed: Duration) -> Duration {
+        self.tolerance.max(Duration::from_nanos(passed.as_nanos() / self.tolerance_part))
+    }
+}
+
 /// Compares what the same stimuli did to two hosts. A difference in a field after which both go on alike is
 /// passed over where it `is_explained`.
 pub fn compare(
@@ -140,9 +147,8 @@ fn segments(
         if a.after > b.after || (!alike(a, b) && skips(second.sent.get(i + 1), a)) {
             return extra(b);
         }
-        let before = i.checked_sub(1).and_then(|i| first.sent.get(i).zip(second.sent.get(i)));
         let clock = clock(first, second, i);
-        if let Some(field) = fields(first, (a, b), before, clock, measure)
+        if let Some(field) = fields(first, (a, b), &before(first, second, i), clock, measure)
             .into_iter()
             .map(|field| of_segment(first, format!("{field} of {}", name(first, i)), a))
             .find(|cause| !alike(a, b) || !is_explained(cause))
@@ -162,8 +168,16 @@ fn of_segment(first: &Timeline, what: String, sent: &Sent) -> Cause {
     Cause { what, state: stimulus.state, stimulus: format!("{}{timer}", stimulus.kind) }
 }
 
+/// What both hosts have sent last before the segment of that number, and what of it is not only an ack: a timer
+/// that was armed then is as late as that was.
+fn before<'a>(first: &'a Timeline, second: &'a Timeline, i: usize) -> Vec<(&'a Sent, &'a Sent)> {
+    let occupies = |s: &Sent| s.tcp.len > 0 || s.tcp.flags.bits & (Flags::SYN | Flags::FIN).0 != 0;
+    let pairs = || first.sent[..i].iter().zip(&second.sent[..i]).rev();
+    pairs().next().into_iter().chain(pairs().find(|(a, _)| occupies(a))).collect()
+}
+
 /// What leaves so long after a stimulus leaves on account of a timer.
-const TIMER: Duration = Duration::from_millis(4);
+pub(super) const TIMER: Duration = Duration::from_millis(4);
 
 /// Most bytes of options, which a segment may have to leave for another one (RFC 9293 §3.1).
 const OPTIONS: u32 = 40;
@@ -237,11 +251,12 @@ fn apart(a: Instant, b: Instant) -> Duration {
     if a > b { a.since(b) } else { b.since(a) }
 }
 
-/// The fields that differ, the most important one first. `before`: what both have sent last before.
+/// The fields that differ, the most important one first. `before`: what both have sent before, at which a timer may
+/// have been armed.
 fn fields(
     timeline: &Timeline,
     (a, b): (&Sent, &Sent),
-    before: Option<(&Sent, &Sent)>,
+    before: &[(&Sent, &Sent)],
     clock: u32,
     measure: Measure,
 ) -> Vec<String> {
@@ -254,15 +269,12 @@ fn fields(
     let zero = (x.window == Some(0)) != (y.window == Some(0));
     let reset = x.flags.bits & Flags::RST.0 != 0;
     let since = a.after.checked_sub(1).map_or(Instant::ZERO, |i| timeline.stimuli[i].at);
-    let tolerance = |passed: Duration| {
-        measure.tolerance.max(Duration::from_nanos(passed.as_nanos() / measure.tolerance_part))
-    };
-    let late = apart(a.at, b.at) > tolerance(a.at.since(since))
+    let late = apart(a.at, b.at) > measure.tolerated(a.at.since(since))
         // A timer that follows another one is as late as that was.
-        && before.is_none_or(|(c, d)| {
+        && before.iter().all(|(c, d)| {
             let (x, y) = (a.at.since(c.at), b.at.since(d.at));
             let apart = if x > y { x - y } else { y - x };
-            apart > tolerance(x)
+            apart > measure.tolerated(x)
         });
     // The other host's segment ends where another one of the first host does.
     let end = y.seq.wrapping_add(y.len);

@@ -7,6 +7,7 @@ use ackclock_units::{Duration, Ecn, Instant};
 
 use ackclock_wire::Flags;
 
+use super::compare::{Measure, TIMER};
 use super::conversation::{Act, Conversation, Op, Role};
 use super::peer::Peer;
 use super::timeline::{Doing, Sent, Stimulus, Timeline};
@@ -17,7 +18,8 @@ use crate::host::{Call, Host, Returned};
 /// the two comes first would be chance.
 const CLOSEST: Duration = Duration::from_millis(16);
 
-/// And no closer than this part of the time that the timer runs: those of a kernel are as inexact.
+/// And no closer than this part of the time that the timer runs, and those before it in a row: those of a kernel
+/// are as inexact.
 const CLOSEST_PART: u64 = 8;
 
 /// How often a stimulus is put off on account of timers.
@@ -60,6 +62,32 @@ pub fn lead(conversation: &Conversation, host: &mut dyn Host) -> Timeline {
 
 /// Repeats on a host what was done to another one.
 pub fn follow(first: &Timeline, host: &mut dyn Host) -> Timeline {
+    repeat(first, host, &|_| Duration::ZERO)
+}
+
+/// Repeats on a host like the first one, in virtual time, what was done to it, with timers that fire as late as
+/// the second host's did: a kernel's fire at its ticks, and a round-trip time that is measured from what a timer
+/// has sent is as much shorter. Where the second was later than the measure tolerates, or earlier, they fire
+/// when they are due.
+pub(super) fn follow_late(
+    first: &Timeline,
+    second: &Timeline,
+    measure: Measure,
+    host: &mut dyn Host,
+) -> Timeline {
+    let mut late = vec![Duration::ZERO; first.stimuli.len() + 1];
+    for (a, b) in first.sent.iter().zip(&second.sent).filter(|(a, b)| a.after == b.after) {
+        let since = a.after.checked_sub(1).map_or(Instant::ZERO, |i| first.stimuli[i].at);
+        let by = b.at.since(a.at);
+        if a.at.since(since) >= TIMER && by <= measure.tolerated(a.at.since(since)) {
+            late[a.after] = late[a.after].max(by);
+        }
+    }
+    repeat(first, host, &|after| late[after])
+}
+
+/// Repeats it; `late` says by how much timers are late after so many stimuli.
+fn repeat(first: &Timeline, host: &mut dyn Host, late: &dyn Fn(usize) -> Duration) -> Timeline {
     let empty = Conversation {
         settings: first.settings.clone(),
         role: first.role,
@@ -75,7 +103,8 @@ pub fn follow(first: &Timeline, host: &mut dyn Host) -> Timeline {
         rest: Duration::ZERO,
     };
     let mut run = Run::new(&empty, host);
-    for stimulus in &first.stimuli {
+    for (i, stimulus) in first.stimuli.iter().enumerate() {
+        run.late = late(i);
         run.wait(stimulus.at);
         let mut stimulus = stimulus.clone();
         if let Doing::Inject(tcp, _) = &mut stimulus.doing {
@@ -83,6 +112,7 @@ pub fn follow(first: &Timeline, host: &mut dyn Host) -> Timeline {
         }
         run.act(stimulus);
     }
+    run.late = late(first.stimuli.len());
     run.finish(first.end)
 }
 
@@ -118,9 +148,32 @@ struct Run<'a> {
     descriptor: Option<i32>,
     /// Segments that the peer knows of.
     heard: usize,
-    /// When the latest stimulus was.
-    last: Instant,
+    /// The host's next timer.
+    armed: Armed,
+    /// By how much timers are late, in virtual time.
+    late: Duration,
     timeline: Timeline,
+}
+
+/// The next timer of a host.
+#[derive(Clone, Copy, Default)]
+struct Armed {
+    deadline: Option<Instant>,
+    /// When it was armed, or the first one of those that have fired one after the other, with nothing done to the
+    /// host that armed another one.
+    since: Instant,
+}
+
+impl Armed {
+    /// The host has another next timer now, on account of a timer or of what was done to it.
+    fn follow(&mut self, deadline: Option<Instant>, now: Instant, by_timer: bool) {
+        if self.deadline != deadline {
+            self.deadline = deadline;
+            if !by_timer {
+                self.since = now;
+            }
+        }
+    }
 }
 
 impl<'a> Run<'a> {
@@ -139,7 +192,8 @@ impl<'a> Run<'a> {
             end: Instant::ZERO,
             late: Duration::ZERO,
         };
-        let mut run = Self { host, first: -1, descriptor: None, heard: 0, last: Instant::ZERO, timeline };
+        let (armed, late) = (Armed::default(), Duration::ZERO);
+        let mut run = Self { host, first: -1, descriptor: None, heard: 0, armed, late, timeline };
         if let Some(Returned::Value(fd)) = run.host.call(&mut Call::Socket { nonblocking: true }) {
             run.first = i32::try_from(fd).unwrap_or(-1);
         }
@@ -166,16 +220,23 @@ impl<'a> Run<'a> {
     fn quiet(&mut self, wanted: Instant) -> Instant {
         let mut at = wanted;
         for _ in 0..MOST_DELAYS {
+            let since = self.armed.since;
             let due =
-                |d: Instant| CLOSEST.max(Duration::from_nanos(d.since(self.last).as_nanos() / CLOSEST_PART));
+                |d: Instant| CLOSEST.max(Duration::from_nanos(d.since(since).as_nanos() / CLOSEST_PART));
             match self.host.deadline() {
-                Some(d) if d + due(d) <= at => self.host.advance(d),
+                Some(d) if d + due(d) <= at => self.advance(d),
                 Some(d) if d.saturating_sub(due(d)) < at => at = d + due(d),
                 _ => return at,
             }
-            self.collect();
         }
         at
+    }
+
+    /// Lets time pass, and takes what has left.
+    fn advance(&mut self, then: Instant) {
+        self.host.advance(then);
+        self.collect();
+        self.armed.follow(self.host.deadline(), then, true);
     }
 
     /// Lets time pass until `then`.
@@ -183,8 +244,7 @@ impl<'a> Run<'a> {
         for _ in 0..MOST_TIMERS {
             // A host in real time runs its timers by itself.
             let due = self.host.deadline().filter(|_| !self.host.is_real());
-            self.host.advance(due.map_or(then, |d| d.min(then)));
-            self.collect();
+            self.advance(due.map_or(then, |d| (d + self.late).min(then)));
             if self.host.now() >= then && due.is_none_or(|d| d > then) {
                 break;
             }
@@ -215,7 +275,7 @@ impl<'a> Run<'a> {
             }
         };
         self.timeline.late = self.timeline.late.max(self.host.late());
-        self.last = stimulus.at;
+        self.armed.follow(self.host.deadline(), stimulus.at, false);
         self.timeline.stimuli.push(stimulus);
         self.timeline.returned.push(returned);
         self.collect();
@@ -237,3 +297,45 @@ impl<'a> Run<'a> {
 
 /// Connections that the socket keeps for `accept`.
 pub(super) const BACKLOG: i64 = 4;
+
+#[cfg(test)]
+mod tests {
+    use ackclock_policy::Registry;
+
+    use super::super::{compare, generate};
+    use super::*;
+    use crate::{Dialect, EngineHost};
+
+    const MEASURE: Measure =
+        Measure { tolerance: Duration::from_millis(15), tolerance_part: 8, windows: true };
+
+    fn host() -> Box<dyn Host> {
+        Box::new(EngineHost::new(&Registry::builtin(), Dialect::Linux, None, 1).expect("built in"))
+    }
+
+    #[test]
+    fn a_host_with_late_timers_does_what_one_like_it_did() {
+        let mut later = 0;
+        for index in 0..300 {
+            let first = lead(&generate(7, index), &mut *host());
+            let second = repeat(&first, &mut *host(), &|_| Duration::from_millis(6));
+            let late = follow_late(&first, &second, MEASURE, &mut *host());
+            let exact = Measure { tolerance: Duration::ZERO, tolerance_part: u64::MAX, ..MEASURE };
+            let differs = |other| compare(other, &second, exact, &|_| false).is_some();
+            later += u32::from(differs(&first) && !differs(&late));
+        }
+        assert!(later > 20, "{later}");
+    }
+
+    #[test]
+    fn a_timer_that_is_too_late_is_no_excuse() {
+        let mut kept = 0;
+        for index in 0..300 {
+            let first = lead(&generate(7, index), &mut *host());
+            let second = repeat(&first, &mut *host(), &|_| Duration::from_millis(200));
+            let late = follow_late(&first, &second, MEASURE, &mut *host());
+            kept += u32::from(compare(&late, &second, MEASURE, &|_| false).is_some());
+        }
+        assert!(kept > 20, "{kept}");
+    }
+}

@@ -29,6 +29,10 @@ impl EngineHost {
             let n = readable.min(len);
             if flags & c::MSG_PEEK == 0 {
                 flow.take(now, n);
+                if let Some(sending) = &mut flow.sending {
+                    // Linux sends an ack at most, and no data that waits (`tcp_cleanup_rbuf`).
+                    sending.idle = true;
+                }
                 self.run(i);
             }
             return value(n);

@@ -302,8 +302,16 @@ fn connections_beyond_4_gb_are_counted_to_the_last_byte() {
             urgent: 0,
             options,
         };
-        let seen =
-            CapturedSegment { at, src: ends[side], dst: ends[1 - side], id, hops: 64, interface: 0, options_cut: false, segment };
+        let seen = CapturedSegment {
+            at,
+            src: ends[side],
+            dst: ends[1 - side],
+            id,
+            hops: 64,
+            interface: 0,
+            options_cut: false,
+            segment,
+        };
         analysis.packet(at, Ok(seen));
     };
     let (ack, us) = (Flags::ACK, Duration::from_micros);

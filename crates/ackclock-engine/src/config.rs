@@ -139,9 +139,6 @@ pub struct Config {
     /// A timeout leaves the window what is in the network and a segment: what Linux does (`tcp_enter_loss`). RFC 5681
     /// §3.1 leaves a segment.
     pub keep_flight: bool,
-    /// An ECN echo reduces the window also on the ack with which a tail loss probe has repaired a loss: what Linux does
-    /// (`tcp_process_tlp_ack`, `tcp_try_to_open`). RFC 3168 §6.1.2 reduces once in a window of data.
-    pub echo_after_probe: bool,
     /// A cork holds for the retransmission timeout where that is longer than 200 ms: what Linux does
     /// (`tcp_check_probe_timer`).
     pub cork_by_timeout: bool,
@@ -253,7 +250,6 @@ impl Config {
             hold_cwr: p.flag("hold_cwr"),
             hold_repair: p.flag("hold_repair"),
             keep_flight: p.flag("keep_flight"),
-            echo_after_probe: p.flag("echo_after_probe"),
             cork_by_timeout: p.flag("cork_by_timeout"),
             renege_wait: p.duration("renege_wait"),
             sack_samples: p.flag("sack_samples"),

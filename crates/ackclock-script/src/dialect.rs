@@ -87,8 +87,7 @@ impl Dialect {
     /// retransmits no more segments than are lost, whichever they are (`tcp_xmit_retransmit_queue`), takes
     /// `TCP_MAXSEG` for a limit only of what the peer announces (`tcp_parse_options`), the ack that undoes
     /// a timeout for one that grows the window (`tcp_cong_control`). A timeout leaves the window what RACK takes
-    /// to be in the network (`tcp_enter_loss`), and an ECN echo reduces it also on the ack of a probe that has
-    /// repaired a loss (`tcp_process_tlp_ack`). The search for
+    /// to be in the network (`tcp_enter_loss`). The search for
     /// differences sets it, so that what follows from it hides nothing else.
     pub(crate) fn departures(self) -> &'static [(&'static str, &'static str)] {
         match self {
@@ -104,7 +103,6 @@ impl Dialect {
                     ("uncapped_default", "true"),
                     ("grow_after_undo", "true"),
                     ("keep_flight", "true"),
-                    ("echo_after_probe", "true"),
                 ];
                 ALL
             }

@@ -175,12 +175,6 @@ pub const OPTIONS: &[Param] = &[
          segment (RFC 5681 3.1)",
     ),
     Param::flag(
-        "echo_after_probe",
-        false,
-        "an ECN echo reduces the window also on the ack with which a tail loss probe has repaired a loss, as in \
-         Linux; otherwise once in a window of data (RFC 3168 6.1.2)",
-    ),
-    Param::flag(
         "cork_by_timeout",
         false,
         "with nothing outstanding a cork holds for the retransmission timeout where that is longer than 200ms, as \

@@ -46,20 +46,15 @@ impl Connection {
             self.sender.make_mut().dup_acks.delivered = 0;
         }
         let echo_last = seldom(info.ece) && self.rare.is_some_and(|r| r.needs.echo_after_ack);
-        let time_based = info.deliveries.is_some();
-        let after_probe = seldom(info.ece) && !echo_last && time_based && self.config.echo_after_probe;
-        if seldom(info.ece) && !echo_last && !after_probe {
+        if seldom(info.ece) && !echo_last {
             self.handle_ecn_echo(now, info.newly_acked);
         }
+        let time_based = info.deliveries.is_some();
         if seldom(time_based) {
             // A loss that a probe has repaired reduces the window before the ack grows it.
             let mut reduced = self.view(now);
             self.adjust(now, &mut reduced);
             v.window = reduced.window;
-            if after_probe {
-                self.handle_ecn_echo(now, info.newly_acked);
-                v.window = self.sender.window;
-            }
         }
         info.may_grow = info.newly_acked > 0
             && matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss)

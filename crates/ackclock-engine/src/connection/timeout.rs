@@ -230,7 +230,16 @@ impl Connection {
     #[inline]
     pub(super) fn follow_recovery_deadline(&mut self, now: Instant) {
         match self.sender.policies().recovery.deadline() {
-            Some(at) => self.arm(Timer::Recovery, now, at),
+            Some(at) => {
+                self.arm(Timer::Recovery, now, at);
+                // A coarse clock does not put it behind the retransmission timer if it comes first: in Linux it
+                // takes that timer's place.
+                if let Some(rto) = self.timers.deadline(Timer::Retransmission)
+                    && seldom(at <= rto && self.timers.deadline(Timer::Recovery) > Some(rto))
+                {
+                    self.timers.arm(Timer::Recovery, rto);
+                }
+            }
             None => self.timers.disarm(Timer::Recovery),
         }
     }

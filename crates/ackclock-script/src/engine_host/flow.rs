@@ -2,7 +2,7 @@
 
 use ackclock_engine::{AbortReason, Connection, ConnectionEvent, State, Transmit};
 use ackclock_trace::SendKind;
-use ackclock_units::{Instant, SeqNumber, SeqRange};
+use ackclock_units::{Instant, SeqNumber};
 use ackclock_wire::{IcmpError, IcmpKind, Segment};
 
 use super::freebsd::Buffers;
@@ -146,7 +146,7 @@ impl Flow {
         if t.retransmission {
             self.retransmitted += 1;
             self.counts.retransmitted_bytes += u64::from(t.segment.len);
-            self.reordering.retransmitted(SeqRange::new(t.segment.seq, t.segment.end()));
+            self.reordering.retransmitted(&t.segment);
         }
         if matches!(t.kind, SendKind::WindowProbe | SendKind::Keepalive) {
             self.counts.probes += 1;

@@ -1,6 +1,6 @@
 //! How far the network reorders segments, as Linux measures it (`tcp_check_sack_reordering`).
 
-use ackclock_policy::SenderView;
+use ackclock_policy::{Phase, SenderView};
 use ackclock_units::{SeqNumber, SeqRange, SeqRanges};
 use ackclock_wire::Segment;
 
@@ -23,19 +23,22 @@ pub(crate) struct Reordering {
     /// What was SACKed, and what was retransmitted, above what is acknowledged.
     sacked: SeqRanges,
     retransmitted: SeqRanges,
+    /// The timestamp of the first of these retransmissions.
+    first_again: Option<u32>,
 }
 
 impl Default for Reordering {
     fn default() -> Self {
         let (sacked, retransmitted) = (SeqRanges::new(), SeqRanges::new());
-        Self { degree: LEAST, seen: 0, duplicates: 0, sacked, retransmitted }
+        Self { degree: LEAST, seen: 0, duplicates: 0, sacked, retransmitted, first_again: None }
     }
 }
 
 impl Reordering {
     /// A segment was retransmitted.
-    pub(super) fn retransmitted(&mut self, range: SeqRange) {
-        self.retransmitted.insert(range);
+    pub(super) fn retransmitted(&mut self, segment: &Segment) {
+        self.retransmitted.insert(SeqRange::new(segment.seq, segment.end()));
+        self.first_again = self.first_again.or(segment.options.timestamps.map(|t| t.tsval));
     }
 
     /// An ack arrives; `v` is from before it.
@@ -73,8 +76,17 @@ impl Reordering {
         }
         if segment.ack > v.snd_una {
             let filled = self.first_unknown(SeqRange::new(v.snd_una, segment.ack));
+            // A part of a repair that the original fills, as its timestamp shows (`tcp_try_undo_partial`).
+            let echoed = segment.options.timestamps.map(|t| t.tsecr);
+            let original = echoed.zip(self.first_again).is_some_and(|(echo, first)| is_before(echo, first));
+            if v.phase == Phase::Recovery && segment.ack < v.recovery_point && original {
+                self.check(v.snd_una, self.sacked.last().map_or(segment.ack, |r| r.end), v.smss);
+            }
             self.sacked.forget_below(segment.ack);
             self.retransmitted.forget_below(segment.ack);
+            if self.retransmitted.is_empty() {
+                self.first_again = None;
+            }
             if let Some(seq) = filled.filter(|seq| *seq < highest_before) {
                 self.check(seq, self.sacked.last().map_or(segment.ack, |r| r.end), v.smss);
             }
@@ -117,6 +129,11 @@ fn dsack(segment: &Segment) -> Option<SeqRange> {
 /// The range that holds `seq`.
 fn holding(ranges: &SeqRanges, seq: SeqNumber) -> Option<SeqRange> {
     ranges.get(ranges.partition_point(|r| r.end <= seq)).copied().filter(|r| r.contains(seq))
+}
+
+/// True if a timestamp is older than another (RFC 7323 §5.2).
+fn is_before(a: u32, b: u32) -> bool {
+    b.wrapping_sub(a).cast_signed() > 0
 }
 
 fn lower(a: Option<SeqNumber>, b: Option<SeqNumber>) -> Option<SeqNumber> {

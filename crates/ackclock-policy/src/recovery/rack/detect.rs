@@ -98,12 +98,29 @@ impl Detection {
         self.examined_to = self.examined_to.max(v.snd_una);
         self.retransmitted.forget_below(v.snd_una);
         self.update_reo_wnd(a, v, repaired);
-        // Linux sees reordering in a DSACK too, where it reports a retransmission of what had been SACKed while
-        // something below was still missing (`tcp_sacktag_one`): for the next DSACK, not for this one.
-        self.reordering_seen |= self.linux
-            && a.dsack
-                .and_then(|range| b.segment(range.start))
-                .is_some_and(|s| s.sacked && s.transmissions > 1);
+        self.reordering_seen |= self.linux && self.linux_sees_reordering(a, b, v, repaired);
+    }
+
+    /// What shows reordering to Linux besides: a DSACK that reports a retransmission of what had been SACKed while
+    /// something below was still missing (`tcp_sacktag_one`), for the next DSACK, not for this one; and an ack of a
+    /// part of what is repaired whose timestamp is older than the retransmission that it acknowledges
+    /// (`tcp_try_undo_partial`).
+    fn linux_sees_reordering(
+        &self,
+        a: &AckInfo,
+        b: &dyn ScoreboardView,
+        v: &SenderView,
+        repaired: bool,
+    ) -> bool {
+        let late_copy =
+            a.dsack.and_then(|range| b.segment(range.start)).is_some_and(|s| s.sacked && s.transmissions > 1);
+        let partial = v.phase == Phase::Recovery && !repaired && a.newly_acked > 0;
+        let of_original = |d: &Deliveries| {
+            d.retransmitted
+                .zip(d.echoed)
+                .is_some_and(|(t, echoed)| t.end_seq <= v.snd_una && echoed < t.xmit_ts)
+        };
+        late_copy || (partial && a.deliveries.as_ref().is_some_and(of_original))
     }
 
     /// Step 2.

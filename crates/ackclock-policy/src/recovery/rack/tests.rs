@@ -236,6 +236,46 @@ fn dsacks_widen_the_window_once_per_round_trip() {
     assert_eq!(window(&mut s), Some(RTT / 4));
 }
 
+/// What Linux takes for reordering besides, as scripts against the kernel show.
+#[test]
+fn linux_sees_reordering_in_a_late_copy_and_in_the_original_of_a_part() {
+    let seen = |s: &Sender| {
+        let mut state = crate::PrivateState::default();
+        s.recovery.private_state(&mut state);
+        state.0.iter().any(|(name, value)| *name == "reordering_seen" && *value > 0.0)
+    };
+    for linux in ["false", "true"] {
+        let repairing = || {
+            let mut s = sender(&[("rtt_of_highest", linux)]);
+            s.wait(MS * 9, RTT);
+            let (una, blocks) = (s.v.snd_una, [segs(&s, 1, 3), segs(&s, 4, 10)]);
+            s.ack(una, &blocks);
+            s.v.window.cwnd = 30_000;
+            assert_eq!(s.send().len(), 2, "both holes are repaired");
+            assert!(s.v.phase == Phase::Recovery && !seen(&s));
+            s.wait(MS * 20, RTT);
+            s
+        };
+        // The fourth arrives, and then its copy.
+        let mut s = repairing();
+        let (una, block, copy) = (s.v.snd_una, segs(&s, 1, 10), segs(&s, 3, 4));
+        s.ack(una, &[block]);
+        assert!(!seen(&s));
+        s.dsack = Some(copy);
+        s.ack(una, &[block]);
+        assert_eq!(seen(&s), linux == "true");
+        // The first arrives: the ack of a part echoes what was sent first, or the copy.
+        for original in [true, false] {
+            let mut s = repairing();
+            let at = s.v.now.saturating_sub(if original { RTT } else { MS * 20 });
+            s.echoed = Some(at);
+            let (to, block) = (s.seq(3), segs(&s, 4, 10));
+            s.ack(to, &[block]);
+            assert_eq!(seen(&s), original && linux == "true", "{original} {linux}");
+        }
+    }
+}
+
 #[test]
 fn an_episode_right_after_another_begins_at_the_same_moment() {
     let mut s = sender(&[]);

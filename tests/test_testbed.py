@@ -292,3 +292,18 @@ def test_runs_of_one_seed_joined_are_the_run_of_all_seeds():
     for name, table in run.tables().items():
         assert found.tables()[name].to_pylist() == table.to_pylist(), name
     assert found.about["events"] == run.about["events"] and found.about["seeds"] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("kind", ["MissingRightError", "VoidRunError", "DriveError"])
+def test_what_a_run_on_the_kernel_failed_of_is_still_known_to_a_sweep(kind, monkeypatch, scenario):
+    from ackclock.sweep import runs, work, worlds
+
+    def fails(*_, **__):
+        raise getattr(_core, kind)("no")
+
+    monkeypatch.setattr(ac.Scenario, "testbed", fails)
+    job = worlds.job(ac.Scenario.read(scenario).resolve(), "s", work.KERNEL)
+    failure = work.one(job, 1, None, False).outcome
+    assert not failure.bad_input
+    with pytest.raises(getattr(_core, kind), match="no"):
+        raise runs.error(failure)

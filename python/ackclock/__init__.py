@@ -19,7 +19,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from ackclock import policy
-from ackclock._core import AckclockError, InputError, PolicyError, ScenarioError, SimulationError
+from ackclock._core import (
+    AckclockError,
+    InputError,
+    MissingRightError,
+    PolicyError,
+    ScenarioError,
+    SimulationError,
+    VoidRunError,
+)
 from ackclock._core import version as __version__
 from ackclock.scenario import (
     WORKLOADS,
@@ -51,6 +59,7 @@ __all__ = [
     "Graph",
     "InputError",
     "Link",
+    "MissingRightError",
     "PolicyError",
     "Run",
     "Scenario",
@@ -60,6 +69,7 @@ __all__ = [
     "Stack",
     "Sweep",
     "Uniform",
+    "VoidRunError",
     "__version__",
     "load",
     "read_capture",

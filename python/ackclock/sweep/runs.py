@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ackclock import _core
 from ackclock._core import AckclockError, InputError, SimulationError
 from ackclock.results import Run
 from ackclock.results.encoded import decode
@@ -163,4 +164,6 @@ def run_all(
 
 def error(failure: Failure) -> AckclockError:
     """The exception of a failure."""
+    if failure.kind:
+        return getattr(_core, failure.kind)(failure.sentence)
     return (InputError if failure.bad_input else SimulationError)(failure.sentence)

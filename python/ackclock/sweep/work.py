@@ -12,7 +12,7 @@ from os import PathLike
 from pathlib import Path
 
 from ackclock import _core
-from ackclock._core import AckclockError, InputError, VoidRunError
+from ackclock._core import AckclockError, DriveError, InputError, MissingRightError, VoidRunError
 from ackclock.results import Run
 from ackclock.results.encoded import encode
 from ackclock.scenario import Scenario
@@ -50,6 +50,8 @@ class Failure:
     """Whether the scenario is at fault, not ackclock or a machine."""
     place: str = ""
     """Where the scenario is at fault, such as `file.toml:3`; empty if that is not known."""
+    kind: str = ""
+    """The name of the exception, for what is neither the scenario's fault nor ackclock's."""
 
     @property
     def sentence(self) -> str:
@@ -126,7 +128,8 @@ def one(job: Job, threads: int, progress: Callable[[float, str], None] | None, e
             run = scenario.simulate(workers=threads, progress=progress, trace_limit=TRACE_LIMIT)
         outcome = encode(run) if encoded else run
     except AckclockError as e:
-        outcome = Failure(" ".join(str(e).split()), isinstance(e, InputError))
+        kind = type(e).__name__ if isinstance(e, DriveError | MissingRightError) else ""
+        outcome = Failure(" ".join(str(e).split()), isinstance(e, InputError), kind=kind)
     return Done(job.key, time.monotonic() - began, outcome)
 
 

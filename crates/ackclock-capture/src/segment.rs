@@ -54,23 +54,11 @@ impl CapturedSegment {
         let packet = parse_captured(bytes, on_wire).map_err(|e| {
             if e == WireError::Fragment { NotASegment::Fragment } else { NotASegment::Unreadable }
         })?;
-        let (src, dst) = packet.endpoints();
-        let Transport::Tcp(tcp) = packet.transport else {
-            return encapsulated::find_in(p, offset, &packet);
-        };
-        Ok(Self {
-            at: p.at,
-            src,
-            dst,
-            id: packet.id,
-            hops: packet.hops,
-            interface: p.interface,
-            options_cut: tcp.options_cut,
-            segment: tcp.segment,
-        })
+        Self::of(p, &packet).map_or_else(|| encapsulated::find_in(p, offset, &packet), Ok)
     }
 
     /// The segment in an IP packet of a captured one; `None` if it holds no TCP.
+    #[inline]
     pub(crate) fn of(p: &Packet<'_>, packet: &IpPacket<'_>) -> Option<Self> {
         let (src, dst) = packet.endpoints();
         let Transport::Tcp(tcp) = packet.transport else { return None };

@@ -7,12 +7,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ackclock.passport import CRITERIA, Subject, passport
+from ackclock.passport import CRITERIA, Answer, Found, Subject, passport
 from ackclock.passport.criteria import GROUPS
 from ackclock.passport.criterion import FORMATS, HARMFUL, NOTE, OK, at_least, at_most
 from ackclock.passport.measure import jain, lost_of, share_of, smallest_share
-from ackclock.passport.page import WIDTH
+from ackclock.passport.page import WIDTH, page
 from ackclock.passport.subject import split
+from ackclock.passport.suite import FULL, QUICK, judged
 
 SECTIONS = {
     *("5.1.1", "5.1.2", "5.1.3", "5.1.4", "5.1.5"),
@@ -76,6 +77,54 @@ def test_the_worse_of_the_standards_sets_the_bound():
     assert at_least(0.5, enough=0.2).limit([0.8, 0.6]) == 0.2
     assert at_least(0.5).room(0.15, 0.3) == pytest.approx(0.5)
     assert at_most(1.5).room(12.0, 6.0) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("values", "limits", "settled"),
+    [
+        # Student's t for 3 seeds is 4.303: the half width for differences 0.1, 0.2, 0.3 is 0.248.
+        ([0.6, 0.7, 0.8], [0.5, 0.5, 0.5], False),
+        ([0.7, 0.8, 0.9], [0.5, 0.5, 0.5], True),
+        ([0.2, 0.1, 0.0], [0.5, 0.5, 0.5], True),
+        # Pairs: what the seeds do to both is no chance.
+        ([0.6, 0.7, 0.8], [0.5, 0.6, 0.7], True),
+        ([0.5, 0.5, 0.5], [0.5, 0.5, 0.5], True),
+    ],
+)
+def test_a_verdict_is_settled_where_its_interval_is_on_one_side(values, limits, settled):
+    criterion = next(c for c in CRITERIA if c.id == "utilisation")
+    standards = {"reno": np.array(limits) / criterion.bound.margin, "cubic": np.full(3, 10.0)}
+    numbers = {(criterion.id, "here", w): list(v) for w, v in ((None, np.array(values)), *standards.items())}
+    found = judged(criterion, "here", numbers)
+    assert found.interval == pytest.approx(
+        4.303 * np.std(np.subtract(values, limits), ddof=1) / 3**0.5, abs=1e-3
+    )
+    assert found.settled == settled
+
+
+def test_one_open_scene_leaves_ok_open_and_one_sure_scene_settles_harm():
+    criterion = next(c for c in CRITERIA if c.id == "queue")
+    sure, opened = Found("sure", 5.0, {}, 9.0, NOTE, 0.1), Found("open", 8.0, {}, 9.0, NOTE, 2.0)
+    assert Answer(criterion, (sure,)).settled
+    within = Answer(criterion, (sure, opened))
+    assert not within.settled and within.worst is opened
+    assert within.room == pytest.approx(9 / 8 - 1)
+    outside = Found("outside", 20.0, {}, 9.0, HARMFUL, 1.0)
+    assert Answer(criterion, (outside, opened)).settled
+    assert Answer(criterion, (outside, opened)).room == pytest.approx(9 / 20 - 1)
+    assert not Answer(criterion, (sure, Found("chance", 9.5, {}, 9.0, HARMFUL, 1.0))).settled
+
+
+def test_the_page_says_how_near_a_bound_is():
+    criterion = next(c for c in CRITERIA if c.id == "queue")
+    answer = Answer(criterion, (Found("open", 8.5, {"reno": 8.0, "cubic": 8.0}, 9.0, OK, 2.0),))
+    text = page(Subject.parse("reno"), [answer], QUICK)
+    assert "ok?" in text
+    assert "?: the 95 % interval of 3 seeds spans the bound; --full runs 10." in text
+    assert "Within 10 %" in text and f"{criterion.title} (6 %)" in text
+    assert "--full" not in page(Subject.parse("reno"), [answer], FULL)
+    assert max(map(len, text.splitlines())) <= WIDTH
+    assert "Other seeds would hardly turn a verdict." in passport("reno", only=["backoff"]).text
 
 
 def test_outside_its_bound_a_criterion_is_harmful_or_a_note():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -133,6 +134,8 @@ def _row(a: Answer) -> dict[str, Any]:
         "about": c.about,
         "unit": c.unit,
         "verdict": a.verdict,
+        "settled": a.settled,
+        "room": round(a.room, 4) if math.isfinite(a.room) else None,
         "value": a.worst.value,
         "bound": a.worst.limit,
         "more_is_better": c.bound.more,
@@ -143,4 +146,5 @@ def _row(a: Answer) -> dict[str, Any]:
 
 
 def _scene(f: Found) -> dict[str, Any]:
-    return {"where": f.where, "value": f.value, **f.standards, "bound": f.limit, "verdict": f.verdict}
+    numbers = {"value": f.value, **f.standards, "bound": f.limit, "interval": f.interval}
+    return {"where": f.where, **numbers, "verdict": f.verdict, "settled": f.settled}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from ackclock.passport.measure import Measure
 from ackclock.passport.scene import Scene
@@ -49,6 +51,13 @@ class Bound:
         worst = min(standards) if self.more else max(standards)
         allowed = [worst * self.margin] + ([] if self.enough is None else [self.enough])
         return min(allowed) if self.more else max(allowed)
+
+    def limits(self, seeds: Mapping[str, np.ndarray], means: Mapping[str, float]) -> np.ndarray:
+        """The bound for each seed, by the standard that sets it on the whole."""
+        chosen = (min if self.more else max)(means, key=lambda name: means[name])
+        if self.enough is not None and self.limit(list(means.values())) == self.enough:
+            return np.full(len(seeds[chosen]), self.enough)
+        return seeds[chosen] * self.margin
 
     def keeps(self, value: float, limit: float) -> bool:
         """Whether the number is within the limit."""

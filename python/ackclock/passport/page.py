@@ -10,13 +10,15 @@ from ackclock._core import version
 from ackclock.passport.criteria import GROUPS, UNMEASURED
 from ackclock.passport.criterion import HARMFUL, NOTE, OK
 from ackclock.passport.subject import Subject
-from ackclock.passport.suite import Answer, Size
+from ackclock.passport.suite import FULL, Answer, Size
 
 WIDTH = 80
 ROW = "  {:<40}{:>8}  {:<10} {:<8} {}"
 UNITS = ("%", "ms", "s", "pkt", "RTT", "bdp")
 MOST_NAMED, MOST_REMARKS = 3, 6
 """Criteria that the first sentence names, and those that get words below the table."""
+NEAR = 0.1
+"""A number within this part of its bound is near it."""
 
 
 def sentence(subject: Subject, answers: Sequence[Answer]) -> str:
@@ -45,6 +47,17 @@ def remark(answer: Answer) -> str:
     return f"{c.title} ({worst.where}): {c.shown(worst.value)}; Reno {reno}, CUBIC {cubic}. {says}"
 
 
+def nearness(answers: Sequence[Answer], size: Size) -> str:
+    """How sure the verdicts are, and which numbers within their bounds are near them."""
+    within = sorted((a for a in answers if a.verdict == OK), key=lambda a: a.room)
+    near = [f"{a.criterion.title} ({100 * a.room:.0f} %)" for a in within if a.room < NEAR]
+    words = f"Within {100 * NEAR:.0f} % of the bound: {'; '.join(near)}." if near else ""
+    if all(a.settled for a in answers):
+        return f"{words} Other seeds would hardly turn a verdict.".strip()
+    more = "" if size == FULL else f"; --full runs {FULL.seeds}"
+    return f"?: the 95 % interval of {size.seeds} seeds spans the bound{more}. {words}".strip()
+
+
 def page(subject: Subject, answers: Sequence[Answer], size: Size) -> str:
     """The whole page, at most 80 columns wide."""
     by_id = {a.criterion.id: a for a in answers}
@@ -54,6 +67,7 @@ def page(subject: Subject, answers: Sequence[Answer], size: Size) -> str:
         found = [by_id[c.id] for c in group if c.id in by_id]
         if found:
             lines += [heading, *map(_row, found)]
+    lines += _wrapped(nearness(answers, size), "  ")
     remarks = [a for verdict in (HARMFUL, NOTE) for a in _furthest(answers, verdict)]
     if remarks:
         lines.append("")
@@ -86,7 +100,8 @@ def _furthest(answers: Sequence[Answer], verdict: str) -> list[Answer]:
 def _row(answer: Answer) -> str:
     c, worst = answer.criterion, answer.worst
     bound = c.bound.text(worst.limit, c.unit)
-    return ROW.format(c.title, c.shown(worst.value), bound, c.section, answer.verdict)
+    verdict = answer.verdict if answer.settled else f"{answer.verdict}?"
+    return ROW.format(c.title, c.shown(worst.value), bound, c.section, verdict)
 
 
 def _wrapped(text: str, indent: str = "") -> list[str]:

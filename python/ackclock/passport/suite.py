@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +11,7 @@ from ackclock.passport.criteria import CRITERIA
 from ackclock.passport.criterion import HARMFUL, NOTE, OK, Criterion
 from ackclock.passport.scene import TESTED, Scene
 from ackclock.passport.subject import STANDARDS, Subject
+from ackclock.results.confidence import half_width
 from ackclock.scenario import Scenario
 from ackclock.scenario.tree import to_toml
 from ackclock.sweep import run_all
@@ -48,6 +49,15 @@ class Found:
     limit: float
     """The last number that is within the bound."""
     verdict: str
+    interval: float
+    """Half the width of the 95 % interval of the distance between the number and its bound; 0 where all seeds
+    agree.
+    """
+
+    @property
+    def settled(self) -> bool:
+        """Whether that interval lies on one side of the bound."""
+        return abs(self.value - self.limit) >= self.interval
 
 
 @dataclass(frozen=True)
@@ -59,14 +69,37 @@ class Answer:
 
     @property
     def worst(self) -> Found:
-        """The scene that decides: the worst verdict, and of those the number that is furthest out."""
-        room = self.criterion.bound.room
-        return min(self.scenes, key=lambda s: (WORST.index(s.verdict), room(s.value, s.limit)))
+        """The scene that decides: the worst verdict, of those within the bound what other seeds could turn,
+        and of those the number that is furthest out.
+        """
+        bound = self.criterion.bound
+
+        def order(scene: Found) -> tuple[int, bool, float]:
+            sure = scene.settled and bound.keeps(scene.value, scene.limit)
+            return WORST.index(scene.verdict), sure, bound.room(scene.value, scene.limit)
+
+        return min(self.scenes, key=order)
 
     @property
     def verdict(self) -> str:
         """The verdict of the scene that decides."""
         return self.worst.verdict
+
+    @property
+    def settled(self) -> bool:
+        """Whether other seeds would give the same side of the bound: outside it where one scene surely is,
+        within it where every scene surely is.
+        """
+        keeps = self.criterion.bound.keeps
+        outside = [s for s in self.scenes if not keeps(s.value, s.limit)]
+        return any(s.settled for s in outside) if outside else all(s.settled for s in self.scenes)
+
+    @property
+    def room(self) -> float:
+        """How far the scene that is nearest to its bound is from it, in parts of the bound: 0 for on it, 1
+        for twice or half of it in the good direction, negative for outside.
+        """
+        return min(self.criterion.bound.room(s.value, s.limit) for s in self.scenes) - 1
 
 
 def examine(
@@ -100,8 +133,7 @@ def examine(
     numbers: dict[tuple[str, str, str | None], list[float]] = {}
     for (*place, _), values in measured.items():
         numbers.setdefault(tuple(place), []).append(_number(values))
-    means = {key: float(np.mean(values)) for key, values in numbers.items()}
-    return [Answer(c, tuple(_found(c, s, means) for s in c.scenes)) for c in criteria]
+    return [Answer(c, tuple(judged(c, s.where, numbers) for s in c.scenes)) for c in criteria]
 
 
 def scenario(subject: Subject, scene: Scene, window: str | None, seed: int) -> Scenario:
@@ -134,8 +166,15 @@ def _number(values: Sequence[float]) -> float:
     return first / second if second else 1.0
 
 
-def _found(c: Criterion, scene: Scene, means: dict[tuple[str, str, str | None], float]) -> Found:
-    value = means[c.id, scene.where, None]
-    standards = {name: means[c.id, scene.where, name] for name in STANDARDS}
+def judged(c: Criterion, where: str, numbers: Mapping[tuple[str, str, str | None], list[float]]) -> Found:
+    """The answer in one scene. numbers: by criterion, scene and window (None: that under test), one for each
+    seed.
+    """
+    values = np.array(numbers[c.id, where, None])
+    by_standard = {name: np.array(numbers[c.id, where, name]) for name in STANDARDS}
+    value = float(values.mean())
+    standards = {name: float(seeds.mean()) for name, seeds in by_standard.items()}
     limit = c.bound.limit(list(standards.values()))
-    return Found(scene.where, value, standards, limit, c.verdict(value, limit))
+    # Runs with the same seed are pairs: what a seed does to the standard that sets the bound is no surprise.
+    interval = half_width(values - c.bound.limits(by_standard, standards))
+    return Found(where, value, standards, limit, c.verdict(value, limit), interval)

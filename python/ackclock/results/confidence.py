@@ -22,4 +22,4 @@ def student(runs: int) -> float:
 def half_width(values: Sequence[float] | np.ndarray) -> float:
     """Half of the confidence interval of the mean of `values`, one for each run; infinite for one run."""
     v = np.asarray(values, float)
-    return student(v.size) * float(v.std(ddof=1)) / np.sqrt(v.size) if v.size > 1 else float("inf")
+    return float(student(v.size) * v.std(ddof=1) / np.sqrt(v.size)) if v.size > 1 else float("inf")

@@ -240,6 +240,14 @@ impl ReceiveBuffer {
         })
     }
 
+    /// How many SACK blocks are reported before the one that `range` belongs to, or how many there are, up to
+    /// four, if it makes a new one.
+    pub fn blocks_before(&self, range: SeqRange) -> u8 {
+        let Some(o) = &self.out_of_order else { return 0 };
+        let recent = o.recent.iter().filter(|r| !r.is_empty());
+        recent.take_while(|r| range.start > r.end || r.start > range.end).count() as u8
+    }
+
     pub fn read(&mut self, out: &mut [u8]) -> usize {
         let n = (out.len() as u64).min(self.readable) as usize;
         if let Some(bytes) = &mut self.bytes {

@@ -93,6 +93,9 @@ pub struct Config {
     /// Tick of the timer wheel on which the timers of a sender run, but not that of pacing; zero for exact timers.
     /// A receiver's are exact: Linux's compressed acks wait for a timer of high resolution.
     pub timer_tick: Duration,
+    /// A departure later than paced shortens the time until the next one, by up to half: what Linux does
+    /// (`tcp_update_skb_after_send`).
+    pub pacing_credit: bool,
     /// Retransmissions of a SYN or SYN-ACK before giving up.
     pub syn_retries: u32,
     /// Time in TIME-WAIT, 2 MSL (RFC 9293 §3.4.2).
@@ -234,6 +237,7 @@ impl Config {
             minshall: p.flag("minshall"),
             eager_send: p.flag("eager_send"),
             timer_tick: p.duration("timer_tick"),
+            pacing_credit: p.flag("pacing_credit"),
             syn_retries: p.count("syn_retries") as u32,
             time_wait: p.duration("time_wait"),
             user_timeout: p.duration("user_timeout"),

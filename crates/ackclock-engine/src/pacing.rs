@@ -12,6 +12,9 @@ const MOST_LATE: Duration = Duration::from_millis(10);
 /// A quantum leaves back to back. The next one follows when the previous bytes have had their time at the
 /// rate. After an idle period one quantum leaves at once, and no more: unused rate does not accumulate. If a
 /// timer fires late, the pacer catches up by at most ten milliseconds.
+///
+/// As Linux does it ([`Pacer::with_credit`]), whatever made a quantum late shortens the time until the next one, by
+/// up to half (`tcp_update_skb_after_send`).
 #[derive(Clone, Copy, Debug)]
 pub struct Pacer {
     rate: Rate,
@@ -25,6 +28,8 @@ pub struct Pacer {
     ahead: Duration,
     /// When the timer for that last fired.
     fired_at: Option<Instant>,
+    /// What is left of the lateness of this quantum, if late ones shorten the time until the next.
+    credit: Option<Duration>,
 }
 
 impl Pacer {
@@ -32,7 +37,21 @@ impl Pacer {
     /// of the rate in bytes per second.
     pub fn new(pacing: Pacing, smss: u32) -> Self {
         let (rate, quantum) = bounded(pacing, smss);
-        Self { rate, quantum, left: 0, next_at: Instant::ZERO, ahead: Duration::ZERO, fired_at: None }
+        Self {
+            rate,
+            quantum,
+            left: 0,
+            next_at: Instant::ZERO,
+            ahead: Duration::ZERO,
+            fired_at: None,
+            credit: None,
+        }
+    }
+
+    /// Lets a late departure shorten the time until the next one.
+    #[must_use]
+    pub fn with_credit(self) -> Self {
+        Self { credit: Some(Duration::ZERO), ..self }
     }
 
     /// Makes it a limit on the rate instead of a pace: bursts may run `ahead` of it by that time.
@@ -68,12 +87,23 @@ impl Pacer {
     /// `bytes` are sent.
     pub fn sent(&mut self, now: Instant, bytes: u32) {
         if self.left == 0 || self.next_at <= now {
-            let late = if self.fired_at == Some(now) { MOST_LATE } else { Duration::ZERO };
-            self.next_at = self.next_at.max(now.saturating_sub(late));
+            if let Some(credit) = &mut self.credit {
+                *credit = now.since(self.next_at);
+                self.next_at = self.next_at.max(now);
+            } else {
+                let late = if self.fired_at == Some(now) { MOST_LATE } else { Duration::ZERO };
+                self.next_at = self.next_at.max(now.saturating_sub(late));
+            }
             self.left = self.quantum;
         }
         self.left = self.left.saturating_sub(bytes);
-        self.next_at += self.rate.time_to_send(u64::from(bytes));
+        let mut time = self.rate.time_to_send(u64::from(bytes));
+        if let Some(credit) = &mut self.credit {
+            let less = (*credit).min(time / 2);
+            *credit = *credit - less;
+            time = time - less;
+        }
+        self.next_at += time;
     }
 }
 
@@ -144,6 +174,19 @@ mod tests {
         // Beyond ten milliseconds it does not catch up.
         p.fired(at(104_000));
         assert_eq!(burst(&mut p, at(104_000), 99), 11);
+    }
+
+    #[test]
+    fn a_late_departure_shortens_the_next_gap_by_up_to_half() {
+        let mut p = Pacer::new(pacing(2), SMSS).with_credit();
+        // The first one is as late as can be; the next one is in time.
+        assert_eq!(burst(&mut p, at(50_000), 9), 2);
+        assert_eq!(p.held_until(at(50_000)), Some(at(51_000)));
+        assert_eq!(burst(&mut p, at(51_000), 9), 2);
+        assert_eq!(p.held_until(at(51_000)), Some(at(53_000)));
+        // 0.3 ms late, of which all is made up for.
+        assert_eq!(burst(&mut p, at(53_300), 9), 2);
+        assert_eq!(p.held_until(at(53_300)), Some(at(55_000)));
     }
 
     #[test]

@@ -81,6 +81,12 @@ pub const OPTIONS: &[Param] = &[
          that of pacing: one of less than 63 ticks fires up to a tick late, one of less than 504 ticks up to eight, and so on; \
          1ms, 4ms and 10ms for HZ of 1000, 250 and 100; 0s for exact timers",
     ),
+    Param::flag(
+        "pacing_credit",
+        false,
+        "a departure later than paced, for whatever reason, shortens the time until the next one, by up to half, as \
+         Linux does; otherwise a quantum leaves at once after a pause, and the next after all of its time",
+    ),
     Param::count(
         "syn_retries",
         6,

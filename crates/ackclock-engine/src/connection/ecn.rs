@@ -50,8 +50,6 @@ pub(super) struct EcnState {
 /// State of the feedback in the modes beyond RFC 3168.
 #[derive(Debug)]
 struct FeedbackState {
-    /// An ack to send before everything else.
-    ack_first: Option<Segment>,
     counters: Counters,
     /// The handshake code for the latest SYN or SYN-ACK that arrived (RFC 9768 §3.1.5).
     arrived: u8,
@@ -141,10 +139,6 @@ impl EcnState {
         due
     }
 
-    pub(super) fn has_ack_first(&self) -> bool {
-        self.feedback.as_ref().is_some_and(|m| m.ack_first.is_some())
-    }
-
     /// Our SYN or SYN-ACK arrived marked. As after a lost one, the initial window is one segment: a mark
     /// counts as a loss (RFC 3168 §6.1.2), and RFC 9768 §3.2.2.2 requires the response.
     pub(super) fn handshake_marked(&self) -> bool {
@@ -159,7 +153,6 @@ impl EcnState {
 
 impl FeedbackState {
     const NEW: Self = Self {
-        ack_first: None,
         counters: Counters::NEW,
         arrived: 0,
         acks_syn_ack: false,
@@ -193,11 +186,8 @@ impl Connection {
             Mode::Dctcp if marked != self.rare.ecn.echo => {
                 // RFC 8257 §3.2: an immediate ack. What arrived before gets an ack of its own with the old
                 // state, so that the sender counts the marked bytes correctly.
-                if (self.unacked.segments > 0 || self.pending.ack) && !self.rare.ecn.has_ack_first() {
-                    let before = self.transmit_ack(now).segment;
-                    if let Some(feedback) = &mut self.rare.make_mut().ecn.feedback {
-                        feedback.ack_first = Some(before);
-                    }
+                if self.unacked.segments > 0 || self.pending.ack {
+                    self.acknowledge_first(now);
                 }
                 self.rare.make_mut().ecn.echo = marked;
                 self.pending.ack = true;
@@ -290,12 +280,6 @@ impl Connection {
     /// True when every segment carries a counter of marks in its flags, CWR included.
     pub fn uses_accurate_ecn(&self) -> bool {
         self.rare.is_some_and(|r| r.ecn.is_accurate())
-    }
-
-    /// Takes the ack to send before everything else.
-    pub(super) fn take_ack_first(&mut self) -> Option<Segment> {
-        let ack = self.rare.make_mut().ecn.feedback.as_mut()?.ack_first.take();
-        ack.filter(|_| self.state.is_synchronized())
     }
 }
 

@@ -23,7 +23,11 @@ impl Connection {
             // The next segment may leave no earlier than before, so that a running timer is right.
             (Some(pacer), Some(pacing)) => pacer.set(pacing, smss),
             (pacer, pacing) => {
-                *pacer = pacing.map(|pacing| Box::new(Pacer::new(pacing, smss)));
+                let credit = self.config.pacing_credit;
+                *pacer = pacing.map(|pacing| {
+                    let pacer = Pacer::new(pacing, smss);
+                    Box::new(if credit { pacer.with_credit() } else { pacer })
+                });
                 self.timers.disarm(Timer::Pacing);
             }
         }

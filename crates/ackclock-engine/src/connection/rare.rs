@@ -101,6 +101,8 @@ impl LazyRareState {
 pub(super) struct RareState {
     /// A reset to send.
     pub(super) reset: Option<Box<Segment>>,
+    /// An ack of what arrived before the latest segment, to send before everything else.
+    pub(super) ack_first: Option<Segment>,
     /// A probe to send (RFC 8985 §7.3).
     pub(super) loss_probe: Option<SeqRange>,
     /// The ack policy follows events ([`ackclock_policy::AckPolicy::follows_events`]).
@@ -176,6 +178,7 @@ pub(super) struct RareState {
 impl RareState {
     const INITIAL: Self = Self {
         reset: None,
+        ack_first: None,
         loss_probe: None,
         ack_events: false,
         ack_by_policy: false,

@@ -40,7 +40,7 @@ impl Connection {
             self.receive.append(len, if self.counted { payload } else { &payload[..len as usize] });
             seq + len
         } else {
-            let Some(next) = self.place_text(seq, len, payload) else {
+            let Some(next) = self.place_text(now, seq, len, payload) else {
                 self.pending.ack = true;
                 self.ack_event(now, ReceiverEvent::Repeated);
                 return;
@@ -78,7 +78,7 @@ impl Connection {
     /// Stores text that is out of order, partly received before, or partly beyond the window. Returns the new
     /// `rcv_nxt`, or `None` if nothing of it was stored.
     #[inline(never)]
-    fn place_text(&mut self, seq: SeqNumber, len: u32, payload: &[u8]) -> Option<SeqNumber> {
+    fn place_text(&mut self, now: Instant, seq: SeqNumber, len: u32, payload: &[u8]) -> Option<SeqNumber> {
         // Trim to the window.
         let start = seq.max(self.rcv_nxt);
         let end = (seq + len).min(self.rcv_adv);
@@ -89,6 +89,9 @@ impl Connection {
             return None;
         }
         let range = SeqRange::new(start, end);
+        if seldom(self.rare.is_some_and(|r| r.ack_events)) && start > self.rcv_nxt && self.sack_on {
+            self.follow_displaced(now, range);
+        }
         if seq < start {
             self.dsack = self.sack_on.then(|| SeqRange::new(seq, start));
         } else if let Some(held) = self.receive.overlap(range) {
@@ -135,6 +138,15 @@ impl Connection {
             AckAction::By(at) => self.timers.arm(Timer::Ack, at),
             AckAction::Hold => {}
             AckAction::Forge(how) => self.forge_acks(how, self.unacked.bytes),
+        }
+    }
+
+    /// Acknowledges what has arrived so far, before the segment that is being processed changes it. An ack
+    /// that already waits like this stands for both.
+    pub(super) fn acknowledge_first(&mut self, now: Instant) {
+        if self.rare.ack_first.is_none() {
+            let ack = self.transmit_ack(now).segment;
+            self.rare.make_mut().ack_first = Some(ack);
         }
     }
 

@@ -1,7 +1,7 @@
 //! What an ack policy gets to know that follows more than arrivals in order.
 
 use ackclock_policy::{AckAction, ArrivedSegment, ReceiverEvent, ReceiverView};
-use ackclock_units::{Instant, seldom};
+use ackclock_units::{Instant, SeqRange, seldom};
 
 use super::{Connection, State};
 use crate::timer::Timer;
@@ -62,6 +62,16 @@ impl Connection {
             if delivered > 0 {
                 self.ack_event(arrival.now, ReceiverEvent::Arrived(arrival));
             }
+        }
+    }
+
+    /// Text for `range`, above a gap, is about to be placed: the block that it belongs to will be reported
+    /// first, and those before it move towards the end of what fits into an ack.
+    #[cold]
+    pub(super) fn follow_displaced(&mut self, now: Instant, range: SeqRange) {
+        let displaced = self.receive.blocks_before(range);
+        if displaced > 0 && self.decision_on(now, ReceiverEvent::Displaced(displaced)) == AckAction::Now {
+            self.acknowledge_first(now);
         }
     }
 

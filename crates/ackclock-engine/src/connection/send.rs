@@ -33,7 +33,7 @@ impl Connection {
     #[inline(always)]
     fn next_transmit(&mut self, now: Instant) -> Option<Transmit> {
         if self.rare.is_some_and(|r| {
-            r.reset.is_some() || r.loss_probe.is_some() || r.forged.is_some() || r.ecn.has_ack_first()
+            r.reset.is_some() || r.loss_probe.is_some() || r.forged.is_some() || r.ack_first.is_some()
         }) && let Some(transmit) = self.transmit_priority(now)
         {
             return Some(transmit);
@@ -84,7 +84,8 @@ impl Connection {
                 ecn: Ecn::NotEct,
             });
         }
-        if let Some(segment) = self.take_ack_first() {
+        let ack_first = self.rare.take(|r| &mut r.ack_first);
+        if let Some(segment) = ack_first.filter(|_| self.state.is_synchronized()) {
             let (offset, retransmission) = (0, false);
             return Some(Transmit { segment, offset, kind: SendKind::Ack, retransmission, ecn: Ecn::NotEct });
         }

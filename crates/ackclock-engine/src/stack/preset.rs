@@ -241,6 +241,7 @@ const LINUX: &[(&str, &str)] = &[
     ("recovery.pto_margin", "2ms"),
     // CONFIG_HZ is 250 unless a distribution chooses another one.
     ("timer_tick", "4ms"),
+    ("pacing_credit", "true"),
     ("reduction", "prr"),
     ("reduction.whole_segs", "true"),
     ("reduction.from_window", "true"),

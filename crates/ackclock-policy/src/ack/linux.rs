@@ -33,6 +33,8 @@ struct Linux {
     /// acks are held back.
     dup_acks: u8,
     compressed: u8,
+    /// The ack that was held back was sent ahead of the text that is being placed.
+    sent_ahead: bool,
 }
 
 /// The parameters.
@@ -56,6 +58,9 @@ const QUICK_AFTER_MARK: u8 = 2;
 
 /// Duplicate acks that are sent at once (`TCP_FASTRETRANS_THRESH`).
 const DUP_ACKS: u8 = 3;
+
+/// SACK blocks that an ack is expected to have room for (`TCP_SACK_BLOCKS_EXPECTED`).
+const SURE_BLOCKS: u8 = 2;
 
 /// Held back for no more than this fraction of the round-trip time: 5 %.
 const COMP_SACK_PART: u64 = 20;
@@ -275,8 +280,17 @@ impl AckPolicy for Linux {
                 return self.decide(p.bytes, p, v);
             }
             ReceiverEvent::OutOfOrder => {
-                self.due = true;
+                // That ack unscheduled the one of this text (`tcp_event_ack_sent`).
+                self.due = !std::mem::take(&mut self.sent_ahead);
+                if !self.due {
+                    return AckAction::Hold;
+                }
                 return self.decide(p.bytes, p, v);
+            }
+            // `tcp_sack_new_ofo_skb`: each block is in a place that an ack surely has room for once.
+            ReceiverEvent::Displaced(blocks) => {
+                self.sent_ahead = self.compressed > 0 && blocks >= SURE_BLOCKS;
+                return if self.sent_ahead { AckAction::Now } else { AckAction::Hold };
             }
             ReceiverEvent::Repeated => {
                 self.enter_quick(p, self.rules.quick_acks);
@@ -384,6 +398,7 @@ pub(crate) const ENTRY: Entry<dyn AckPolicy> = Entry {
             pushed: 0,
             dup_acks: 0,
             compressed: 0,
+            sent_ahead: false,
         })
     },
 };

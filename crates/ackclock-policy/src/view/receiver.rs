@@ -60,6 +60,10 @@ pub enum ReceiverEvent {
     Arrived(ArrivedSegment),
     /// Text arrived above a gap, at an end that reports it by SACK.
     OutOfOrder,
+    /// Text arrived above a gap, at an end that reports it by SACK, and is not placed yet: so many other blocks,
+    /// up to four, were reported before its own, and will be after it. An answer of [`AckAction::Now`] sends
+    /// an ack of what was there before; every other one does nothing.
+    Displaced(u8),
     /// Text arrived that was received before or lies outside the window. It is acknowledged at once,
     /// whatever the answer.
     Repeated,

@@ -78,10 +78,7 @@ impl Connection {
     /// codepoint the SYN-ACK arrived (RFC 9768 §3.2.2.1).
     pub(in crate::connection) fn acknowledge_syn_ack(&mut self, now: Instant) {
         if self.rare.is_some_and(|r| r.ecn.is_accurate()) {
-            let segment = self.transmit_ack(now).segment;
-            if let Some(feedback) = self.rare.part_mut(|r| r.ecn.accurate()) {
-                feedback.ack_first = Some(segment);
-            }
+            self.acknowledge_first(now);
         }
     }
 

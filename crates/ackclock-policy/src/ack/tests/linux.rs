@@ -256,6 +256,27 @@ fn three_duplicate_acks_are_sent_and_others_held_back_for_a_millisecond() {
 }
 
 #[test]
+fn a_block_that_moves_back_was_reported_near_the_front_once() {
+    let mut r = Receiver::slow();
+    r.view.gap = true;
+    for _ in 0..3 {
+        assert_eq!(r.on(10, ReceiverEvent::Displaced(3)), None, "no ack is held back");
+        assert_eq!(r.on(10, ReceiverEvent::OutOfOrder), Some(0));
+    }
+    assert_eq!(r.on(10, ReceiverEvent::OutOfOrder), Some(1));
+    assert_eq!(r.on(10, ReceiverEvent::Displaced(1)), None, "TCP_SACK_BLOCKS_EXPECTED");
+    assert_eq!(r.on(10, ReceiverEvent::Displaced(2)), Some(0));
+    r.acked();
+    assert_eq!(
+        r.on(10, ReceiverEvent::OutOfOrder),
+        None,
+        "the segment that displaces it is not acknowledged itself"
+    );
+    assert_eq!(r.on(10, ReceiverEvent::Displaced(3)), None, "and no ack is held back for it");
+    assert_eq!(r.on(10, ReceiverEvent::OutOfOrder), Some(1));
+}
+
+#[test]
 fn no_more_than_44_acks_are_held_back() {
     let mut r = Receiver::slow();
     r.view.gap = true;

@@ -58,12 +58,16 @@ impl Bbr1 {
     /// Bytes leave: when the next may, at the pacing rate. A departure that was late is made up for by up to
     /// half of the time of these bytes (`tcp_update_skb_after_send`).
     pub(super) fn note_departure(&mut self, bytes: u32) {
-        let late = self.now.at.since(self.departure);
-        self.departure = self.departure.max(self.now.at);
+        if self.departure <= self.now.at {
+            self.credit = self.now.at.since(self.departure);
+            self.departure = self.now.at;
+        }
         if self.sent >= FIRST_PACED && self.pacing_rate > 0 {
             let rate = Rate::from_bits_per_sec(self.pacing_rate.saturating_mul(8));
             let time = rate.time_to_send(u64::from(bytes));
-            self.departure += time - late.min(time / 2);
+            let less = self.credit.min(time / 2);
+            self.credit = self.credit - less;
+            self.departure += time - less;
         }
     }
 

@@ -113,8 +113,10 @@ struct Bbr1 {
     has_seen_rtt: bool,
     /// Segments of data sent, no more than are of interest.
     sent: u8,
-    /// When the next segment may leave at the pacing rate.
+    /// When the next segment may leave at the pacing rate, and what is left of the lateness of the segments that
+    /// leave together.
     departure: Instant,
+    credit: Duration,
     /// Segments lost so far.
     lost: u64,
     ssthresh: Bytes,
@@ -150,6 +152,7 @@ impl Bbr1 {
             has_seen_rtt: false,
             sent: 0,
             departure: Instant::ZERO,
+            credit: Duration::ZERO,
             lost: 0,
             ssthresh: Bytes::MAX,
         }

@@ -46,3 +46,23 @@ def test_a_send_buffer_that_limits_is_used_in_every_round_trip(stack, least):
     scenario = ac.Scenario.of(path, ac.Bulk(), {"x": stack}, duration="12s", measure_from="6s")
     (flow,) = scenario.simulate().flows.to_pylist()
     assert flow["goodput"] > least
+
+
+def test_acks_of_a_window_that_opens_end_slow_start():
+    # The kernel leaves slow start at 59 segments in each of eight runs, since its receiver acknowledges every
+    # segment that lets the window open: HyStart's train needs acks that are less than 2 ms apart.
+    path = ac.Single(ac.Link("10Mbit/s", delay="20ms", queue=ac.queue.DropTail(limit="5bdp")))
+    run = ac.Scenario.of(path, ac.Bulk(), {"x": "linux"}, duration="600ms", series="100ms").simulate()
+    thresholds = {t // 1448 for t in run.tables()["flow_series"]["ssthresh"].to_pylist() if t}
+    assert len(thresholds) == 1 and 56 <= thresholds.pop() <= 62
+
+
+def test_a_burst_of_losses_is_reported_whole():
+    # An overflow of BBR's start-up loses two of four segments in a row, some 500 in all. The kernel's acks
+    # report all others, as its retransmissions show.
+    path = ac.Single(ac.Link("100Mbit/s", delay="30ms", queue=ac.queue.DropTail(limit="1bdp")))
+    (row,) = (
+        ac.Scenario.of(path, ac.Bulk(), {"x": "linux-bbr"}, duration="900ms").simulate().flows.to_pylist()
+    )
+    assert row["retransmitted_segments"] > 400
+    assert row["unneeded_retransmissions"] < 10

@@ -8,6 +8,9 @@ use ackclock_units::{Bytes, Duration, Instant};
 
 use crate::pattern::{PayloadPattern, RUN};
 
+/// The most that is read at once.
+const BLOCK: usize = 1 << 14;
+
 /// A transaction of an application; for `telnet`, one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Response {
@@ -72,9 +75,9 @@ impl Ledger {
     /// Reads up to `n` bytes by calling `take`, which returns how many bytes of the buffer it has filled.
     /// Stops when it fills none.
     pub(crate) fn read_by(&mut self, n: Bytes, mut take: impl FnMut(&mut [u8]) -> usize) -> Bytes {
-        let (mut block, mut got) = ([0; RUN], 0);
+        let (mut block, mut got) = ([0; BLOCK], 0);
         while got < n {
-            let most = (n - got).min(RUN as Bytes) as usize;
+            let most = (n - got).min(BLOCK as Bytes) as usize;
             let more = take(&mut block[..most]);
             if more == 0 {
                 break;

@@ -6,8 +6,9 @@ pub(crate) struct PayloadPattern(Vec<u8>);
 
 /// Length of the repeated block. It is prime, so that streams start at different offsets.
 const LEN: usize = 65_537;
-/// Number of contiguous bytes available from any position of a stream, so that a write is not split.
-pub(crate) const RUN: usize = 1 << 14;
+/// Number of contiguous bytes available from any position of a stream, so that a write is not split: the last part
+/// of one that fills no segment would be sent by itself, and hold back the last part of the next (Minshall).
+pub(crate) const RUN: usize = 1 << 18;
 /// Distance in the block between the starts of consecutive streams.
 const APART: u64 = 4_099;
 

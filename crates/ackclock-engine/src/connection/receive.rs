@@ -61,6 +61,9 @@ impl Connection {
         self.unacked.bytes += delivered;
         self.unacked.segments += 1;
         self.unacked.full_segments += u32::from(full_sized);
+        if seldom(self.rare.is_some_and(|r| r.right_sizing.is_some())) {
+            self.grow_window(len, delivered > 0);
+        }
         if seldom(had_gap | (delivered == 0) | self.dsack.is_some()) {
             // Out of order, or filling all or part of a gap: acknowledged at once (RFC 5681 §4.2).
             if self.rare.is_some_and(|r| r.ack_events) {
@@ -239,7 +242,7 @@ impl Connection {
     /// min(Fr * RCV.BUFF, Eff.snd.MSS) with Fr = 1/2 (RFC 9293 §3.8.6.2.2).
     fn next_window_edge(&self) -> Option<SeqNumber> {
         let buf = self.rcv_buf();
-        let edge = self.rcv_nxt + self.free_of(buf);
+        let edge = self.rcv_nxt + self.offered(self.free_of(buf));
         let gain = edge.diff(self.rcv_adv);
         let half = (buf / 2).max(1) as u32;
         let step = half.min(if self.rmss > 0 { self.rmss } else { self.config.mss });

@@ -29,7 +29,8 @@ impl Connection {
             srtt: self.estimator.rtt().map(|rtt| rtt.srtt),
             rto: Some(self.timeout),
             mss: self.config.mss,
-            window_shrinks: self.free_space() < self.rcv_window() + self.unacked.bytes,
+            window_shrinks: self.offered(self.free_space()) < self.rcv_window() + self.unacked.bytes,
+            window_opens: self.window_opens(),
             gap: self.receive.has_gap(),
             unread: self.receive.readable(),
         };

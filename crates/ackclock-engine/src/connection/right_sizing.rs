@@ -12,6 +12,10 @@ use crate::Config;
 pub(super) struct RightSizing {
     /// The buffer, bytes.
     buf: Bytes,
+    /// How far the window is open: what is offered of the buffer, bytes (`rcv_ssthresh`).
+    open: Bytes,
+    /// The segment that is being processed has opened it further.
+    opened: bool,
     /// The most that was read in a round trip, bytes.
     most_read: Bytes,
     /// Read since `since`, bytes.
@@ -24,6 +28,8 @@ pub(super) struct RightSizing {
     round_start: Option<Instant>,
 }
 
+/// A segment in order with fewer bytes does not open the window (`tcp_event_data_recv`).
+const LEAST_OPENING: u32 = 128;
 /// Segments that the first round trip is taken to bring (`TCP_INIT_CWND`).
 const FIRST_SEGS: u64 = 10;
 
@@ -32,6 +38,8 @@ impl RightSizing {
         let buf = config.first_rcv_buf();
         Self {
             buf,
+            open: buf,
+            opened: false,
             most_read: buf.min(FIRST_SEGS * u64::from(config.mss)).max(1),
             read: 0,
             since: Instant::ZERO,
@@ -49,6 +57,14 @@ impl RightSizing {
         } else if !waits {
             self.rtt = (self.rtt - self.rtt / 8).saturating_add(sample / 8);
         }
+    }
+
+    /// A segment with `len` bytes arrived, and `free` bytes of the buffer are free: the window opens by twice that,
+    /// and two segments at least, as far as there is room (`tcp_grow_window`).
+    fn open_window(&mut self, len: u32, mss: u32, free: Bytes) {
+        let room = free.saturating_sub(self.open);
+        self.opened = room > 0;
+        self.open += room.min(2 * u64::from(len.max(mss)));
     }
 
     /// The application has read `n` bytes and left `unread`; `above_gap` bytes wait above a gap. Lets the
@@ -82,6 +98,34 @@ impl Connection {
         } else {
             self.config.rcv_buf
         }
+    }
+
+    /// What of `free` bytes of the receive buffer is offered to the peer.
+    #[inline(always)]
+    pub(super) fn offered(&self, free: u32) -> u32 {
+        if seldom(self.rare.is_some_and(|r| r.right_sizing.is_some())) {
+            let open = self.rare.right_sizing.as_ref().map_or(Bytes::MAX, |sizing| sizing.open);
+            u64::from(free).min(open) as u32
+        } else {
+            free
+        }
+    }
+
+    /// A segment with `len` bytes of text arrived, in order or above a gap.
+    #[cold]
+    pub(super) fn grow_window(&mut self, len: u32, in_order: bool) {
+        let (mss, free) = (self.config.mss, self.free_space());
+        if let Some(sizing) = self.rare.part_mut(|r| r.right_sizing.as_deref_mut()) {
+            sizing.opened = false;
+            if len >= LEAST_OPENING || !in_order {
+                sizing.open_window(len, mss, free.into());
+            }
+        }
+    }
+
+    /// True when the segment that is being processed has opened the window further.
+    pub(super) fn window_opens(&self) -> bool {
+        self.rare.right_sizing.as_ref().is_some_and(|sizing| sizing.opened)
     }
 
     /// A full segment echoes `tsecr` of our timestamp clock, which counts milliseconds.
@@ -157,6 +201,22 @@ mod tests {
     fn a_steady_flow_needs_no_more() {
         assert_eq!(buffers(&[20, 20, 20], 1 << 30), [120, 120, 120]);
         assert_eq!(buffers(&[10, 11, 12, 12], 1 << 30), [64, 64, 64, 64], "twice as much fits");
+    }
+
+    #[test]
+    fn the_window_opens_by_two_segments_for_each_that_arrives() {
+        // `tcp_grow_window` with `advmss` 1000, and a segment that is longer than announced.
+        let mut s = sizing(64_000);
+        let opened = [(500, 64_000), (500, 70_000), (1000, 70_000), (1500, 70_000), (1000, 70_000)].map(
+            |(len, free)| {
+                s.open_window(len, 1000, free);
+                (s.open, s.opened)
+            },
+        );
+        assert_eq!(
+            opened,
+            [(64_000, false), (66_000, true), (68_000, true), (70_000, true), (70_000, false)]
+        );
     }
 
     #[test]

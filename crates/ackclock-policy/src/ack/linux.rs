@@ -159,6 +159,11 @@ impl Linux {
         self.last_arrival = v.now;
     }
 
+    /// The peer gets to know at once of a window that opens (`tcp_grow_window`).
+    fn announce(&mut self, v: &ReceiverView) {
+        self.quick |= u8::from(v.window_opens);
+    }
+
     /// When what is pending, `bytes`, is acknowledged (`__tcp_ack_snd_check`).
     fn decide(&mut self, bytes: Bytes, p: &AckPending, v: &ReceiverView) -> AckAction {
         if (bytes > u64::from(self.rcv_mss) && !v.window_shrinks) || self.is_quick() {
@@ -259,6 +264,7 @@ impl AckPolicy for Linux {
             rto: None,
             mss: s.bytes,
             window_shrinks: false,
+            window_opens: false,
             gap: false,
             unread: 0,
         };
@@ -277,6 +283,7 @@ impl AckPolicy for Linux {
                 self.expect_size(p.rcv_wnd);
                 self.measure_size(&s, v);
                 self.measure_spacing(p, v);
+                self.announce(v);
                 return self.decide(p.bytes, p, v);
             }
             ReceiverEvent::OutOfOrder => {
@@ -285,6 +292,7 @@ impl AckPolicy for Linux {
                 if !self.due {
                     return AckAction::Hold;
                 }
+                self.announce(v);
                 return self.decide(p.bytes, p, v);
             }
             // `tcp_sack_new_ofo_skb`: each block is in a place that an ack surely has room for once.

@@ -88,6 +88,7 @@ pub fn those_that_follow_events_acknowledge_everything_within_half_a_second(regi
                 rto: Some(Duration::from_millis(200 + rng.below(60_000))),
                 mss: 1000,
                 window_shrinks: rng.chance(0.2),
+                window_opens: rng.chance(0.1),
                 gap: rng.chance(0.3),
                 unread: rng.below(2),
             };

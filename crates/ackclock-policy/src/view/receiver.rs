@@ -46,6 +46,8 @@ pub struct ReceiverView {
     pub mss: u32,
     /// An ack sent now could not offer as large a window as the last one: data waits to be read.
     pub window_shrinks: bool,
+    /// The segment that has just arrived lets this end offer a larger window.
+    pub window_opens: bool,
     /// Something above a gap waits for what is missing.
     pub gap: bool,
     /// What arrived in order and was not read, bytes.

@@ -37,6 +37,7 @@ impl Receiver {
                 rto: Some(Duration::from_millis(300)),
                 mss: MSS,
                 window_shrinks: false,
+                window_opens: false,
                 gap: false,
                 unread: 0,
             },

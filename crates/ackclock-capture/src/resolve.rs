@@ -63,6 +63,7 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
         }
         let timeout = Timeout {
             at: e.at,
+            frame: half.verdicts.retransmissions[e.retransmission as usize].row.frame,
             seq: e.seq,
             of: e.of,
             round,

@@ -127,6 +127,7 @@ impl Direction {
         self.timeouts_by_rule().map(move |t| TimeoutRow {
             time: t.at,
             connection,
+            frame: t.frame,
             seq: t.seq,
             of: t.of.word(),
             round: t.round,
@@ -182,6 +183,7 @@ impl Tables {
         self.retransmissions.extend(d.retransmissions.iter().map(|r| RetransmissionRow {
             time: r.at,
             connection,
+            frame: r.frame,
             seq: r.seq,
             offset: r.offset,
             len: r.len,

@@ -130,6 +130,8 @@ table! {
         time: Instant, "s";
         /// Number of the direction in its file.
         connection: u32, "";
+        /// Number of its packet in the file, from 1.
+        frame: u64, "";
         /// Its first sequence number.
         seq: SeqNumber, "";
         /// The same counted from the first byte of the stream.
@@ -221,6 +223,8 @@ table! {
         time: Instant, "s";
         /// Number of the direction in its file.
         connection: u32, "";
+        /// Number of that packet in the file, from 1.
+        frame: u64, "";
         /// First sequence number of the retransmission, or of the packet that ended the silence.
         seq: Option<SeqNumber>, "";
         /// What timed out: `syn` or `data` (a FIN counts as data).

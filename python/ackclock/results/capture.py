@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from ackclock._core import read_capture as _read
+from ackclock.results.answer import answer, whole
 from ackclock.results.capture_plots import CapturePlots
 from ackclock.results.captured import summary
 from ackclock.results.predicted import predicted
@@ -91,5 +92,7 @@ def read_capture(
             predicted(back, there, c["duration"]),
         )
         c["summary"] = summary([c])
+        c["answer"] = answer(c)
     report["summary"] = summary(report["connections"])
+    report["answer"] = whole(report["connections"]) if report["connections"] else None
     return Capture(report, **{name: pa.table(getattr(found, name)) for name in TABLES})

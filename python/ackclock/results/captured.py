@@ -69,6 +69,22 @@ def held_back(direction: dict[str, Any]) -> str:
     return ", ".join(f"{what} {100 * share:.0f} %" for share, what in shares)
 
 
+def sends_little(direction: dict[str, Any], c: dict[str, Any]) -> bool:
+    """Whether an end sent little more than requests, and nothing limited it most of the time."""
+    limits = direction["limits"]
+    idle = limits.get("application", 0.0) >= 0.5 * sum(limits.values())
+    return idle and 20 * direction["unique_bytes"] < max(d["unique_bytes"] for d in c["directions"])
+
+
+def limited(who: str, direction: dict[str, Any], c: dict[str, Any]) -> str:
+    """A sentence on what limited a sender. One that sent a request and little else was limited by nothing."""
+    if sends_little(direction, c):
+        return f"The {who} sent {direction['unique_bytes']:,} B and had nothing more to send."
+    if direction["view"] == "client" and direction["share"] is None:
+        return f"What limited the {who} cannot be told from this end."
+    return f"The {who} was limited by {held_back(direction)}."
+
+
 def _stalls(timeouts: list[dict[str, Any]], waited: float, lasted: float, connections: int) -> str:
     of = f"{_span(lasted)}{f' ({connections:,} connections)' if connections > 1 else ''}"
     if not timeouts:

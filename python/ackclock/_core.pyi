@@ -97,6 +97,7 @@ def read_capture(
     packets: bool = False,
     what_if: str | None = None,
 ) -> Captured: ...
+def compare_captures(first: Path, second: Path, flow: str | None = None) -> str: ...
 def timer_rows(
     name: str,
     params: list[tuple[str, str]],

@@ -7,6 +7,7 @@
 
 mod analysis;
 mod cause;
+pub mod compare;
 mod connection;
 mod counted;
 mod error;

@@ -115,7 +115,7 @@ pub fn read_capture(
 }
 
 /// `listed`: list packets, of the selected connections or of all.
-fn report(
+pub(crate) fn report(
     path: &Path,
     options: Options,
     listed: Option<Option<Selection>>,

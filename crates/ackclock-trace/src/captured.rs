@@ -307,5 +307,7 @@ table! {
         packets: u32, "";
         /// True when it repeats payload, SYN or FIN.
         again: bool, "";
+        /// Its number in the file, from 1.
+        frame: u64, "";
     }
 }

@@ -35,6 +35,11 @@ PLOTS = ("sequence", "rtt", "flight", "what-if")
     help="Timers to replay in place of the senders', such as rfc6298+no-backoff,eifel; or all.",
 )
 @click.option(
+    "--compare",
+    is_flag=True,
+    help="Compare two captures: the two ends of the same connections, or before and after.",
+)
+@click.option(
     "--json", "as_json", is_flag=True, help="Print JSON: an object for one file, a list for several."
 )
 @click.option(
@@ -80,6 +85,7 @@ def command(
     files: tuple[Path, ...],
     flow: str | None,
     what_if: str | None,
+    compare: bool,
     as_json: bool,
     as_csv: bool,
     parquet: Path | None,
@@ -108,6 +114,15 @@ def command(
     ):
         if given and not needs:
             raise InputError(f"`{option}` needs `{other}`; give that too, or leave it out")
+    if compare:
+        others = (what_if, as_csv, parquet, packets, plots, out, timers, xpl, html)
+        if len(files) != 2:
+            raise InputError(f"`--compare` takes two captures; {len(files)} would not do")
+        if any(others):
+            raise InputError("`--compare` prints text or `--json`, and takes `--flow` alone of the others")
+        from ackclock.cli import capture_compare
+
+        return capture_compare.show(files, flow, as_json)
     target = (out or Path("runs") / f"capture-{_stem(files[0])}") if plots else None
     for directory in filter(None, (parquet, target, xpl)):
         folder.check_writable(directory)

@@ -1,6 +1,7 @@
 //! One connection: its two directions and its state.
 
 mod finish;
+mod glance;
 
 use std::net::SocketAddr;
 

@@ -11,7 +11,9 @@ pub mod compare;
 mod connection;
 mod counted;
 mod error;
+mod follow;
 pub mod gaps;
+mod glance;
 mod habits;
 mod half;
 mod limits;
@@ -38,6 +40,7 @@ pub use analysis::{Analysis, MOST_CONNECTIONS, MOST_LISTED, MOST_PACKETS, MOST_P
 pub use cause::Cause;
 pub use counted::TimeoutByRule;
 pub use error::CaptureError;
+pub use glance::Glance;
 pub use limits::{Part, Span, Spans};
 pub use observed::{Beginning, Closures, HeldBack, Lateness, Observed, Place, Throughput, Tls};
 pub use report::{

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ackclock._core import InputError
-from ackclock.cli import BAD_INPUT
+from ackclock.cli import BAD_INPUT, capture_live
 from ackclock.cli.capture_figures import draw, to_reread, with_packets
 from ackclock.cli.capture_summary import show
 from ackclock.console import bar, note, print_json
@@ -138,7 +138,10 @@ def command(
             Timer.parse(name)
     detailed = bool(plots or xpl or html)
     captures = []
-    for file in files:
+    followed = not detailed and not what_if and not parquet and len(files) == 1
+    if followed and capture_live.comes_in_a_pipe(files[0]):
+        captures.append(capture_live.follow(files[0], flow))
+    for file in files if not captures else ():
         with bar(file.name) as progress:
 
             def read(

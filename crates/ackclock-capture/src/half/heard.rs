@@ -67,7 +67,7 @@ impl Heard {
     }
 
     /// The receiver's window is zero.
-    pub(super) fn window_closed(&self) -> bool {
+    pub(crate) fn window_closed(&self) -> bool {
         self.window == Some(0)
     }
 

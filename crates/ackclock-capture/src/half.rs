@@ -103,6 +103,11 @@ impl Half {
         }
     }
 
+    /// From the connection's first packet to when data was last sent.
+    pub(crate) fn lasted(&self) -> Duration {
+        self.sent.sent_at.map_or(Duration::ZERO, |at| at.since(self.path.capture_start))
+    }
+
     fn begin(&mut self, seq: SeqNumber) {
         if self.space.begin(seq) {
             self.sent.rounds.end = self.space.una;

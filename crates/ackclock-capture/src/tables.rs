@@ -173,6 +173,8 @@ impl Tables {
                 waited: w.waited,
                 waited_least: w.waited_least,
                 waited_most: w.waited_most,
+                rerun_least: w.rerun_least,
+                rerun_most: w.rerun_most,
                 view: d.view.word(),
             });
         }

@@ -40,7 +40,18 @@ MOST_ROWS = 300
 """Rows of the table of retransmissions of a direction."""
 
 
-WHAT_IF = ("timer", "timeouts", "spurious", "early", "rounds", "waited", "waited_least", "waited_most")
+WHAT_IF = (
+    "timer",
+    "timeouts",
+    "spurious",
+    "early",
+    "rounds",
+    "waited",
+    "waited_least",
+    "waited_most",
+    "rerun_least",
+    "rerun_most",
+)
 """Columns of a what-if that come first, in this order."""
 
 
@@ -369,7 +380,7 @@ def cell(name: str, value: Any) -> str:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if name.startswith(("waited", "response")) and isinstance(value, (int, float)):
+    if name.startswith(("waited", "response", "rerun")) and isinstance(value, (int, float)):
         return seconds(float(value))
     return (
         count(value) if isinstance(value, int) else f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -7,6 +7,8 @@ from typing import Any
 
 from ackclock.results.overview import by_silence, expiries, stalled
 
+WAITED = ("waited", "waited_least", "waited_most", "rerun_least", "rerun_most")
+"""Times of a what-if that add up."""
 HELD = {
     "handshake": "the handshake",
     "slow_start": "slow start",
@@ -51,7 +53,7 @@ def totals(directions: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     for d in directions:
         for w in d["what_if"]:
             into = found.setdefault(w["timer"], {"timer": w["timer"], "rounds": 0})
-            for key in ("timeouts", "spurious", "early", "waited", "waited_least", "waited_most"):
+            for key in ("timeouts", "spurious", "early", *WAITED):
                 into[key] = into.get(key, 0) + w[key]
             into["rounds"] = max(into["rounds"], w["rounds"])
     return list(found.values())

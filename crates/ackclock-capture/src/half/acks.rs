@@ -86,6 +86,9 @@ impl Half {
             && (sacked || same_window)
             && !s.flags.any(Flags::SYN | Flags::FIN)
         {
+            if sacked {
+                self.follow_sack(at);
+            }
             self.heard.dup_acks += 1;
             self.out.dup_acks += 1;
             (self.heard.news_at, self.heard.news_advanced) = (Some(at), false);
@@ -94,6 +97,7 @@ impl Half {
                 self.heard.loss.repair_due = s.options.timestamps.map(|t| t.tsval);
             }
         } else if sacked {
+            self.follow_sack(at);
             (self.heard.news_at, self.heard.news_advanced) = (Some(at), false);
         }
         if ack == before && s.seq_len() == 0 && !sacked && !self.verdicts.covered.expiries.is_empty() {

@@ -44,7 +44,9 @@ def test_the_command_describes_what_happened(ackclock, pcap, lossy):
     flow = lossy.flows.to_pylist()[0]
     assert f"{flow['retransmitted_segments']} of " in done.out
     assert "10.0.0.1:40000" in done.out
-    assert done.out.startswith("Stalled" if flow["timeouts"] else "No timeout")
+    first, second = done.out.splitlines()[:2]
+    assert first.startswith("It took ")
+    assert second.startswith("Stalled" if flow["timeouts"] else "No timeout")
 
 
 def test_json_holds_what_the_sender_counted(ackclock, pcap, lossy):

@@ -151,7 +151,8 @@ def test_wrong_names_are_refused_with_the_nearest(ackclock, outage, names, said)
 def test_the_terminal_describes_it_in_sentences(ackclock, outage):
     done = ackclock("capture", outage, "--what-if", TIMERS)
     assert done.code == 0, done
-    first, _, third = done.out.splitlines()[:3]
+    answer, first, _, third = done.out.splitlines()[:4]
+    assert answer.startswith("It took 9.4") and "7.000 s, from packet 53" in answer
     assert first.startswith("Stalled 7.0 s of ")
     assert "3 timeouts (2 with backoff, up to 4.0 s)" in first
     assert third.startswith("Waiting for timers: as run: 7.0 s; rfc6298: ")

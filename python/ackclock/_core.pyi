@@ -97,6 +97,14 @@ def read_capture(
     packets: bool = False,
     what_if: str | None = None,
 ) -> Captured: ...
+def follow_capture(
+    path: Path,
+    show: Callable[[str], object],
+    interval: float = 1.0,
+    most: int = 100,
+    flow: str | None = None,
+) -> Captured: ...
+def compare_captures(first: Path, second: Path, flow: str | None = None) -> str: ...
 def timer_rows(
     name: str,
     params: list[tuple[str, str]],

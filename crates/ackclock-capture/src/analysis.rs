@@ -32,7 +32,7 @@ const HELD_BACK: usize = 64;
 pub struct Analysis {
     wanted: Wanted,
     estimator: Chosen<dyn RttEstimator>,
-    flows: Vec<Flow>,
+    pub(crate) flows: Vec<Flow>,
     by_ends: HashMap<(SocketAddr, SocketAddr), u32>,
     /// Connections looked up recently, hashed by their ports.
     recent: Vec<u32>,
@@ -51,6 +51,9 @@ pub struct Analysis {
     unread: [u64; Unread::ALL.len()],
     out_of_order: u64,
     too_many: u64,
+    /// Connections that are over are dropped for new ones, and how many were.
+    pub(crate) replaces: bool,
+    pub(crate) replaced: u64,
     /// Link types that are not understood.
     pub(crate) links: Vec<u32>,
 }
@@ -78,6 +81,8 @@ impl Analysis {
             unread: Default::default(),
             out_of_order: 0,
             too_many: 0,
+            replaces: false,
+            replaced: 0,
             links: Vec::new(),
         }
     }
@@ -159,6 +164,9 @@ impl Analysis {
             // Reused ports.
             known = known.filter(|(i, side)| !self.flows[*i as usize].is_over_for(seen, *side));
         }
+        if known.is_none() && self.replaces && self.flows.len() >= MOST_CONNECTIONS {
+            self.make_room();
+        }
         let (i, side) = match known {
             Some(known) => known,
             None if self.flows.len() >= MOST_CONNECTIONS => {
@@ -211,12 +219,40 @@ impl Analysis {
         self.listed += after.1 - before.1;
     }
 
+    /// Drops half of the connections: those that are over first, and of the others those that are silent for
+    /// longest.
+    fn make_room(&mut self) {
+        let mut order: Vec<_> = self.flows.iter().map(|f| (!f.is_over(), f.latest())).collect();
+        let half = order.len() / 2;
+        let (_, &mut least, _) = order.select_nth_unstable(half);
+        let before = self.flows.len();
+        self.flows.retain(|f| (!f.is_over(), f.latest()) >= least);
+        self.replaced += (before - self.flows.len()) as u64;
+        // Places have changed.
+        self.recent.fill(u32::MAX);
+        self.by_ends.clear();
+        for (i, f) in self.flows.iter_mut().enumerate() {
+            f.reuse.before = None;
+            let ends = if f.ends[0] <= f.ends[1] { (f.ends[0], f.ends[1]) } else { (f.ends[1], f.ends[0]) };
+            self.by_ends.insert(ends, i as u32);
+        }
+        let halves = self.flows.iter().flat_map(|f| &f.halves);
+        self.pieces = halves.clone().map(|h| h.pieces()).sum();
+        self.listed = halves.map(|h| h.verdicts.retransmissions.len()).sum();
+    }
+
     /// Ends the analysis and returns its report.
     pub fn finish(mut self) -> Report {
         while let Some(mut seen) = self.held.pop_front() {
             self.in_order(&mut seen);
         }
         let mut report = self.report;
+        if self.replaced > 0 {
+            report.notes.push(format!(
+                "{} earlier connections, which had ended or were silent, made room for later ones",
+                self.replaced
+            ));
+        }
         let links = self.links.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
         for (n, what) in [
             (self.others, "packets are not TCP over IP"),
@@ -284,3 +320,66 @@ fn ends_of(seen: &CapturedSegment) -> (SocketAddr, SocketAddr) {
 
 /// Places for connections looked up lately.
 const RECENT: usize = 1 << 13;
+
+#[cfg(test)]
+mod tests {
+    use ackclock_wire::Segment;
+
+    use super::*;
+    use crate::Beginning;
+
+    #[test]
+    fn connections_that_are_over_make_room_for_others() {
+        let mut analysis = Analysis::new(Options::default());
+        let packet = |port: u16, ms: u64, flags| {
+            let at = Instant::from_nanos(ms * 1_000_000);
+            let [src, dst] = [port, 80].map(|port| SocketAddr::from(([10, 0, 0, 1], port)));
+            let segment = Segment { flags, ..Segment::default() };
+            let (id, hops, interface, frame) = (0, 64, 0, ms);
+            let beginning = Beginning::default();
+            (
+                at,
+                Ok(CapturedSegment {
+                    at,
+                    src,
+                    dst,
+                    id,
+                    hops,
+                    interface,
+                    options_cut: false,
+                    frame,
+                    beginning,
+                    segment,
+                }),
+            )
+        };
+        let mut ms = 0;
+        let mut give = |analysis: &mut Analysis, port, flags| {
+            ms += 1;
+            let (at, seen) = packet(port, ms, flags);
+            analysis.packet(at, seen);
+        };
+        for port in 1000..1100 {
+            give(&mut analysis, port, Flags::SYN);
+        }
+        for port in 1040..1100 {
+            give(&mut analysis, port, Flags::RST | Flags::ACK);
+        }
+        // What is held back to be put in order comes too.
+        for _ in 0..HELD_BACK {
+            give(&mut analysis, 1000, Flags::ACK);
+        }
+        analysis.make_room();
+        assert_eq!(analysis.counted(), (50, 50));
+        let kept: Vec<u16> = analysis.flows.iter().map(|f| f.ends[0].port()).collect();
+        assert_eq!(
+            kept,
+            (1000..1040).chain(1090..1100).collect::<Vec<_>>(),
+            "the open ones, and the latest others"
+        );
+        for _ in 0..=HELD_BACK {
+            give(&mut analysis, 1007, Flags::ACK);
+        }
+        assert_eq!(analysis.counted().0, 50, "a kept connection goes on");
+    }
+}

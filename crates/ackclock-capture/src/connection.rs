@@ -1,6 +1,7 @@
 //! One connection: its two directions and its state.
 
 mod finish;
+mod glance;
 
 use std::net::SocketAddr;
 
@@ -12,6 +13,7 @@ use crate::Cause;
 use crate::half::{Half, PeerTimes, segment_size};
 use crate::listing::{Counts, Listing};
 use crate::numbers::Numbers;
+use crate::observed::{Place, Tls};
 use crate::peer_clock::PeerClock;
 use crate::report::{Retransmission, Standing};
 use crate::segment::CapturedSegment;
@@ -31,6 +33,7 @@ pub(crate) struct Flow {
     /// Its first and its last packet.
     start: Instant,
     end: Instant,
+    tls: Tls,
     handshake: Handshake,
     /// Packets whose options the capture cut.
     cut: u64,
@@ -124,6 +127,7 @@ impl Flow {
             client,
             start: seen.at,
             end: seen.at,
+            tls: Tls::default(),
             handshake: Handshake::default(),
             cut: 0,
             resets: Resets::default(),
@@ -151,6 +155,7 @@ impl Flow {
     pub(crate) fn on_segment(&mut self, seen: &CapturedSegment, side: usize) {
         let s = &seen.segment;
         self.end = self.end.max(seen.at);
+        self.halves.iter_mut().for_each(|h| h.frame = seen.frame);
         let interface = *self.arrivals[side].interface.get_or_insert(seen.interface);
         if interface != seen.interface {
             self.halves[side].out.capture_duplicates += 1;
@@ -188,7 +193,9 @@ impl Flow {
             return;
         }
         let opening = s.flags.has(Flags::SYN) || self.handshake.opening_seen();
-        self.halves.iter_mut().for_each(|h| h.limits.begin(self.start, opening));
+        self.halves
+            .iter_mut()
+            .for_each(|h| h.limits.begin(Place { at: self.start, ..seen.place() }, opening));
         if !self.halves[side].space.lies_below(s) {
             self.halves[1 - side].on_ack(s, seen.at, &mut self.clocks[side]);
         }
@@ -207,7 +214,13 @@ impl Flow {
             smoothed,
             quiet,
         };
+        let echoed = self.halves[1 - side].heard.echoed_ack.filter(|_| s.len > 0 && !s.flags.has(Flags::SYN));
+        if let Some((ack, window)) = echoed {
+            self.halves[side].knows(ack, window);
+        }
+        self.halves[side].upon_ack = false;
         self.halves[side].on_segment(seen, &peer);
+        self.observe(seen, side);
         if s.len > 0 {
             self.halves[1 - side].gaps.on_request(seen.at);
         }
@@ -236,6 +249,28 @@ impl Flow {
         self.list(seen, side, before);
         // Its ack may have lowered the least round-trip time.
         self.halves[side].path.near = self.halves[1 - side].path.far.unwrap_or(Duration::ZERO);
+    }
+
+    /// What a segment shows besides what was sent and acknowledged.
+    fn observe(&mut self, seen: &CapturedSegment, side: usize) {
+        let (s, clock) = (&seen.segment, &self.clocks[side]);
+        if let Some(due) = s.options.timestamps.and_then(|t| clock.due_by_first(t.tsval)) {
+            self.halves[side].out.observed.late.add(seen.at, due, clock.tick());
+        }
+        if s.len == 0 {
+            return;
+        }
+        self.tls.payload(side, &seen.beginning, seen.place());
+        self.halves[1 - side].asked(seen.place());
+        let heard = &self.halves[1 - side].heard;
+        let echo = heard.echo.zip(heard.echoed_ack).filter(|_| self.halves[side].upon_ack);
+        if let Some((round_trip, (ack, _))) = echo {
+            let half = &mut self.halves[side];
+            let flight = half.space.max.saturating_sub(half.space.coordinate(ack));
+            let observed = &mut half.out.observed;
+            observed.echoes.add(round_trip);
+            observed.echoed_flight = observed.echoed_flight.max(flight);
+        }
     }
 
     fn list(&mut self, seen: &CapturedSegment, side: usize, before: Option<Counts>) {
@@ -274,6 +309,7 @@ impl Flow {
         {
             self.arrivals[side].repeated_syn_acks.push(Retransmission {
                 at: seen.at,
+                frame: seen.frame,
                 seq: s.seq,
                 packets: 1,
                 cause: Cause::Syn,

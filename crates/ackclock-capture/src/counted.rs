@@ -10,6 +10,8 @@ use crate::{Direction, TimedOut, Timeout, View};
 pub struct TimeoutByRule<'a> {
     /// When its retransmission was seen, or when the silence ended.
     pub at: Instant,
+    /// The number of that packet in the file, from 1.
+    pub frame: u64,
     /// How long the timer had waited, or the silence was.
     pub rto: Duration,
     /// 1 for the first.
@@ -36,6 +38,7 @@ impl Direction {
         let near_receiver = self.view == View::Receiver;
         let again = self.timeouts.iter().map(move |t| TimeoutByRule {
             at: t.at,
+            frame: t.frame,
             rto: t.rto,
             round: t.round,
             seq: Some(t.seq),
@@ -79,6 +82,7 @@ pub(crate) fn overlaps_once(waits: impl Iterator<Item = (Instant, Duration)>) ->
 fn of_silence(rule: GapRule, gap: &Gap) -> TimeoutByRule<'static> {
     TimeoutByRule {
         at: gap.from + gap.length,
+        frame: gap.frame,
         rto: gap.length,
         round: gap.round,
         seq: gap.seq,

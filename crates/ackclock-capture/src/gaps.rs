@@ -32,6 +32,8 @@ pub struct Gap {
     /// When the packet that ended it was seen: later than the end of the silence if it was delayed on its
     /// way.
     pub seen: Instant,
+    /// The number of that packet in the file, from 1.
+    pub frame: u64,
     /// First sequence number of that packet, where it is known.
     pub seq: Option<SeqNumber>,
 }
@@ -160,7 +162,7 @@ impl Gaps {
             && let Some(gap) = self.by_time.arrival(a.at, a.rtt)
             && self.time.len() < MOST_GAPS
         {
-            self.time.push(Gap { seq: Some(a.seq), ..gap });
+            self.time.push(Gap { seq: Some(a.seq), frame: a.frame, ..gap });
         }
         let late = self.numbering.note(a.id);
         // Delays on the way are part of the sender's round-trip times.
@@ -310,6 +312,7 @@ impl Gaps {
                 length: silence,
                 round: further.map_or(1, |b| b.round + 1),
                 seen: a.at,
+                frame: a.frame,
                 seq: Some(a.seq),
             },
             maybe_probe,

@@ -72,6 +72,10 @@ pub(crate) struct Half {
     /// Silences as the receiver sees them.
     pub gaps: Gaps,
     pub following: Following,
+    /// The number of the current packet in its file.
+    pub frame: u64,
+    /// The current segment was sent upon an ack.
+    pub upon_ack: bool,
     /// Samples are kept.
     samples: bool,
     /// More was outstanding than is kept.
@@ -92,9 +96,16 @@ impl Half {
             reached: Reached::default(),
             gaps: Gaps::default(),
             following: Following::new(wanted),
+            frame: 0,
+            upon_ack: false,
             samples: wanted.samples,
             overrun: false,
         }
+    }
+
+    /// From the connection's first packet to when data was last sent.
+    pub(crate) fn lasted(&self) -> Duration {
+        self.sent.sent_at.map_or(Duration::ZERO, |at| at.since(self.path.capture_start))
     }
 
     fn begin(&mut self, seq: SeqNumber) {
@@ -135,6 +146,7 @@ impl Half {
         let room = window.map_or(u64::MAX, |w| (una + w).saturating_sub(space.max));
         SendState {
             at,
+            frame: self.frame,
             full: room < u64::from(self.mss_or_largest()),
             repairing: self.verdicts.open_episode.is_some(),
             flight: space.max.saturating_sub(una),

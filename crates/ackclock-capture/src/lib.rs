@@ -7,16 +7,20 @@
 
 mod analysis;
 mod cause;
+pub mod compare;
 mod connection;
 mod counted;
 mod error;
+mod follow;
 pub mod gaps;
+mod glance;
 mod habits;
 mod half;
 mod limits;
 mod listing;
 mod near_receiver;
 mod numbers;
+mod observed;
 mod outstanding;
 mod peer_clock;
 mod ranges;
@@ -36,9 +40,12 @@ pub use analysis::{Analysis, MOST_CONNECTIONS, MOST_LISTED, MOST_PACKETS, MOST_P
 pub use cause::Cause;
 pub use counted::TimeoutByRule;
 pub use error::CaptureError;
+pub use glance::Glance;
+pub use limits::{Part, Span, Spans};
+pub use observed::{Beginning, Closures, HeldBack, Lateness, Observed, Place, Throughput, Tls};
 pub use report::{
-    Connection, Direction, Episode, PathState, Remedy, Report, Retransmission, Sample, Shares, Stalled,
-    Standing, TimedOut, Timeout, View, WhatIf,
+    Connection, Direction, Episode, PathState, Remedy, Report, Retransmission, RoundTrips, Sample, Shares,
+    Stalled, Standing, TimedOut, Timeout, View, WhatIf,
 };
 pub use segment::{CapturedSegment, NotASegment};
 pub use select::Selection;

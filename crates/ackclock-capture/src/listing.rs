@@ -113,6 +113,7 @@ impl Listing {
             tsecr: times.filter(|_| acks).map(|t| t.tsecr),
             packets: u32::try_from(after.packets - before.packets).unwrap_or(u32::MAX).max(1),
             again,
+            frame: seen.frame,
         });
     }
 

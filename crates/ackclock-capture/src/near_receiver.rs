@@ -146,6 +146,7 @@ mod tests {
             length: Duration::from_millis(300),
             round,
             seen: at(seen),
+            frame: 0,
             seq: None,
         };
         let episode = |began: u64, ended: Option<u64>| Episode {

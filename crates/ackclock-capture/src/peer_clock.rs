@@ -62,6 +62,14 @@ impl PeerClock {
         u64::try_from(nanos).ok().map(Instant::from_nanos)
     }
 
+    /// The same as if the first segment had had no delay. It changes only with the tick.
+    pub(crate) fn due_by_first(&self, tsval: u32) -> Option<Instant> {
+        let (base, at) = self.first?;
+        let ticks = i64::from(tsval.wrapping_sub(base) as i32);
+        let nanos = i128::from(at.as_nanos()) + i128::from(ticks) * i128::from(self.tick);
+        u64::try_from(nanos).ok().map(Instant::from_nanos)
+    }
+
     /// The length of a tick.
     pub(crate) fn tick(&self) -> Duration {
         Duration::from_nanos(self.tick)

@@ -98,6 +98,17 @@ impl Analysis {
     }
 }
 
+/// Remembers a link type that is not understood.
+pub(crate) fn note_link(link: LinkType, links: &mut Vec<u32>) {
+    if let LinkType::Other(n) = link
+        && !is_read(n)
+        && !links.contains(&n)
+        && links.len() < MOST_LINKS
+    {
+        links.push(n);
+    }
+}
+
 /// Passes every packet to `take`, and link types that are not understood to `links`. True at the end of the
 /// file, false if `progress` stopped it.
 fn each_packet<R: Read>(
@@ -107,13 +118,7 @@ fn each_packet<R: Read>(
     mut take: impl FnMut(Instant, Result<CapturedSegment, NotASegment>),
 ) -> Result<bool, CaptureError> {
     while let Some(p) = packets.next_packet()? {
-        if let LinkType::Other(n) = p.link
-            && !is_read(n)
-            && !links.contains(&n)
-            && links.len() < MOST_LINKS
-        {
-            links.push(n);
-        }
+        note_link(p.link, links);
         take(p.at, CapturedSegment::in_packet(&p));
         if packets.packets().is_multiple_of(PROGRESS) && progress(packets.offset()).is_break() {
             return Ok(false);

@@ -1,5 +1,6 @@
 //! The results of an analysis: plain data.
 
+mod round_trips;
 mod what_if;
 
 use std::net::SocketAddr;
@@ -9,7 +10,9 @@ use ackclock_units::{Duration, Instant, SeqNumber};
 use ackclock_wire::Options;
 
 use crate::gaps::Gap;
+use crate::observed::{Observed, Tls};
 use crate::{Cause, Spread};
+pub use round_trips::RoundTrips;
 pub use what_if::{PathState, Stalled, WhatIf};
 
 /// Where a direction was captured.
@@ -37,6 +40,8 @@ impl View {
 pub struct Retransmission {
     /// When it was seen.
     pub at: Instant,
+    /// The number of its packet in the file, from 1.
+    pub frame: u64,
     /// Its first sequence number.
     pub seq: SeqNumber,
     /// The same as an offset in the stream.
@@ -81,6 +86,8 @@ impl TimedOut {
 pub struct Timeout {
     /// When its retransmission was seen.
     pub at: Instant,
+    /// The number of that packet in the file, from 1.
+    pub frame: u64,
     /// First sequence number of it.
     pub seq: SeqNumber,
     /// What timed out.
@@ -257,6 +264,8 @@ pub struct Direction {
     pub samples: Vec<Sample>,
     /// What limited its sender.
     pub limits: Shares,
+    /// What else the capture shows of it.
+    pub observed: Observed,
     /// Other timers in place of the sender's, if requested; the sender as it ran comes first.
     pub what_if: Vec<WhatIf>,
     /// CA events (M-U1).
@@ -359,6 +368,8 @@ pub struct Connection {
     pub handshake: Option<Duration>,
     /// Its state at the end of the capture.
     pub standing: Standing,
+    /// TLS in it.
+    pub tls: Tls,
     /// From the client, from the server.
     pub directions: [Direction; 2],
     /// Its packets in order of time, if requested.

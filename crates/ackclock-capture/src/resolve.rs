@@ -17,6 +17,7 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
     probes(&mut half, elsewhere, all);
     half.follow_end();
     let lacks = half.out.share.is_none() && lacks_what_was_lost(&half);
+    let lasted = half.lasted();
     let mut out = half.out;
     let nearer_receiver = out.share.map_or(lacks, |share| share < THRESHOLDS.view.receiver_share);
     out.view = if nearer_receiver { View::Receiver } else { View::Sender };
@@ -63,6 +64,7 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
         }
         let timeout = Timeout {
             at: e.at,
+            frame: half.verdicts.retransmissions[e.retransmission as usize].row.frame,
             seq: e.seq,
             of: e.of,
             round,
@@ -98,6 +100,7 @@ pub(crate) fn resolve(mut half: Half, elsewhere: Habits, all: Habits) -> (Direct
             expiries: &half.verdicts.expiries,
             rtos: &rtos,
             packets: out.data_packets,
+            lasted,
         };
         out.what_if = evaluate(w, &request.timings, &evidence);
     }

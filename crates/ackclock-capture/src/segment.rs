@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use ackclock_units::Instant;
 use ackclock_wire::{IpPacket, Segment, Transport, WireError, parse_captured};
 
+use crate::observed::{Beginning, Place};
 use crate::read::{Packet, Unread, encapsulated};
 
 /// A TCP segment as a capture shows it.
@@ -24,6 +25,10 @@ pub struct CapturedSegment {
     pub interface: u32,
     /// The capture cut its TCP options: those behind the cut are missing.
     pub options_cut: bool,
+    /// The number of its packet in the file, from 1.
+    pub frame: u64,
+    /// The first bytes of its payload.
+    pub beginning: Beginning,
     /// The segment. Its length is that on the wire.
     pub segment: Segment,
 }
@@ -42,6 +47,11 @@ pub enum NotASegment {
 }
 
 impl CapturedSegment {
+    /// Its place in the capture.
+    pub fn place(&self) -> Place {
+        Place { at: self.at, frame: self.frame }
+    }
+
     /// The TCP segment in a packet, also in one that is in a tunnel.
     ///
     /// # Errors
@@ -70,6 +80,8 @@ impl CapturedSegment {
             hops: packet.hops,
             interface: p.interface,
             options_cut: tcp.options_cut,
+            frame: p.frame,
+            beginning: Beginning::of(tcp.payload),
             segment: tcp.segment,
         })
     }

@@ -127,6 +127,7 @@ impl Direction {
         self.timeouts_by_rule().map(move |t| TimeoutRow {
             time: t.at,
             connection,
+            frame: t.frame,
             seq: t.seq,
             of: t.of.word(),
             round: t.round,
@@ -172,6 +173,8 @@ impl Tables {
                 waited: w.waited,
                 waited_least: w.waited_least,
                 waited_most: w.waited_most,
+                rerun_least: w.rerun_least,
+                rerun_most: w.rerun_most,
                 view: d.view.word(),
             });
         }
@@ -182,6 +185,7 @@ impl Tables {
         self.retransmissions.extend(d.retransmissions.iter().map(|r| RetransmissionRow {
             time: r.at,
             connection,
+            frame: r.frame,
             seq: r.seq,
             offset: r.offset,
             len: r.len,

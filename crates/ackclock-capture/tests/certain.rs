@@ -1,7 +1,7 @@
 //! What a capture shows about a timeout, and what stays uncertain: segments written one by one, as Linux
 //! sends them.
 
-use ackclock_capture::{Analysis, CapturedSegment, Cause, Direction, Options, Timeout, View};
+use ackclock_capture::{Analysis, Beginning, CapturedSegment, Cause, Direction, Options, Timeout, View};
 use ackclock_units::{Instant, SeqNumber, SeqRange};
 use ackclock_wire::{Flags, SackBlocks, Segment, Timestamps};
 
@@ -74,6 +74,8 @@ impl Talk {
             hops: 64,
             interface: 0,
             options_cut: false,
+            frame: 0,
+            beginning: Beginning::default(),
             segment,
         });
     }

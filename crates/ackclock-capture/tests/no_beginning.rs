@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 
-use ackclock_capture::{Analysis, CapturedSegment, Cause, Connection, Options, Report, Standing};
+use ackclock_capture::{Analysis, Beginning, CapturedSegment, Cause, Connection, Options, Report, Standing};
 use ackclock_policy::{Registry, Timing};
 use ackclock_units::{Duration, Instant, SeqNumber};
 use ackclock_wire::{Flags, Segment, Timestamps};
@@ -35,6 +35,8 @@ fn seen(line: &Line) -> CapturedSegment {
         hops: 64,
         interface: 0,
         options_cut: false,
+        frame: 0,
+        beginning: Beginning::default(),
         segment,
     }
 }

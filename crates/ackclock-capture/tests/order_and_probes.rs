@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 
-use ackclock_capture::{Analysis, CapturedSegment, Cause, Direction, Options};
+use ackclock_capture::{Analysis, Beginning, CapturedSegment, Cause, Direction, Options};
 use ackclock_units::{Instant, SeqNumber, SeqRange};
 use ackclock_wire::{Flags, Segment};
 
@@ -30,8 +30,18 @@ fn client(lines: &[Line]) -> Direction {
             segment.options.sack.push(SeqRange::new(SeqNumber(start), SeqNumber(end)));
         }
         let at = Instant::from_nanos((1_000_000 + ms) * 1_000_000);
-        let seen =
-            CapturedSegment { at, src, dst, id: 0, hops: 64, interface: 0, options_cut: false, segment };
+        let seen = CapturedSegment {
+            at,
+            src,
+            dst,
+            id: 0,
+            hops: 64,
+            interface: 0,
+            options_cut: false,
+            frame: 0,
+            beginning: Beginning::default(),
+            segment,
+        };
         analysis.packet(at, Ok(seen));
     }
     analysis.finish().connections.remove(0).directions[0].clone()

@@ -17,7 +17,6 @@ mod scoreboard;
 mod stack;
 mod stats;
 mod timer;
-mod timer_wheel;
 mod user;
 
 pub use accept_queue::AcceptQueue;

@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use std::ops::ControlFlow;
 
 use ackclock_capture::read::{Packets, decompressed};
-use ackclock_capture::{Analysis, CapturedSegment, Connection, Direction, Options as Looks, Report};
+use ackclock_capture::{
+    Analysis, Beginning, CapturedSegment, Connection, Direction, Options as Looks, Report,
+};
 use ackclock_policy::{Registry, Timing};
 use ackclock_units::{Duration, Instant, SeqNumber, SeqRange};
 use ackclock_wire::{Flags, Options, SackBlocks, Segment, Timestamps};
@@ -128,6 +130,8 @@ pub fn conversation(data: &[u8]) {
                 hops: line.hops,
                 interface: 0,
                 options_cut: false,
+                frame: 0,
+                beginning: Beginning::default(),
                 segment,
             }),
         );

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock};
 
-use ackclock_capture::{Analysis, CapturedSegment};
+use ackclock_capture::{Analysis, Beginning, CapturedSegment};
 use ackclock_engine::{Connection, ConnectionEvent, EcnFeedback, State};
 use ackclock_testkit::{Setup, pattern};
 use ackclock_units::{Duration, Ecn, Instant, Rng, SeqNumber, SeqRange};
@@ -315,7 +315,18 @@ impl Exchange {
         let (src, dst) = (ends[from], ends[1 - from]);
         analysis.packet(
             at,
-            Ok(CapturedSegment { at, src, dst, id: 0, hops: 64, interface: 0, options_cut: false, segment }),
+            Ok(CapturedSegment {
+                at,
+                src,
+                dst,
+                id: 0,
+                hops: 64,
+                interface: 0,
+                options_cut: false,
+                frame: 0,
+                beginning: Beginning::default(),
+                segment,
+            }),
         );
     }
 

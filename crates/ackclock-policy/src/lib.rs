@@ -26,6 +26,7 @@ pub mod replay;
 mod sampling;
 mod slow_start;
 mod timer;
+pub mod timer_wheel;
 mod timing;
 mod traits;
 mod transition;

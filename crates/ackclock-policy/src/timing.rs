@@ -109,6 +109,11 @@ impl Timing {
         Ok(found)
     }
 
+    /// It is Linux's: its timer runs on a wheel ([`crate::timer_wheel`]), and SACKs set it anew.
+    pub fn is_linux(&self) -> bool {
+        self.estimator.as_ref().is_some_and(|e| e.name() == "linux")
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name

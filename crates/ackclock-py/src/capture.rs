@@ -94,15 +94,24 @@ pub fn read_capture(
     if let Some(e) = stopped_by {
         return Err(e);
     }
-    let mut report = report.map_err(|e| InputError::new_err(format!("{}: {e}", path.display())))?;
+    let report = report.map_err(|e| InputError::new_err(format!("{}: {e}", path.display())))?;
+    captured(py, report, &path.display().to_string(), flow.as_ref())
+}
+
+/// The results of the connections that `flow` selects.
+pub(crate) fn captured(
+    py: Python<'_>,
+    mut report: Report,
+    name: &str,
+    flow: Option<&Selection>,
+) -> PyResult<Captured> {
     // Only packets of the selected connections were listed.
     let packets = report.take_packets();
-    let wanted = |n: usize| flow.as_ref().is_none_or(|f| f.includes(n, &report.connections[n]));
-    let name = path.display().to_string();
-    let tables = report.tables(&name, wanted);
+    let wanted = |n: usize| flow.is_none_or(|f| f.includes(n, &report.connections[n]));
+    let tables = report.tables(name, wanted);
     let table = |batch| Py::new(py, Table::new(batch));
     Ok(Captured {
-        json: describe(&report, &tables, &name, wanted).to_string(),
+        json: describe(&report, &tables, name, wanted).to_string(),
         directions: table(Row::record_batch(&tables.directions))?,
         retransmissions: table(Row::record_batch(&tables.retransmissions))?,
         timeouts: table(Row::record_batch(&tables.timeouts))?,
@@ -115,7 +124,7 @@ pub fn read_capture(
 }
 
 /// `listed`: list packets, of the selected connections or of all.
-fn report(
+pub(crate) fn report(
     path: &Path,
     options: Options,
     listed: Option<Option<Selection>>,

@@ -9,6 +9,10 @@ use ackclock_trace::{
 use ackclock_units::Duration;
 use serde_json::{Map, Value, json};
 
+use observed::{held_back, limits_at, round_trips, throughput, zero_windows};
+
+mod observed;
+
 /// Version of the JSON.
 const FORMAT: u32 = 1;
 
@@ -167,13 +171,14 @@ impl<'a> Rows<'a> {
 
     fn connection(&mut self, n: usize, c: &Connection) -> Value {
         let object = self.directions.first().map(|client| part(client, CONNECTION)).unwrap_or_default();
-        let directions = c.directions.each_ref().map(|d| self.direction(d));
+        let directions = c.directions.each_ref().map(|d| self.direction(c, d));
         with(
             object,
             json!({
                 "number": n,
                 "duration": c.end.since(c.start).as_secs_f64(),
                 "opening_seen": c.opening_seen,
+                "tls": observed::tls(&c.tls),
                 "packets_left_out": c.packets_left_out,
                 "notes": c.notes,
                 "directions": directions,
@@ -181,7 +186,7 @@ impl<'a> Rows<'a> {
         )
     }
 
-    fn direction(&mut self, d: &Direction) -> Value {
+    fn direction(&mut self, c: &Connection, d: &Direction) -> Value {
         let Some((row, rest)) = self.directions.split_first() else { return Value::Null };
         self.directions = rest;
         let own = row.connection;
@@ -212,6 +217,11 @@ impl<'a> Rows<'a> {
                 "options": options,
                 "unlisted": d.unlisted,
                 "massive_reordering": d.massive_reordering(),
+                "round_trips": round_trips(c, d),
+                "throughput": throughput(&d.observed.throughput),
+                "zero_windows": zero_windows(&d.observed.closures),
+                "nagle": held_back(&d.observed.held_back),
+                "limits_at": limits_at(&d.observed.spans),
                 "rtt": spread(&d.rtt),
                 "rtt_timestamps": spread(&d.rtt_timestamps),
                 "limits": part(row, LIMITS),

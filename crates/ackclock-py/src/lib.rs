@@ -14,6 +14,8 @@
 //! ```
 
 mod capture;
+mod capture_compare;
+mod capture_follow;
 mod capture_json;
 mod checked;
 mod declarations;
@@ -64,6 +66,8 @@ pub fn fill_module(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult
     add_functions!(
         capture::gap_timeouts,
         capture::read_capture,
+        capture_compare::compare_captures,
+        capture_follow::follow_capture,
         checked::check_stack,
         checked::check_value,
         declarations::backoff_schedule,

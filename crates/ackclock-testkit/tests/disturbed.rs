@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 
 use ackclock_capture::read::{LinkType, Packet};
-use ackclock_capture::{Analysis, CapturedSegment, Connection, Direction, Options, Report};
+use ackclock_capture::{Analysis, Beginning, CapturedSegment, Connection, Direction, Options, Report};
 use ackclock_testkit::pipe::{Path, Pipe, Plan, Tap};
 use ackclock_testkit::{Setup, choose};
 use ackclock_units::{Duration, Instant, Rate, Rng, SeqNumber, SeqRange};
@@ -310,6 +310,8 @@ fn connections_beyond_4_gb_are_counted_to_the_last_byte() {
             hops: 64,
             interface: 0,
             options_cut: false,
+            frame: 0,
+            beginning: Beginning::default(),
             segment,
         };
         analysis.packet(at, Ok(seen));

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ackclock._core import InputError
-from ackclock.cli import BAD_INPUT
+from ackclock.cli import BAD_INPUT, capture_live
 from ackclock.cli.capture_figures import draw, to_reread, with_packets
 from ackclock.cli.capture_summary import show
 from ackclock.console import bar, note, print_json
@@ -33,6 +33,11 @@ PLOTS = ("sequence", "rtt", "flight", "what-if")
     "--what-if",
     metavar="NAME,...",
     help="Timers to replay in place of the senders', such as rfc6298+no-backoff,eifel; or all.",
+)
+@click.option(
+    "--compare",
+    is_flag=True,
+    help="Compare two captures: the two ends of the same connections, or before and after.",
 )
 @click.option(
     "--json", "as_json", is_flag=True, help="Print JSON: an object for one file, a list for several."
@@ -80,6 +85,7 @@ def command(
     files: tuple[Path, ...],
     flow: str | None,
     what_if: str | None,
+    compare: bool,
     as_json: bool,
     as_csv: bool,
     parquet: Path | None,
@@ -108,6 +114,15 @@ def command(
     ):
         if given and not needs:
             raise InputError(f"`{option}` needs `{other}`; give that too, or leave it out")
+    if compare:
+        others = (what_if, as_csv, parquet, packets, plots, out, timers, xpl, html)
+        if len(files) != 2:
+            raise InputError(f"`--compare` takes two captures; {len(files)} would not do")
+        if any(others):
+            raise InputError("`--compare` prints text or `--json`, and takes `--flow` alone of the others")
+        from ackclock.cli import capture_compare
+
+        return capture_compare.show(files, flow, as_json)
     target = (out or Path("runs") / f"capture-{_stem(files[0])}") if plots else None
     for directory in filter(None, (parquet, target, xpl)):
         folder.check_writable(directory)
@@ -123,7 +138,10 @@ def command(
             Timer.parse(name)
     detailed = bool(plots or xpl or html)
     captures = []
-    for file in files:
+    followed = not detailed and not what_if and not parquet and len(files) == 1
+    if followed and capture_live.comes_in_a_pipe(files[0]):
+        captures.append(capture_live.follow(files[0], flow))
+    for file in files if not captures else ():
         with bar(file.name) as progress:
 
             def read(

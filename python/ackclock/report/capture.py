@@ -8,7 +8,7 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +19,12 @@ from markupsafe import Markup
 
 from ackclock import _core
 from ackclock.plot.round_trips import is_wide
-from ackclock.quantities import count, percent, rate, seconds
+from ackclock.quantities import count, percent, seconds
 from ackclock.report import layers
+from ackclock.report.sums import limits, models, servers
 from ackclock.results import owned
 from ackclock.results.capture_plots import MOST_FIGURES, TIMERS, moment, seen_from
+from ackclock.results.captured import sends_little
 from ackclock.results.overview import carrying, expiries, overview, worst_first
 
 if TYPE_CHECKING:
@@ -38,7 +40,18 @@ MOST_ROWS = 300
 """Rows of the table of retransmissions of a direction."""
 
 
-WHAT_IF = ("timer", "timeouts", "spurious", "early", "rounds", "waited", "waited_least", "waited_most")
+WHAT_IF = (
+    "timer",
+    "timeouts",
+    "spurious",
+    "early",
+    "rounds",
+    "waited",
+    "waited_least",
+    "waited_most",
+    "rerun_least",
+    "rerun_most",
+)
 """Columns of a what-if that come first, in this order."""
 
 
@@ -195,7 +208,8 @@ def described(
         "segments": report["segments"],
         "start": moment(report["start"]) if report["start"] is not None else None,
         "lasted": report["end"] - report["start"] if report["start"] is not None else None,
-        "summary": capture.summary() if capture.connections else [],
+        "summary": [report["answer"]["sentence"], *capture.summary()] if capture.connections else [],
+        "servers": servers(report["answer"]["servers"]) if capture.connections else [],
         "notes": report["notes"],
         "connections": len(capture.connections),
         "rows": sorted(table, key=lambda r: r["number"])
@@ -223,7 +237,10 @@ def section(
         "state": c["state"],
         "handshake": c["handshake"],
         "notes": c["notes"],
-        "summary": c.get("summary", []) if len(capture.connections) > 1 else [],
+        "summary": [
+            *([c["answer"]["sentence"], *c["summary"]] if len(capture.connections) > 1 else []),
+            *c["answer"]["more"],
+        ],
         "packets_left_out": c["packets_left_out"],
         "directions": [direction(capture, c, side, timers, f"{link}-{side}", shares) for side in sides],
     }
@@ -315,7 +332,7 @@ def listed(d: dict[str, Any], c: dict[str, Any], origin: float, link: str, side:
         "timeouts": [{**w, "t": w["t"] - origin} for w in expiries(d)[:MOST_ROWS]],
         "more_timeouts": max(len(expiries(d)) - MOST_ROWS, 0),
         # Nothing limits an end that sends no data.
-        "limits": limits((d.get("limits") or {}) if d["data_packets"] else {}),
+        "limits": limits(d["limits"] if d["data_packets"] and not sends_little(d, c) else {}),
         "models": models(d.get("models") or {}),
         "what_if": what_if(d.get("what_if") or []),
     }
@@ -363,36 +380,11 @@ def cell(name: str, value: Any) -> str:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if name.startswith(("waited", "response")) and isinstance(value, (int, float)):
+    if name.startswith(("waited", "response", "rerun")) and isinstance(value, (int, float)):
         return seconds(float(value))
     return (
         count(value) if isinstance(value, int) else f"{value:.4g}" if isinstance(value, float) else str(value)
     )
-
-
-def limits(shares: Mapping[str, float]) -> list[tuple[str, float, str]]:
-    """What limited a sender, the largest share first: words, share of the time, and the share as text."""
-    whole = sum(shares.values())
-    found = sorted(
-        ((t / whole, name) for name, t in shares.items() if whole > 0 and t / whole >= 0.005), reverse=True
-    )
-    return [(name.replace("_", " "), share, f"{100 * share:.0f} %") for share, name in found]
-
-
-def models(found: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The rate that a sender achieved, and those that models of long transfers predict."""
-    said = []
-    for words, key in (("Mathis et al.", "mathis"), ("PFTK", "pftk")):
-        m = found.get(key) or {}
-        if m.get("ratio") is not None:
-            said.append(
-                (
-                    f"{words} predicts",
-                    f"{rate(m['rate'])}; achieved {m['ratio']:.2f} of it"
-                    + (", few events" if m.get("p_uncertain") else ""),
-                )
-            )
-    return [("achieved while sending", rate(found.get("achieved"))), *said] if said else []
 
 
 def begun(text: str) -> str:

@@ -10,7 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from ackclock._core import Captured
+from ackclock._core import follow_capture as _follow
 from ackclock._core import read_capture as _read
+from ackclock.results.answer import answer, whole
 from ackclock.results.capture_plots import CapturePlots
 from ackclock.results.captured import summary
 from ackclock.results.predicted import predicted
@@ -82,7 +85,24 @@ def read_capture(
     (`"rfc6298+no-backoff,eifel"`, a list, or `"all"`). `progress` gets the bytes read.
     """
     timers = what_if if what_if is None or isinstance(what_if, str) else ",".join(what_if)
-    found = _read(Path(path), flow, samples, progress, packets, timers)
+    return _described(_read(Path(path), flow, samples, progress, packets, timers))
+
+
+def follow_capture(
+    path: str | Path,
+    show: Callable[[dict[str, Any]], object],
+    interval: float = 1.0,
+    flow: str | None = None,
+) -> Capture:
+    """Analyses a capture while it is written, such as the output of `tcpdump -U -w -` on standard input
+    (`-`), until it ends or Ctrl-C is pressed. `show` is called every `interval` seconds with `connections`
+    (how many) and `shown`: those of which packets came last.
+    """
+    return _described(_follow(Path(path), lambda text: show(json.loads(text)), interval, flow=flow))
+
+
+def _described(found: Captured) -> Capture:
+    """The results with what is derived from them: models and sentences."""
     report = json.loads(found.json)
     for c in report["connections"]:
         there, back = c["directions"]
@@ -91,5 +111,7 @@ def read_capture(
             predicted(back, there, c["duration"]),
         )
         c["summary"] = summary([c])
+        c["answer"] = answer(c)
     report["summary"] = summary(report["connections"])
+    report["answer"] = whole(report["connections"]) if report["connections"] else None
     return Capture(report, **{name: pa.table(getattr(found, name)) for name in TABLES})

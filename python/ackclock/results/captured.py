@@ -7,6 +7,8 @@ from typing import Any
 
 from ackclock.results.overview import by_silence, expiries, stalled
 
+WAITED = ("waited", "waited_least", "waited_most", "rerun_least", "rerun_most")
+"""Times of a what-if that add up."""
 HELD = {
     "handshake": "the handshake",
     "slow_start": "slow start",
@@ -51,7 +53,7 @@ def totals(directions: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     for d in directions:
         for w in d["what_if"]:
             into = found.setdefault(w["timer"], {"timer": w["timer"], "rounds": 0})
-            for key in ("timeouts", "spurious", "early", "waited", "waited_least", "waited_most"):
+            for key in ("timeouts", "spurious", "early", *WAITED):
                 into[key] = into.get(key, 0) + w[key]
             into["rounds"] = max(into["rounds"], w["rounds"])
     return list(found.values())
@@ -67,6 +69,22 @@ def held_back(direction: dict[str, Any]) -> str:
         ((t / total, HELD[k]) for k, t in limits.items() if total > 0 and t / total >= 0.005), reverse=True
     )
     return ", ".join(f"{what} {100 * share:.0f} %" for share, what in shares)
+
+
+def sends_little(direction: dict[str, Any], c: dict[str, Any]) -> bool:
+    """Whether an end sent little more than requests, and nothing limited it most of the time."""
+    limits = direction["limits"]
+    idle = limits.get("application", 0.0) >= 0.5 * sum(limits.values())
+    return idle and 20 * direction["unique_bytes"] < max(d["unique_bytes"] for d in c["directions"])
+
+
+def limited(who: str, direction: dict[str, Any], c: dict[str, Any]) -> str:
+    """A sentence on what limited a sender. One that sent a request and little else was limited by nothing."""
+    if sends_little(direction, c):
+        return f"The {who} sent {direction['unique_bytes']:,} B and had nothing more to send."
+    if direction["view"] == "client" and direction["share"] is None:
+        return f"What limited the {who} cannot be told from this end."
+    return f"The {who} was limited by {held_back(direction)}."
 
 
 def _stalls(timeouts: list[dict[str, Any]], waited: float, lasted: float, connections: int) -> str:

@@ -22,7 +22,8 @@ impl Flow {
         let fars = [0, 1].map(|i| self.halves[i].path.far);
         for (i, half) in self.halves.iter_mut().enumerate() {
             half.reach(self.end);
-            half.out.limits = std::mem::take(&mut half.limits).finish(self.end);
+            (half.out.limits, half.out.observed.spans) = std::mem::take(&mut half.limits).finish(self.end);
+            half.out.observed.closures.finish(self.end);
             let copies = self.arrivals[i].copies;
             if copies * THRESHOLDS.copies.capture_part > half.out.packets {
                 half.out.capture_duplicates += copies;
@@ -63,6 +64,7 @@ impl Flow {
             opening_seen: self.handshake.opening_seen(),
             handshake: self.handshake.took,
             standing,
+            tls: self.tls,
             directions: directions.map(|d| d.0),
             packets,
             packets_left_out: left_out,
@@ -131,6 +133,7 @@ impl Flow {
 
 /// Notes on one direction; `way` is its sender.
 fn direction_notes(d: &Direction, overrun: bool, way: &str, requested: bool) -> Vec<String> {
+    let unstamped = d.observed.late.spread.count() == 0;
     let outages = d.episodes.iter().filter(|e| e.outage).count();
     let notes = [
         (d.share.is_none() && d.view == View::Receiver).then(|| {
@@ -139,6 +142,12 @@ fn direction_notes(d: &Direction, overrun: bool, way: &str, requested: bool) -> 
                  the round trip to the {way} is unknown, and what limited it cannot be told from here"
             )
         }),
+        (d.view == View::Receiver && d.share.is_some() && d.data_packets > 0 && unstamped).then(|| {
+                format!(
+                    "the {way} sends no timestamps: near its receiver, delays on the way cannot be told from \
+                     pauses of its application, and only pauses after a segment that was not full count as such"
+                )
+            }),
         overrun.then(|| {
             format!("the {way} had more outstanding than is kept: the oldest segments were forgotten")
         }),

@@ -24,6 +24,8 @@ pub(crate) enum Content {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub at: Instant,
+    /// The number of its packet in the file.
+    pub frame: u64,
     pub seq: SeqNumber,
     pub content: Content,
     /// A SYN: silences around it do not count.

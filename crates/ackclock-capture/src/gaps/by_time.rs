@@ -45,7 +45,7 @@ impl ByTime {
         let length = at.since(from);
         let gap = (length > self.least && length > rtt.mul_f64(self.round_trips)).then(|| {
             let further = self.before.filter(|b| length.as_secs_f64() >= self.ratio * b.length.as_secs_f64());
-            Gap { from, length, round: further.map_or(1, |b| b.round + 1), seen: at, seq: None }
+            Gap { from, length, round: further.map_or(1, |b| b.round + 1), seen: at, frame: 0, seq: None }
         });
         self.before = gap;
         gap

@@ -28,6 +28,7 @@ fn arrival(at: u64, content: Content, id: u16) -> Arrival {
     let rtt = ms(20);
     Arrival {
         at: Instant::ZERO + ms(at),
+        frame: at,
         seq: SeqNumber(at as u32),
         content,
         syn: false,
@@ -135,6 +136,7 @@ fn a_delay_hides_a_timeout_unless_the_echo_tells_that_no_ack_called_it_forth() {
             length: ms(250),
             round: 1,
             seen: Instant::ZERO + ms(940),
+            frame: 940,
             seq: Some(SeqNumber(940))
         }],
         "from when the data would have come to when the copy would"

@@ -5,6 +5,8 @@ use ackclock_wire::{Flags, Segment};
 
 use super::Half;
 use super::segments::FARTHEST;
+use super::sent::Stamped;
+use crate::observed::Place;
 use crate::outstanding::Piece;
 use crate::peer_clock::PeerClock;
 use crate::report::Sample;
@@ -45,6 +47,8 @@ impl Half {
         // RFC 7323 §2.2: the window of a SYN is not scaled.
         self.heard.scaled = self.agreed.scale_known || s.flags.has(Flags::SYN);
         self.heard.window = Some(window);
+        let here = Place { at, frame: self.frame };
+        self.out.observed.closures.offered(window == 0, here);
         if ack > self.space.max {
             // It acknowledges data that is not in the capture.
             self.out.missing_bytes += ack - self.space.max;
@@ -82,6 +86,9 @@ impl Half {
             && (sacked || same_window)
             && !s.flags.any(Flags::SYN | Flags::FIN)
         {
+            if sacked {
+                self.follow_sack(at);
+            }
             self.heard.dup_acks += 1;
             self.out.dup_acks += 1;
             (self.heard.news_at, self.heard.news_advanced) = (Some(at), false);
@@ -90,6 +97,7 @@ impl Half {
                 self.heard.loss.repair_due = s.options.timestamps.map(|t| t.tsval);
             }
         } else if sacked {
+            self.follow_sack(at);
             (self.heard.news_at, self.heard.news_advanced) = (Some(at), false);
         }
         if ack == before && s.seq_len() == 0 && !sacked && !self.verdicts.covered.expiries.is_empty() {
@@ -119,8 +127,14 @@ impl Half {
         if ack > before && !self.agreed.sack {
             self.heard.loss.repair_due = s.options.timestamps.map(|t| t.tsval);
         }
+        if ack > before {
+            let alone = s.len == 0 && self.space.flight() == 0;
+            let far = self.path.far.unwrap_or(Duration::ZERO);
+            self.out.observed.held_back.acked(here, ack, alone, far);
+        }
         if ack > before || !same_window {
-            self.pass_ack(at, ack > before, self.space.syn == Some(before));
+            let tsval = s.options.timestamps.map(|t| t.tsval);
+            self.pass_ack(at, ack > before, self.space.syn == Some(before), tsval);
         }
         if self.heard.overtaken_at.is_none()
             && self.sent.outstanding.front().is_some_and(|p| self.heard.delivered_sent > Some(p.last))
@@ -272,8 +286,10 @@ impl Half {
     /// Takes a round-trip sample from an echoed timestamp. Only the first echo of each counts, and it enters
     /// the distribution only if data is acknowledged.
     fn timestamp_sample(&mut self, tsecr: u32, at: Instant, advances: bool) -> Option<Duration> {
-        while let Some(&(v, sent, data)) = self.sent.timestamps.recent.front() {
-            match (tsecr.wrapping_sub(v) as i32).cmp(&0) {
+        self.heard.echoed_ack = None;
+        while let Some(&Stamped { tsval, at: sent, data, ack, window }) = self.sent.timestamps.recent.front()
+        {
+            match (tsecr.wrapping_sub(tsval) as i32).cmp(&0) {
                 std::cmp::Ordering::Less => break,
                 std::cmp::Ordering::Greater => {
                     self.sent.timestamps.recent.pop_front();
@@ -281,6 +297,7 @@ impl Half {
                 std::cmp::Ordering::Equal => {
                     self.sent.timestamps.recent.pop_front();
                     let rtt = at.since(sent);
+                    self.heard.echoed_ack = Some((ack, window));
                     if data && advances {
                         self.out.rtt_timestamps.add(rtt);
                     }

@@ -108,6 +108,16 @@ impl Half {
         }
     }
 
+    /// Called for an ack without progress whose SACK blocks report something new.
+    pub(super) fn follow_sack(&mut self, at: Instant) {
+        let near = self.path.near;
+        let overtaken =
+            self.sent.outstanding.front().is_some_and(|p| self.heard.delivered_sent > Some(p.last));
+        if let Some(w) = self.following.timers.as_mut().filter(|_| overtaken) {
+            w.overtaken(at + near);
+        }
+    }
+
     /// Called at the end of the capture.
     pub(crate) fn follow_end(&mut self) {
         let (syn, far, expiries) = (

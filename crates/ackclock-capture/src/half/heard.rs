@@ -1,6 +1,6 @@
 //! What the sender of a direction has received from its receiver.
 
-use ackclock_units::{Duration, Instant};
+use ackclock_units::{Duration, Instant, SeqNumber};
 
 use crate::ranges::Ranges;
 
@@ -29,7 +29,9 @@ pub(crate) struct Heard {
     /// Since when the oldest piece is known to be overtaken: something sent later was delivered.
     pub(super) overtaken_at: Option<Instant>,
     /// Round-trip time by the echoed timestamp of the current ack.
-    pub(super) echo: Option<Duration>,
+    pub(crate) echo: Option<Duration>,
+    /// What the segment whose timestamp it echoes had acknowledged, and the window in it, not scaled.
+    pub(crate) echoed_ack: Option<(SeqNumber, u16)>,
     pub(super) loss: LossReports,
 }
 
@@ -65,7 +67,7 @@ impl Heard {
     }
 
     /// The receiver's window is zero.
-    pub(super) fn window_closed(&self) -> bool {
+    pub(crate) fn window_closed(&self) -> bool {
         self.window == Some(0)
     }
 

@@ -61,6 +61,7 @@ impl Half {
         c.usual = if self.verdicts.open_episode.is_none() { c.usual.max(c.times) } else { c.usual };
         let row = Retransmission {
             at: seen.at,
+            frame: seen.frame,
             seq: SeqNumber(start as u32),
             offset: self.space.offset(start),
             len: seen.segment.len,

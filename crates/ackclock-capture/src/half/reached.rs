@@ -3,13 +3,15 @@
 
 use std::collections::VecDeque;
 
-use ackclock_units::{Duration, Instant};
+use ackclock_units::{Duration, Instant, SeqNumber};
 
 use super::{Half, PeerTimes};
+use crate::limits::{Reaction, SendState};
+use crate::observed::Place;
 use crate::thresholds::THRESHOLDS;
 
 /// Acks kept; those that pass in quick succession are taken together.
-const MOST_ACKS: usize = 32;
+const MOST_ACKS: usize = 128;
 /// Acks within this part of the way are taken together.
 const TOGETHER: u64 = 24;
 
@@ -26,11 +28,16 @@ pub(crate) struct Reached {
 struct PassedAck {
     /// When it does.
     at: Instant,
+    frame: u64,
     una: u64,
     /// The window that it offers, where that is known.
     room: Option<u64>,
     progress: bool,
     opening: bool,
+    /// Its timestamp.
+    tsval: Option<u32>,
+    /// It came later than after the shortest time.
+    delayed: bool,
 }
 
 impl Half {
@@ -40,8 +47,18 @@ impl Half {
     }
 
     /// Takes an ack, or a changed window, for what limits the sender.
-    pub(super) fn pass_ack(&mut self, at: Instant, progress: bool, opening: bool) {
-        let passed = PassedAck { at, una: self.space.una, room: self.heard.room(), progress, opening };
+    pub(super) fn pass_ack(&mut self, at: Instant, progress: bool, opening: bool, tsval: Option<u32>) {
+        let frame = self.frame;
+        let passed = PassedAck {
+            at,
+            frame,
+            una: self.space.una,
+            room: self.heard.room(),
+            progress,
+            opening,
+            tsval,
+            delayed: false,
+        };
         if !self.is_far_from_sender() {
             self.reach(at);
             self.apply(&passed);
@@ -49,12 +66,17 @@ impl Half {
         }
         let near = self.path.near;
         let passed = PassedAck { at: at + near, ..passed };
+        if self.reached.under_way.len() >= MOST_ACKS
+            && let Some(first) = self.reached.under_way.pop_front()
+        {
+            self.apply(&first);
+        }
         let queue = &mut self.reached.under_way;
-        let full = queue.len() >= MOST_ACKS;
         match queue.back_mut() {
-            Some(last) if full || passed.at.since(last.at) < near / TOGETHER => {
+            Some(last) if passed.at.since(last.at) < near / TOGETHER => {
                 *last = PassedAck {
                     at: last.at,
+                    tsval: last.tsval,
                     progress: last.progress || passed.progress,
                     opening: last.opening || passed.opening,
                     ..passed
@@ -66,7 +88,22 @@ impl Half {
 
     /// Applies the acks that have reached the sender by `at`.
     pub(crate) fn reach(&mut self, at: Instant) {
-        while let Some(next) = self.reached.under_way.front().copied().filter(|a| a.at <= at) {
+        self.reach_echoed(at, None);
+    }
+
+    /// The same when it sends a segment that echoes the timestamp `tsecr`: later acks had not reached it, however
+    /// long ago they passed the capture.
+    pub(super) fn reach_echoed(&mut self, at: Instant, tsecr: Option<u32>) {
+        let later = |ack: &PassedAck| {
+            ack.tsval.zip(tsecr).is_some_and(|(tsval, echo)| (tsval.wrapping_sub(echo) as i32) > 0)
+        };
+        while let Some(next) = self.reached.under_way.front_mut().filter(|a| a.at <= at) {
+            if later(next) {
+                next.delayed |= at.since(next.at) > THRESHOLDS.reaction.busy;
+                break;
+            }
+            // When a delayed one came is not known: no later than now, and what it releases shows it.
+            let next = PassedAck { at: if next.delayed { at } else { next.at }, ..*next };
             self.reached.under_way.pop_front();
             self.apply(&next);
         }
@@ -74,7 +111,23 @@ impl Half {
 
     fn apply(&mut self, ack: &PassedAck) {
         self.reached.latest = Some((ack.una, ack.room));
-        self.limits.acked(&self.send_state(ack.at), ack.progress, ack.opening);
+        let state = SendState { frame: ack.frame, ..self.send_state(ack.at) };
+        self.limits.acked(&state, ack.progress, ack.opening);
+    }
+
+    /// Takes data of the other end, which its sender answers, perhaps.
+    pub(crate) fn asked(&mut self, here: Place) {
+        let near = if self.is_far_from_sender() { self.path.near } else { Duration::ZERO };
+        self.limits.asked(Place { at: here.at + near, ..here });
+    }
+
+    /// Takes what its sender knew when it sent the current segment, by the timestamp that it echoes.
+    pub(crate) fn knows(&mut self, ack: SeqNumber, window: u16) {
+        if self.is_far_from_sender() && self.space.base.is_some() {
+            let una = self.space.coordinate(ack).min(self.space.max);
+            let room = u64::from(window) << self.agreed.window_scale;
+            self.reached.latest = Some((una, Some(room).filter(|_| self.agreed.scale_known)));
+        }
     }
 
     /// What is acknowledged and the window, as far as they have reached the sender.
@@ -83,17 +136,18 @@ impl Half {
     }
 
     /// When a packet that is captured at `at` would have passed the capture without delay on its way, by its
-    /// sender's clock; and the longest time after an ack that counts as a reaction to it.
-    pub(super) fn sent_by(&self, at: Instant, peer: &PeerTimes) -> (Instant, Duration) {
-        let prompt = self.path.prompt();
-        match peer.due.filter(|_| self.is_far_from_sender()) {
+    /// sender's clock; and how soon after an ack data counts as a reaction to it.
+    pub(super) fn sent_by(&self, at: Instant, peer: &PeerTimes) -> (Instant, Reaction) {
+        let (far, prompt) = (self.is_far_from_sender(), self.path.prompt());
+        match peer.due.filter(|_| far) {
             Some(due) => {
                 // A timestamp is known to a tick.
                 let slack = peer.tick + THRESHOLDS.acked.clock;
-                ((due + slack).min(at), prompt.saturating_sub(self.path.near) + slack)
+                let prompt = prompt.saturating_sub(self.path.near) + slack;
+                ((due + slack).min(at), Reaction { prompt, delays_unknown: false })
             }
             // Without its clock, a delay on the way is indistinguishable from one of the sender.
-            None => (at, prompt),
+            None => (at, Reaction { prompt, delays_unknown: far }),
         }
     }
 }

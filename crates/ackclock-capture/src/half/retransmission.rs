@@ -44,6 +44,7 @@ impl Half {
         let record = RetransmissionRecord {
             row: Retransmission {
                 at,
+                frame: seen.frame,
                 seq: SeqNumber(start as u32),
                 offset: self.space.offset(start),
                 len: payload as u32,
@@ -115,6 +116,7 @@ impl Half {
         };
         let row = Retransmission {
             at: seen.at,
+            frame: seen.frame,
             seq: seen.segment.seq,
             offset: self.space.offset(start),
             cause,

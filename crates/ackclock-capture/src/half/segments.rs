@@ -3,7 +3,7 @@
 use ackclock_units::{Duration, Instant};
 use ackclock_wire::{Flags, Segment};
 
-use super::sent::Hole;
+use super::sent::{Hole, Stamped};
 use super::{Half, PeerTimes};
 use crate::gaps::{Arrival, Content, Ending};
 use crate::outstanding::Piece;
@@ -63,7 +63,7 @@ impl Half {
             {
                 self.probe_without_data(seen, start);
             }
-            self.note_tsval(tsval, at, false);
+            self.note_tsval(s, at, false);
             return;
         }
         if start >= self.space.max {
@@ -74,7 +74,7 @@ impl Half {
                 self.on_new(seen, self.space.max, end, tsval, peer);
             }
         }
-        self.note_tsval(tsval, at, true);
+        self.note_tsval(s, at, true);
         self.sent.sent_at = Some(at);
         self.out.max_flight = self.out.max_flight.max(self.space.flight());
         self.sent.rounds.flight = self.sent.rounds.flight.max(self.pipe());
@@ -97,6 +97,7 @@ impl Half {
         let known = if peer.quiet { self.path.rtt().map_or(Duration::ZERO, |r| r.0) } else { Duration::ZERO };
         Arrival {
             at: seen.at,
+            frame: seen.frame,
             seq: s.seq,
             content,
             syn: s.flags.has(Flags::SYN),
@@ -161,24 +162,27 @@ impl Half {
         tick * u64::from(called.filter(|ticks| *ticks < 1 << 30).unwrap_or(0))
     }
 
-    fn note_tsval(&mut self, tsval: Option<u32>, at: Instant, data: bool) {
-        let Some(v) = tsval else { return };
+    fn note_tsval(&mut self, s: &Segment, at: Instant, data: bool) {
+        let Some(v) = s.options.timestamps.map(|t| t.tsval) else { return };
         // Only the first segment of each tick is kept: an echo does not show which one it is for.
         if self.sent.timestamps.last.is_some_and(|last| (v.wrapping_sub(last) as i32) <= 0) {
+            if let Some(same) = self.sent.timestamps.recent.back_mut().filter(|same| same.tsval == v) {
+                (same.ack, same.window) = (s.ack, s.window);
+            }
             return;
         }
         self.sent.timestamps.last = Some(v);
         if self.sent.timestamps.recent.len() == MOST_TSVALS {
             self.sent.timestamps.recent.pop_front();
         }
-        self.sent.timestamps.recent.push_back((v, at, data));
+        self.sent.timestamps.recent.push_back(Stamped { tsval: v, at, data, ack: s.ack, window: s.window });
     }
 
     /// Takes data that was not sent before, as far as the capture shows.
     fn on_new(&mut self, seen: &CapturedSegment, start: u64, end: u64, tsval: Option<u32>, peer: &PeerTimes) {
         let at = seen.at;
-        let (sent, prompt) = self.sent_by(at, peer);
-        self.reach(sent);
+        let (sent, reaction) = self.sent_by(at, peer);
+        self.reach_echoed(sent, seen.segment.options.timestamps.map(|t| t.tsecr));
         if start > self.space.max && self.sent.holes.len() < MOST_HOLES {
             self.sent.holes.push(Hole { start: self.space.max, end: start, at, id: seen.id, tsval });
         }
@@ -194,7 +198,9 @@ impl Half {
         if !self.heard.scaled {
             self.heard.note_under_way(end.saturating_sub(self.space.una));
         }
-        self.out.unique_bytes += payload(&seen.segment, start, end);
+        let bytes = payload(&seen.segment, start, end);
+        self.out.unique_bytes += bytes;
+        self.out.observed.throughput.add(at, bytes);
         let piece = Piece {
             start,
             end,
@@ -211,11 +217,11 @@ impl Half {
         // Options of their own make some full segments shorter.
         let mss = self.mss_or_largest();
         let rest = if seen.segment.len < mss { seen.segment.len } else { seen.segment.len % mss };
-        self.limits.sent(
-            &self.send_state(sent),
-            seen.segment.len > 0 && (rest == 0 || rest + 40 > mss),
-            prompt,
-        );
+        let whole = seen.segment.len > 0 && (rest == 0 || rest + 40 > mss);
+        self.upon_ack = self.limits.sent(&self.send_state(sent), whole, reaction) && bytes > 0;
+        if bytes > 0 {
+            self.out.observed.held_back.sent(seen.place(), end, whole, self.path.prompt());
+        }
         if self.following.request.is_some() {
             self.follow_new(at, start);
         }

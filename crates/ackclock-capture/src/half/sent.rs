@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use ackclock_units::{Duration, Instant};
+use ackclock_units::{Duration, Instant, SeqNumber};
 
 use super::copies::Copies;
 use super::on_purpose::Copied;
@@ -57,9 +57,21 @@ pub(super) struct Probe {
 /// Timestamps of the latest segments.
 #[derive(Debug, Default)]
 pub(super) struct Timestamps {
-    /// The first segment with each: timestamp, when it was seen, whether it had data.
-    pub recent: VecDeque<(u32, Instant, bool)>,
+    /// The first segment with each timestamp.
+    pub recent: VecDeque<Stamped>,
     pub last: Option<u32>,
+}
+
+/// A segment with its timestamp.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stamped {
+    pub tsval: u32,
+    /// When it was seen, and whether it had data.
+    pub at: Instant,
+    pub data: bool,
+    /// What the latest with this timestamp acknowledged, and the window that it offered, not scaled.
+    pub ack: SeqNumber,
+    pub window: u16,
 }
 
 /// The largest flight of the last round trip and of the current one.

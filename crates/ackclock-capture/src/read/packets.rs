@@ -23,6 +23,8 @@ pub struct Packet<'a> {
     pub interface: u32,
     /// Length on the link, link header included.
     pub original_len: u32,
+    /// Its number in the file, from 1.
+    pub frame: u64,
     /// The bytes captured.
     pub data: &'a [u8],
 }
@@ -153,7 +155,9 @@ impl<R: Read> Packets<R> {
                     self.consume(n);
                     self.packets += 1;
                     let Found { at, link, interface, original_len, data } = found;
-                    return Ok(Some(Packet { at, link, interface, original_len, data: &self.buffer[data] }));
+                    let frame = self.packets;
+                    let data = &self.buffer[data];
+                    return Ok(Some(Packet { at, link, interface, original_len, frame, data }));
                 }
                 Step::More(_) if self.eof => {
                     return Err(self.damaged("it ends in the middle of a packet".into()));

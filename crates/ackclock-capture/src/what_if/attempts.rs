@@ -1,12 +1,14 @@
 use ackclock_policy::{Backoff, RetransmissionTimer, TimerAction, TimerEvent, Timing};
 use ackclock_units::{Duration, Instant, Rng};
 
-use super::stall::{Flight, Mark, TICK, rng, view};
+use super::stall::{Flight, Mark, TICK, on_wheel, rng, view};
+use crate::thresholds::THRESHOLDS;
 
 /// The expiries that a timer would have in a row without any ack.
 pub(super) struct Attempts {
     backoff: Box<dyn Backoff>,
     timer: Box<dyn RetransmissionTimer>,
+    linux: bool,
     mark: Mark,
     first: Instant,
     syn: bool,
@@ -32,12 +34,18 @@ impl Attempts {
         Self {
             backoff: timing.backoff.build(),
             timer: timing.timer.build(),
+            linux: timing.is_linux(),
             mark,
             first,
             syn,
             flight,
             rng: rng(),
         }
+    }
+
+    /// By how much a timer that is the sender's own may seem later: the step of its wheel.
+    pub fn step(&self) -> Duration {
+        if self.linux { THRESHOLDS.backoff.tick * 8 } else { Duration::ZERO }
     }
 
     fn first(&self) -> Attempt {
@@ -56,6 +64,7 @@ impl Attempts {
             TimerAction::Arm(at) => at,
             TimerAction::Keep | TimerAction::Disarm => a.at + timeout,
         };
+        let at = on_wheel(self.linux, a.at, at);
         Attempt { at: at.max(a.at + TICK), round: a.round + 1, level }
     }
 

@@ -5,7 +5,8 @@ use ackclock_units::{Duration, Instant};
 
 use super::attempts::{Attempt, Attempts};
 use super::followers::Followers;
-use super::stall::{Mark, Stall, rng};
+use super::rerun::bounds;
+use super::stall::{Mark, Stall, on_wheel, rng};
 use crate::counted::overlaps_once;
 use crate::half::{ExpiryRecord, RetransmissionRecord};
 use crate::report::{self, PathState, Stalled, TimedOut};
@@ -18,6 +19,8 @@ pub(crate) struct Evidence<'a> {
     /// The timeout of each expiry; `None` for those that turned out to be probes.
     pub rtos: &'a [Option<Duration>],
     pub packets: u64,
+    /// The time of the connection.
+    pub lasted: Duration,
 }
 
 /// How a stall ended.
@@ -81,6 +84,9 @@ pub(crate) fn evaluate(w: &Followers, timings: &[Timing], e: &Evidence<'_>) -> V
         all.clone().count() as u64,
         all.clone().filter(|(.., x)| x.verdict.eifel_spurious == Some(true)).count() as u64,
     );
+    let ran = run.waited;
+    let usual = run.stalls.first().map_or(Duration::ZERO, |s| s.waited / s.timeouts.max(1));
+    bounds(&mut run, ran, e.lasted, usual);
     let mut rows = vec![run];
     let mut followers = w.followers.iter().enumerate();
     for timing in timings {
@@ -93,6 +99,8 @@ pub(crate) fn evaluate(w: &Followers, timings: &[Timing], e: &Evidence<'_>) -> V
             (row.timeouts, row.spurious, row.rounds) =
                 (row.timeouts + f.spurious, row.spurious + f.spurious, row.rounds.max(f.rounds));
         }
+        let timeout = follower.map_or(usual, |(_, f)| f.estimator.rto());
+        bounds(&mut row, ran, e.lasted, timeout);
         rows.push(row);
     }
     rows
@@ -223,6 +231,12 @@ impl<'a> Case<'a> {
                 Mark { deadline: at, rto, backed_off: 0, unrepaired: false, resends: Instant::ZERO }
             }
         };
+        if let (true, Some((at, rto))) = (timing.is_linux() && mark.backed_off == 0, self.expiries.first()) {
+            // The sender's own was set for the last time then, whatever set it.
+            let set = at.saturating_sub(*rto);
+            mark.deadline =
+                on_wheel(true, set, set + timing.backoff.build().timeout(mark.rto, 0, &mut rng()));
+        }
         if let Some(probe) = self.probed.filter(|p| timing.estimator.is_some() && *p <= mark.deadline) {
             // RFC 8985 §7.3: the probe restarted the timer.
             mark.deadline = probe + timing.backoff.build().timeout(mark.rto, mark.backed_off, &mut rng());
@@ -296,7 +310,7 @@ impl<'a> Case<'a> {
         };
         // A longer timer may not have expired at all: acks had reported the loss, or another ack might have
         // followed the lost one.
-        let longer = self.expiries.first().is_some_and(|x| attempts.nth(1).at > x.0);
+        let longer = self.expiries.first().is_some_and(|x| attempts.nth(1).at > x.0 + attempts.step());
         let waited_least =
             if longer && (self.repairing || self.ack_lost) { Duration::ZERO } else { waits(least) };
         let trip = self.stall.heard.unwrap_or(self.repaired).since(self.repaired);

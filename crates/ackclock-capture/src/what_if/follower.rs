@@ -5,7 +5,7 @@ use ackclock_policy::{
 };
 use ackclock_units::{Duration, Instant, Rng};
 
-use super::stall::{Advance, Mark, TICK, view};
+use super::stall::{Advance, Mark, TICK, on_wheel, view};
 
 /// A timer simulated for a sender.
 #[derive(Debug)]
@@ -13,6 +13,8 @@ pub(super) struct Follower {
     pub estimator: Box<dyn RttEstimator>,
     pub backoff: Box<dyn Backoff>,
     pub timer: Box<dyn RetransmissionTimer>,
+    /// It is Linux's.
+    pub linux: bool,
     /// When it would fire; never while nothing is outstanding.
     pub deadline: Instant,
     /// When it last fired.
@@ -37,6 +39,7 @@ impl Follower {
             estimator: timing.estimator.as_ref()?.build(),
             backoff: timing.backoff.build(),
             timer: timing.timer.build(),
+            linux: timing.is_linux(),
             deadline: Instant::FAR_FUTURE,
             restarted_at: Instant::ZERO,
             backed_off: 0,
@@ -75,7 +78,7 @@ impl Follower {
         }
         match self.timer.on(e, timeout, v) {
             TimerAction::Keep => self.deadline,
-            TimerAction::Arm(at) => at.max(v.now),
+            TimerAction::Arm(at) => on_wheel(self.linux, v.now, at.max(v.now)),
             TimerAction::Disarm => Instant::FAR_FUTURE,
         }
     }

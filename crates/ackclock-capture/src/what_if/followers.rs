@@ -8,7 +8,7 @@ use ackclock_policy::{RttSample, SamplingRate, TimerEvent, TimerView, Timing};
 use ackclock_units::{Duration, Instant, Rng, SeqNumber};
 
 use super::follower::Follower;
-use super::stall::{Advance, Flight, Mark, Stall, rng, view};
+use super::stall::{Advance, Flight, Mark, Stall, on_wheel, rng, view};
 use crate::outstanding::Piece;
 
 /// Stalls kept over all connections, some hundred bytes each and a few dozen more for each timer.
@@ -78,7 +78,7 @@ impl Followers {
         for f in &mut self.followers {
             let timeout = f.timeout(syn, f.backed_off, &mut self.rng.clone());
             f.deadline = if syn {
-                at + timeout
+                on_wheel(f.linux, at, at + timeout)
             } else {
                 f.next_deadline(TimerEvent::Sent { retransmission: false }, timeout, &mut v)
             };
@@ -93,7 +93,7 @@ impl Followers {
             let timeout = f.timeout(false, f.backed_off, &mut self.rng.clone());
             // RFC 8985 §7.3: a probe restarts the timer.
             f.deadline = if probe {
-                at + timeout
+                on_wheel(f.linux, at, at + timeout)
             } else {
                 f.next_deadline(TimerEvent::Sent { retransmission: true }, timeout, &mut v)
             };
@@ -103,6 +103,15 @@ impl Followers {
     /// Called for a tail loss probe, which restarts the timers (RFC 8985 §7.3).
     pub fn probed(&mut self, at: Instant) {
         self.retransmitted(at, true, false);
+    }
+
+    /// Called when SACK reports something that was sent after the oldest segment: Linux sets its timer anew
+    /// (`tcp_ack`, its flag for the timer).
+    pub fn overtaken(&mut self, at: Instant) {
+        for f in self.followers.iter_mut().filter(|f| f.linux && f.deadline >= at) {
+            let timeout = f.timeout(false, f.backed_off, &mut self.rng.clone());
+            f.deadline = on_wheel(true, at, at + timeout);
+        }
     }
 
     /// Called for a cumulative ack.

@@ -8,6 +8,7 @@ mod attempts;
 mod evaluate;
 mod follower;
 mod followers;
+mod rerun;
 mod stall;
 
 pub(crate) use self::evaluate::{Evidence, evaluate};

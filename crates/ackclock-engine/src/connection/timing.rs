@@ -1,6 +1,6 @@
 //! Round-trip time samples, the timeout derived from them, and the retransmission timer.
 
-use ackclock_policy::{RttSample, SenderView, TimerAction, TimerEvent, TimerView, Window};
+use ackclock_policy::{RttSample, SenderView, TimerAction, TimerEvent, TimerView, Window, timer_wheel};
 use ackclock_trace::{EventKind, Mask};
 use ackclock_units::{Bytes, Duration, Instant, mostly, seldom};
 use ackclock_wire::Segment;
@@ -10,7 +10,6 @@ use super::sender::BuiltSender;
 use crate::RttSampling;
 use crate::scoreboard::Acked;
 use crate::timer::Timer;
-use crate::timer_wheel;
 
 impl Connection {
     /// The sample that this ack gives. By Karn's rule there is none if it may acknowledge either of two

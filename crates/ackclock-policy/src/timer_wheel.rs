@@ -12,7 +12,7 @@ const COARSEST: u32 = 8;
 /// When a timer fires that is armed at `now` for `at`. The wheel's clock ticks every `tick`, from the beginning of
 /// the world on; the time left counts in whole ticks from the last one, rounded up. A timer of up to 62 ticks fires
 /// a tick later than that, at most; one of up to 503 ticks, at the next multiple of eight ticks; and so on.
-pub(crate) fn fires(tick: Duration, now: Instant, at: Instant) -> Instant {
+pub fn fires(tick: Duration, now: Instant, at: Instant) -> Instant {
     let tick = tick.as_nanos().max(1);
     // What is due is done at once, and waits for no timer.
     if at <= now {

@@ -1,0 +1,58 @@
+use ackclock_units::{Duration, Instant};
+
+/// Payload over time, in intervals that grow with the connection.
+#[derive(Clone, Debug)]
+pub struct Throughput {
+    /// When the first interval began.
+    pub start: Option<Instant>,
+    /// Their length.
+    pub width: Duration,
+    /// Payload in each, bytes.
+    pub bytes: Vec<u64>,
+}
+
+impl Default for Throughput {
+    fn default() -> Self {
+        Self { start: None, width: Duration::from_millis(1), bytes: Vec::new() }
+    }
+}
+
+/// Intervals kept.
+const MOST: usize = 64;
+
+impl Throughput {
+    pub(crate) fn add(&mut self, at: Instant, bytes: u64) {
+        if bytes == 0 {
+            return;
+        }
+        let passed = at.since(*self.start.get_or_insert(at));
+        let place = |width: Duration| passed.as_nanos() / width.as_nanos().max(1);
+        while place(self.width) >= MOST as u64 {
+            self.width = self.width * 2;
+            self.bytes = self.bytes.chunks(2).map(|pair| pair.iter().sum()).collect();
+        }
+        let place = place(self.width) as usize;
+        if place >= self.bytes.len() {
+            self.bytes.resize(place + 1, 0);
+        }
+        self.bytes[place] += bytes;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_double_and_lose_nothing() {
+        let mut t = Throughput::default();
+        for ms in 0..100_000_u64 {
+            t.add(Instant::from_nanos(5_000_000 + ms * 1_000_000), 3);
+            assert!(t.bytes.len() <= MOST);
+        }
+        assert_eq!(t.bytes.iter().sum::<u64>(), 300_000);
+        assert_eq!((t.width, t.bytes[0]), (Duration::from_millis(2048), 3 * 2048));
+        t.add(Instant::FAR_FUTURE, 1);
+        assert_eq!(t.bytes.iter().sum::<u64>(), 300_001);
+    }
+}

@@ -1,0 +1,133 @@
+"""The first answer about a capture: what limited a connection, from both ends, in the same words for the
+terminal, JSON and the page.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import ackclock as ac
+
+FIXTURES = Path(__file__).parents[1] / "crates/ackclock-capture/tests/fixtures"
+ENDS = ("near", "far")
+LIMITS = {
+    # A server that sends to a client: what it is limited by most, its least share, and words.
+    "receiver": (
+        "receiver_window",
+        0.5,
+        r"the client's receive window was full \(18.8 kB: 3.7\d Mbit/s at most",
+    ),
+    "zero": ("receiver_window", 0.75, r"the client did not read: it closed its window 3 times, for 1.158 s"),
+    "application": ("application", 0.85, "the server's application had nothing to send"),
+    "application-unstamped": ("application", 0.85, "the server's application had nothing to send"),
+    "answer": ("answer", 0.75, "the server's application took its time to answer"),
+    "loss": ("congestion_window", 0.45, r"losses \(2\.6\d % of its packets in \d episodes\)"),
+    "tls": ("tls", 0.45, "the TLS handshake"),
+    "nagle": ("nagle", 0.55, r"11 times a small segment of the client waited .*TCP_NODELAY"),
+    "slow": ("slow_start", 0.55, "the server's congestion window still grew"),
+    "both": ("slow_start", 0.4, r"queueing \(bufferbloat\): round trips rose from 40\.\d ms to 1\d\d ms"),
+}
+
+
+def capture(case, end, **options):
+    return ac.read_capture(FIXTURES / f"kernel-limited-{case}-{end}.pcap.gz", **options)
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("case", LIMITS)
+def test_what_limits_a_connection_is_said_from_both_ends(case, end):
+    (c,) = capture(case, end).connections
+    cause, least, words = LIMITS[case]
+    found = c["answer"]["causes"]
+    assert found[0]["cause"] == cause
+    assert found[0]["share"] >= least
+    assert re.search(words, c["answer"]["sentence"])
+    assert 0.98 < sum(f["share"] for f in found) < 1.02, "the causes are the whole time"
+    assert [f["time"] for f in found if f["cause"] != "idle"] == sorted(
+        (f["time"] for f in found if f["cause"] != "idle"), reverse=True
+    )
+    assert f"from packet {found[0]['frame']:,}" in c["answer"]["sentence"]
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_queue_is_told_by_its_round_trips_and_its_place(end):
+    (c,) = capture("queue", end).connections
+    trips = c["directions"][1]["round_trips"]
+    # 5 Mbit/s and 30 ms: 600 kB under way take 960 ms.
+    assert 0.030 < trips["low"] < 0.032
+    assert 0.9 < trips["high"] < 1.0
+    assert 600_000 < trips["under_way"] < 610_000
+    assert trips["queue_there"] > 0.9
+    assert trips["queue_back"] < 0.03
+    assert re.search(
+        r"queueing \(bufferbloat\): round trips rose from 30\.\d ms to 96\d ms while 60\d kB were under way, "
+        "in a queue on the way to the client",
+        c["answer"]["sentence"],
+    )
+
+
+def test_without_timestamps_the_receivers_end_guesses_nothing():
+    near, far = (capture("queue-unstamped", end).connections[0] for end in ENDS)
+    assert "without timestamps, this end cannot tell which" in near["answer"]["sentence"]
+    assert near["directions"][1]["round_trips"]["high"] is None
+    assert any("sends no timestamps" in note for note in near["notes"])
+    assert "bufferbloat" in far["answer"]["sentence"]
+    # The delays of the queue are no pauses of the application.
+    assert near["directions"][1]["limits"]["application"] < 0.05 * near["duration"]
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_pure_client_is_not_limited_by_its_application(ackclock, end):
+    done = ackclock("capture", FIXTURES / f"kernel-limited-receiver-{end}.pcap.gz")
+    assert done.code == 0, done
+    assert "The client sent 100 B and had nothing more to send.\n" in done.out
+    assert "The client was limited" not in done.out
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_facts_that_an_engineer_asks_first(ackclock, end):
+    done = ackclock("capture", FIXTURES / f"kernel-limited-zero-{end}.pcap.gz")
+    assert re.search(r"^Set up in 40\.\d ms\.$", done.out, re.MULTILINE)
+    assert re.search(
+        r"The client closed its window 3 times, for 1\.158 s in all \(the longest 3\d\d ms", done.out
+    )
+    assert re.search(
+        r"The server sent 500 kB at \S+ Mbit/s on average, .* at most: \|[▁▂▃▄▅▆▇█ ]+\|", done.out
+    )
+    (c,) = capture("tls", end).connections
+    assert c["tls"]["handshake"] == pytest.approx(0.384, abs=0.002)
+    assert "its content is TLS" in " ".join(c["answer"]["more"])
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_many_short_connections_are_summed_by_server(ackclock, end):
+    path = FIXTURES / f"kernel-limited-short-{end}.pcap.gz"
+    answer = json.loads(ackclock("capture", path, "--json").out)["answer"]
+    (server,) = answer["servers"]
+    assert (server["connections"], server["bytes"]) == (12, 12 * 8100)
+    assert server["handshake"] == pytest.approx(12 * 0.0403, rel=0.02)
+    assert "12 connections with data took" in answer["sentence"]
+    assert re.search(r"(?m)^server +connections", ackclock("capture", path).out)
+
+
+def test_text_json_and_page_have_the_same_answer(ackclock, tmp_path):
+    path, page = FIXTURES / "kernel-limited-nagle-near.pcap.gz", tmp_path / "page.html"
+    text = ackclock("capture", path, "--html", page).out.splitlines()
+    answer = json.loads(ackclock("capture", path, "--json").out)["answer"]
+    assert text[0] == answer["sentence"]
+    shown = page.read_text(encoding="utf-8").replace("&#39;", "'")
+    assert f"<li>{answer['sentence']}</li>" in shown
+    assert all(f"<li>{sentence}</li>" in shown for sentence in answer["more"])
+
+
+def test_segments_of_offload_are_explained_for_either_end():
+    for end, words in (
+        ("sender", "the capture saw them before the device cut them"),
+        ("receiver", "the device had joined them"),
+    ):
+        (c,) = ac.read_capture(FIXTURES / f"kernel-both-ends-offload-{end}.pcap.gz").connections
+        assert any(words in sentence for sentence in c["answer"]["more"]), c["answer"]

@@ -1,5 +1,4 @@
-//! The examples of RFC 9937 §8 and RFC 6937 §4: proportional rate reduction beside the window of RFC 6675, ack by
-//! ack.
+//! The examples of RFC 9937 §8: proportional rate reduction beside the window of RFC 6675, ack by ack.
 
 use ackclock_testkit::timeline::{OURS, Seg, Timeline, seg};
 use ackclock_testkit::{Setup, choose};
@@ -42,6 +41,11 @@ fn counts(sent: &[Vec<u32>]) -> Vec<usize> {
     sent.iter().map(Vec::len).collect()
 }
 
+/// What a row of the figures lets go.
+fn room(cwnd: [usize; 5], inflight: [usize; 5]) -> Vec<usize> {
+    cwnd.iter().zip(inflight).map(|(c, i)| c - i).collect()
+}
+
 #[test]
 fn a_single_loss_as_in_the_rfc() {
     // RFC 9937 §8, example 1. The rows of PRR are cwnd and inflight after each ack and before what it lets
@@ -74,11 +78,18 @@ fn a_single_loss_as_in_the_rfc() {
 
 #[test]
 fn a_burst_of_losses_is_repaired_by_conserved_packets() {
-    // RFC 6937 §4, example 2: the first 15 of 20 segments are lost, and 5 acks return. They acknowledge nothing
-    // new and are no safe acks, so that RFC 9937 §6.2 has the conservative bound of RFC 6937: pipe 19, 19, 4, 4, 4,
-    // sent N, N, R, R, R.
-    let acks = (15..20).map(|i| seg(".").ack(1).sack(1 + LEN * 15, 1 + LEN * (i + 1))).collect();
-    assert_eq!(sent_on(acks, "prr", true), [vec![20], vec![21], vec![0], vec![1], vec![2]]);
+    // RFC 9937 §8, figure 2: the first 15 of 20 segments are lost, and 5 acks return. They acknowledge nothing
+    // new and are no safe acks (§6.2). The rows are cwnd, inflight and what is sent after each ack.
+    let acks = || (15..20).map(|i| seg(".").ack(1).sack(1 + LEN * 15, 1 + LEN * (i + 1))).collect();
+    let (cwnd, inflight) = ([20, 20, 5, 5, 5], [19, 19, 4, 4, 4]);
+    let sent = sent_on(acks(), "prr", true);
+    assert_eq!(sent, [vec![20], vec![21], vec![0], vec![1], vec![2]], "N, N, R, R, R");
+    assert_eq!(counts(&sent), room(cwnd, inflight));
+    // RFC 6675 sends six retransmissions at once: N, N, 6R, R, R.
+    let (cwnd, inflight) = ([20, 20, 10, 10, 10], [19, 19, 4, 9, 9]);
+    let sent = sent_on(acks(), "at-once", false);
+    assert_eq!(sent, [vec![20], vec![21], (0..6).collect(), vec![6], vec![7]]);
+    assert_eq!(counts(&sent), room(cwnd, inflight));
 }
 
 #[test]

@@ -117,11 +117,13 @@ impl Prague {
         reduced_to(at_least_two(self.estimate.left(v.window.cwnd), v), c, v)
     }
 
-    /// The window in a round trip, or twice that in the first half of slow start.
+    /// The window in a round trip, or what is in flight where that is more, as after a reduction (2.5.1); twice
+    /// that in the first half of slow start.
     fn pacing(&self, w: Window, v: &SenderView) -> Option<Pacing> {
         let srtt = v.rtt.map(|rtt| rtt.srtt).filter(|srtt| !srtt.is_zero())?;
-        let cwnd = if w.cwnd < w.ssthresh / 2 { 2 * w.cwnd } else { w.cwnd };
-        let rate = Rate::from_transfer(cwnd, srtt);
+        let used = w.cwnd.max(v.pipe);
+        let bytes = if w.cwnd < w.ssthresh / 2 { 2 * used } else { used };
+        let rate = Rate::from_transfer(bytes, srtt);
         let burst = rate.bits_per_sec() as f64 / 8.0 * self.rules.burst.as_secs_f64();
         Some(Pacing { rate, quantum: (burst as u32).max(v.smss) })
     }
@@ -309,6 +311,11 @@ mod tests {
         assert_eq!(pacing(&mut run), Pacing { rate: Rate::from_bits_per_sec(4_000_000), quantum: 1000 });
         run.v.window.ssthresh = u64::MAX;
         assert_eq!(pacing(&mut run).rate, Rate::from_bits_per_sec(8_000_000));
+        // max(cwnd, inflight): a reduction does not hold up what its window has let into the network.
+        run.v.window = Window { cwnd: 20_000, ssthresh: 20_000 };
+        run.v.pipe = 40_000;
+        assert_eq!(pacing(&mut run).rate, Rate::from_bits_per_sec(8_000_000));
+        run.v.pipe = 20_000;
         run.v.window = Window { cwnd: 20_000_000, ssthresh: 0 };
         run.v.initial_window = u64::MAX;
         assert_eq!(pacing(&mut run).quantum, 125_000);

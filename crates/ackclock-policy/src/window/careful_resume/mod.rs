@@ -23,6 +23,8 @@ struct CarefulResume {
     /// What was acknowledged in the phase of reconnaissance; then the capacity that acks have validated
     /// (PipeSize).
     pipe_size: Bytes,
+    /// What was in flight at the jump and is not acknowledged yet: `pipe_size` has it already (examples B.2, B.4).
+    included: Bytes,
 }
 
 /// What an earlier connection has left.
@@ -59,7 +61,15 @@ impl CarefulResume {
             max_jump: p.bytes("max_jump"),
         };
         let phase = if saved.cwnd == 0 { Phase::Normal } else { Phase::Reconnaissance };
-        Self { base_needs: base.needs(), base, saved, beta: p.ratio("beta"), phase, pipe_size: 0 }
+        Self {
+            base_needs: base.needs(),
+            base,
+            saved,
+            beta: p.ratio("beta"),
+            phase,
+            pipe_size: 0,
+            included: 0,
+        }
     }
 
     /// §3.2 and §4.2.1: the smallest round-trip time is that of a known path, neither half of it nor ten
@@ -77,9 +87,16 @@ impl CarefulResume {
             self.phase = Phase::Normal;
             return v.window;
         }
-        self.pipe_size = v.flight_size;
+        (self.pipe_size, self.included) = (v.flight_size, v.flight_size);
         self.phase = Phase::Unvalidated { first: v.snd_nxt, since: v.now };
         Window { cwnd: jump, ..v.window }
+    }
+
+    /// §3.3: PipeSize grows by what is acknowledged of the unvalidated data.
+    fn track(&mut self, delivered: Bytes) {
+        let again = delivered.min(self.included);
+        self.included -= again;
+        self.pipe_size += delivered - again;
     }
 
     /// §3.3: ends the unvalidated phase if it is over, and checks how much of the jump was used.
@@ -115,7 +132,7 @@ impl CarefulResume {
                 control
             }
             Phase::Unvalidated { .. } => {
-                self.pipe_size += delivered;
+                self.track(delivered);
                 if self.confirms_path(v) {
                     let window = self.settle(v);
                     return self.paced(window, v);
@@ -125,14 +142,14 @@ impl CarefulResume {
                 self.paced(control, v)
             }
             Phase::Validating { last } => {
-                self.pipe_size += delivered;
+                self.track(delivered);
                 if v.snd_una >= last {
                     self.phase = Phase::Normal;
                 }
                 self.base_on(f, grows, v)
             }
             Phase::SafeRetreat { last } => {
-                self.pipe_size += delivered;
+                self.track(delivered);
                 if v.snd_una < last {
                     // The window is not increased.
                     return v.window.into();

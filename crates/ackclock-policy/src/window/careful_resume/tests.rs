@@ -117,7 +117,7 @@ fn without_loss_the_jump_is_validated() {
         e.ack(n);
         assert!(is_validating(&e), "{n}");
     }
-    assert_eq!(e.window.pipe_size, (29 + 149) * 1000);
+    assert_eq!(e.window.pipe_size, (29 + 120) * 1000, "the 29 packets count once");
     e.ack(160);
     assert_eq!(e.window.phase, Phase::Normal);
     assert_eq!((e.v.window.cwnd, e.v.window.ssthresh), (300_000, u64::MAX), "slow start went on");
@@ -139,21 +139,49 @@ fn the_first_unvalidated_packet_that_is_acknowledged_ends_the_phase() {
 
 #[test]
 fn a_rate_limited_sender_keeps_what_it_used() {
-    // B.2: only 50 unvalidated packets are sent. The ack of the first of them finds PipeSize larger than
-    // flight_size: 29 + 30 packets against 49.
+    // B.2: only 50 unvalidated packets are sent. About a round trip later "it then enters the Validating Phase
+    // and resets the CWND to the current flight_size (i.e., 50 packets)".
+    let mut e = Example::confirmed(&[]);
+    e.send(49);
+    for n in 11..=39 {
+        e.ack(n);
+    }
+    e.v.now += RTT + Duration::from_millis(1);
+    e.send(1);
+    assert!(is_validating(&e), "a round trip is over");
+    assert_eq!((e.v.window.cwnd, e.window.pipe_size), (50_000, 29_000));
+    // "by receiving an ACK for the first unvalidated packet", which has left the network then.
     let mut e = Example::confirmed(&[]);
     e.send(50);
     for n in 11..=40 {
         e.ack(n);
     }
-    assert_eq!((e.window.phase, e.v.window.cwnd), (Phase::Normal, 59_000), "§3.3, rate_limited");
-    // After a round trip without an ack (here more than 100 ms) what is in flight counts.
+    assert!(is_validating(&e), "the first is acknowledged");
+    assert_eq!((e.v.window.cwnd, e.window.pipe_size), (49_000, 30_000));
+    // "completes using Careful Resume when a received ACK acknowledges the last packet" of that phase.
+    for n in 41..=89 {
+        assert!(is_validating(&e), "{n}");
+        e.ack(n);
+    }
+    assert_eq!((e.window.phase, e.window.pipe_size), (Phase::Normal, 79_000), "29 + 50");
+}
+
+#[test]
+fn a_jump_that_was_hardly_used_is_taken_back() {
+    // §3.3, check flight_size: no more in flight than PipeSize, 29 packets against 30.
     let mut e = Example::confirmed(&[]);
-    e.send(49);
-    e.v.now += RTT + Duration::from_millis(1);
-    e.send(1);
-    assert!(is_validating(&e));
-    assert_eq!(e.v.window.cwnd, 79_000);
+    e.send(30);
+    for n in 11..=40 {
+        e.ack(n);
+    }
+    assert_eq!((e.window.phase, e.v.window.cwnd), (Phase::Normal, 30_000));
+    // One more is more.
+    let mut e = Example::confirmed(&[]);
+    e.send(32);
+    for n in 11..=40 {
+        e.ack(n);
+    }
+    assert_eq!((is_validating(&e), e.v.window.cwnd), (true, 31_000));
 }
 
 #[test]
@@ -174,13 +202,10 @@ fn loss_in_reconnaissance_ends_careful_resume() {
 
 #[test]
 fn a_lost_unvalidated_packet_leads_to_the_safe_retreat() {
-    // B.4: 29 packets and 34 unvalidated ones are acknowledged, then the 35th is found lost. The example
-    // counts the 29 packets once, as PipeSize; their acks are left out here.
+    // B.4: 29 packets and 34 unvalidated ones are acknowledged, then the 35th is found lost.
     let mut e = Example::confirmed(&[]);
     e.send(121);
-    e.v.snd_una += 29_000;
-    (e.v.flight_size, e.v.pipe) = (121_000, 121_000);
-    for n in 40..74 {
+    for n in 11..74 {
         e.ack(n);
     }
     assert_eq!(e.window.pipe_size, 63_000, "29 + 34");
@@ -203,7 +228,8 @@ fn a_lost_unvalidated_packet_leads_to_the_safe_retreat() {
     let control = e.window.on(Feedback::Ack(&a, &mut ClassicSlowStart), &e.v);
     e.take(control);
     assert_eq!(e.window.phase, Phase::Normal);
-    // §3.5: ssthresh is PipeSize * Beta: 29 packets from before and 121 - 1 unvalidated ones.
+    // §3.5: ssthresh is PipeSize * Beta: 29 packets from before and 121 - 1 unvalidated ones. The example names
+    // a PipeSize of 120 here, and of 29 + 34 above.
     assert_eq!((e.v.window.cwnd, e.v.window.ssthresh), (before, (29 + 120) * 500));
 }
 
@@ -235,4 +261,19 @@ fn a_timeout_ends_careful_resume() {
     e.congestion(Congestion::Rto { repeated: false });
     assert_eq!((e.window.phase, e.v.window.cwnd), (Phase::Normal, 1000));
     assert_eq!(e.v.window.ssthresh, 14_500, "half of what was validated");
+}
+
+#[test]
+fn a_timeout_in_the_retreat_leaves_no_more_than_the_capacity_found() {
+    let mut e = Example::confirmed(&[]);
+    e.send(121);
+    for n in 11..74 {
+        e.ack(n);
+    }
+    e.congestion(Congestion::Loss);
+    assert_eq!(e.v.flight_size, 87_000);
+    // §3.5: "the ssthresh MUST be set to no larger than the most recently measured PipeSize * Beta", which is
+    // 31.5 packets. Half of the window is less; half of the 87 packets in flight would be more.
+    e.congestion(Congestion::Rto { repeated: false });
+    assert_eq!((e.window.phase, e.v.window.cwnd, e.v.window.ssthresh), (Phase::Normal, 1000, 15_750));
 }

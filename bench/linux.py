@@ -9,6 +9,7 @@ interrupted. `python bench/linux.py NAME...` prints all numbers of some scenario
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -107,6 +108,33 @@ SCENARIOS: dict[str, tuple[ac.Single, Any, dict[str, Any]]] = {
 }
 
 
+ONE_MORE = (
+    "a packet or a few of thousands: where the queue is just full, whether the second of two segments that "
+    "leave together still finds room decides"
+)
+MECHANISMS = (
+    (
+        "bulk, 100 Mbit/s over 60 ms/bbr/*",
+        "the kernel's send buffer grows with the window (`tcp_sndbuf_expand`) and takes writes while the last "
+        "buffer of its queue has room (`tcp_sendmsg_locked`); ours has its final size from the beginning, and "
+        "runs empty for 10 ms in the second repair: the sample of that round trip does not count, and start-up "
+        "ends a round trip later",
+    ),
+    (
+        "bulk, 100 Mbit/s over 60 ms/reno/*",
+        ONE_MORE + "; here the second reduction comes a round trip later",
+    ),
+    ("bulk*/reno/retransmitted", ONE_MORE),
+    ("bulk*/reno/loss at the bottleneck", ONE_MORE),
+    ("bulk, 2 Mbit/s over 200 ms/*/loss at the bottleneck", ONE_MORE),
+    (
+        "bulk, an outage*/reno/queueing delay",
+        "one segment more of window when the outage begins, and so of the threshold after it",
+    ),
+)
+"""Mechanisms behind differences, by a pattern for scenario/TCP/number."""
+
+
 def compare(name: str, seeds: int, workers: int | None = None) -> list[Compared]:
     """One scenario in both worlds."""
     path, workload, options = SCENARIOS[name]
@@ -142,6 +170,12 @@ COLUMNS = {
 }
 
 
+def why(scenario: str, stack: str, quantity: str) -> str:
+    """The mechanism behind a difference, as far as it is known: the first entry that fits."""
+    place = f"{scenario}/{stack}/{quantity}"
+    return next((text for pattern, text in MECHANISMS if fnmatch.fnmatchcase(place, pattern)), "not known")
+
+
 def page(found: Mapping[str, Sequence[Compared]], seeds: int, kernel: str) -> str:
     """The page."""
     every = [c for compared in found.values() for c in compared]
@@ -164,7 +198,8 @@ def page(found: Mapping[str, Sequence[Compared]], seeds: int, kernel: str) -> st
         listed.append((name, c, kernel_mean, simulated, half))
     head = " | ".join(COLUMNS.values())
     differing = [
-        f"| {name} | {c.stack} | {c.quantity.name} | {kernel_mean} | {simulated} | {difference(c)} | {half} |"
+        f"| {name} | {c.stack} | {c.quantity.name} | {kernel_mean} | {simulated} | {difference(c)} "
+        f"| {half} | {why(name, c.stack, c.quantity.name)} |"
         for name, c, kernel_mean, simulated, half in listed
     ]
     return PAGE_TEXT.format(
@@ -202,10 +237,12 @@ test). `make linux` measures all of it again.
 
 ## What differs
 
-The last column is half the 95 % confidence interval of the difference, as a share of the kernel's number.
+The column ± is half the 95 % confidence interval of the difference, as a share of the kernel's number. The
+last one names the mechanism of the kernel that makes it, found by laying both runs side by side over time
+(`series`), or says that it is not known.
 
-| scenario | TCP | number | kernel | simulated | difference | ± |
-|---|---|---|---|---|---|---|
+| scenario | TCP | number | kernel | simulated | difference | ± | why |
+|---|---|---|---|---|---|---|---|
 {differing}
 """
 

@@ -224,6 +224,16 @@ def test_differences_are_judged_by_the_noise():
     assert sentence.startswith("0 of 1 simulated numbers") and "goodput of `x`, +49.8 %" in sentence
 
 
+def test_times_closer_than_a_touch_are_the_same():
+    import numpy as np
+
+    delay = next(q for q in QUANTITIES if q.name == "queueing delay")
+    near = Compared("x", delay, np.array([19e-9, 20e-9]), np.array([26e-9, 26e-9]))
+    assert (near.difference, near.verdict) == (0.0, "within 5 %")
+    apart = Compared("x", delay, np.array([100e-6, 101e-6]), np.array([120e-6, 121e-6]))
+    assert apart.verdict == "differs"
+
+
 @LINUX
 def test_finished_seeds_are_kept_and_join_the_others(scenario, tmp_path):
     kept, out = tmp_path / "kept", tmp_path / "out"

@@ -23,6 +23,8 @@ CLOSE = 0.05
 """The difference that counts as none, as a share of the kernel's number."""
 FEW = 5.0
 """A mean of a counter below this is compared by the difference, not by its share."""
+TOUCH = 10e-6
+"""Times closer than this are the same, s: packets on the testbed are late by some microseconds."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class Quantity:
     shown: Callable[[float], str]
     of: Callable[[Run, dict[str, Any]], float | None]
     counter: bool = False
+    least: float = 0.0
+    """A smaller difference is none, whatever its share."""
 
 
 def _row(key: str) -> Callable[[Run, dict[str, Any]], float | None]:
@@ -75,8 +79,8 @@ QUANTITIES = (
     Quantity("retransmitted", quantities.percent, _number("retransmitted")),
     Quantity("loss at the bottleneck", quantities.percent, _row("loss")),
     Quantity("timeouts", lambda x: f"{x:.1f}", _row("timeouts"), counter=True),
-    Quantity("smoothed round-trip time", quantities.seconds, _srtt),
-    Quantity("queueing delay", quantities.seconds, _number("queue_delay")),
+    Quantity("smoothed round-trip time", quantities.seconds, _srtt, least=TOUCH),
+    Quantity("queueing delay", quantities.seconds, _number("queue_delay"), least=TOUCH),
 )
 
 
@@ -98,7 +102,7 @@ class Compared:
     def difference(self) -> float | None:
         """Simulated less kernel, as a share of the kernel's number; None where that is too small."""
         kernel, simulated = self.means
-        if kernel == simulated:
+        if abs(kernel - simulated) <= self.quantity.least:
             return 0.0
         if not kernel or (self.quantity.counter and max(kernel, simulated) < FEW):
             return None

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant as Wall};
 use ackclock_units::Instant;
 
 use crate::read::Packets;
+use crate::read::fragments::Fragments;
 use crate::read_all::note_link;
 use crate::segment::{CapturedSegment, NotASegment};
 use crate::{Analysis, CaptureError};
@@ -25,6 +26,7 @@ const GRACE: Duration = Duration::from_secs(1);
 struct Waiting {
     packets: Vec<(Instant, Result<CapturedSegment, NotASegment>)>,
     links: Vec<u32>,
+    fragments: (u64, u64),
     ended: Option<Result<(), CaptureError>>,
 }
 
@@ -60,7 +62,7 @@ impl Analysis {
             let taken = wait(&shared, stopped.unwrap_or(next));
             any |= !taken.packets.is_empty();
             taken.packets.into_iter().for_each(|(at, seen)| self.packet(at, seen));
-            self.links = taken.links;
+            (self.links, self.pieces_left) = (taken.links, taken.fragments);
             match taken.ended {
                 Some(Err(e)) if !any => return Err(e),
                 Some(ended) => {
@@ -104,6 +106,7 @@ fn wait(shared: &Shared, until: Wall) -> Waiting {
     let taken = Waiting {
         packets: std::mem::take(&mut waiting.packets),
         links: waiting.links.clone(),
+        fragments: waiting.fragments,
         ended: waiting.ended.take(),
     };
     drop(waiting);
@@ -115,10 +118,11 @@ fn read<R: Read>(
     open: impl FnOnce() -> Result<Packets<R>, CaptureError>,
     shared: &Shared,
 ) -> Result<(), CaptureError> {
-    let mut packets = open()?;
+    let (mut packets, mut fragments) = (open()?, Fragments::default());
     while let Some(p) = packets.next_packet()? {
-        let taken = (p.at, CapturedSegment::in_packet(&p));
+        let taken = (p.at, fragments.segment(&p));
         let mut waiting = lock(shared);
+        waiting.fragments = (fragments.left_out(), fragments.joined);
         note_link(p.link, &mut waiting.links);
         while waiting.packets.len() >= AHEAD {
             waiting = shared.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,5 @@
-//! A capture that is still being written, on two threads: one reads, and never waits for the other unless that is
-//! far behind.
+//! A capture that is still being written, on two threads: one reads, and never waits for the other unless
+//! that is far behind.
 
 use std::io::Read;
 use std::ops::ControlFlow;
@@ -17,8 +17,8 @@ use crate::{Analysis, CaptureError};
 
 /// Packets read ahead of the analysis, about 200 bytes each.
 const AHEAD: usize = 1 << 16;
-/// After the analysis was told to stop, how long it takes what still comes: a program that was interrupted too writes
-/// what it had buffered.
+/// After the analysis was told to stop, how long it takes what still comes: a program that was interrupted
+/// too writes what it had buffered.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// What was read and is not analysed yet.
@@ -37,8 +37,9 @@ struct Shared {
 }
 
 impl Analysis {
-    /// Takes packets as they come, until the stream that `open` opens ends or `look`, called every `interval`, stops
-    /// it. Connections that have ended make room for new ones. A thread may go on reading after it was stopped.
+    /// Takes packets as they come, until the stream that `open` opens ends or `look`, called every
+    /// `interval`, stops it. Connections that have ended make room for new ones. A thread may go on reading
+    /// after it was stopped.
     ///
     /// # Errors
     /// Those of `open`, and those that occur before the first packet.

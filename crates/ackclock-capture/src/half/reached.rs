@@ -91,8 +91,8 @@ impl Half {
         self.reach_echoed(at, None);
     }
 
-    /// The same when it sends a segment that echoes the timestamp `tsecr`: later acks had not reached it, however
-    /// long ago they passed the capture.
+    /// The same when it sends a segment that echoes the timestamp `tsecr`: later acks had not reached it,
+    /// however long ago they passed the capture.
     pub(super) fn reach_echoed(&mut self, at: Instant, tsecr: Option<u32>) {
         let later = |ack: &PassedAck| {
             ack.tsval.zip(tsecr).is_some_and(|(tsval, echo)| (tsval.wrapping_sub(echo) as i32) > 0)
@@ -170,7 +170,8 @@ mod tests {
         Instant::ZERO + ms(n)
     }
 
-    /// A direction whose data passes the capture beside its receiver: the way to the sender and back takes 40 ms.
+    /// A direction whose data passes the capture beside its receiver: the way to the sender and back takes
+    /// 40 ms.
     fn far_from_its_sender() -> Half {
         let estimator = Registry::builtin().choose::<dyn RttEstimator>("rfc6298").expect("RFC 6298");
         let mut half = Half::new(Instant::ZERO, estimator.build(), &Wanted::new(Options::default()));

@@ -1,5 +1,5 @@
-//! Fragments of IPv4 packets (RFC 791 §3.2), put together in bounded memory: of each packet the bytes of its first
-//! fragment, which hold the TCP header, and which of its bytes have come.
+//! Fragments of IPv4 packets (RFC 791 §3.2), put together in bounded memory: of each packet the bytes of its
+//! first fragment, which hold the TCP header, and which of its bytes have come.
 
 use std::collections::VecDeque;
 

@@ -56,6 +56,8 @@ pub struct Analysis {
     pub(crate) replaced: u64,
     /// Link types that are not understood.
     pub(crate) links: Vec<u32>,
+    /// Fragments that belong to no whole packet, and packets that were put together.
+    pub(crate) pieces_left: (u64, u64),
 }
 
 impl Analysis {
@@ -84,6 +86,7 @@ impl Analysis {
             replaces: false,
             replaced: 0,
             links: Vec::new(),
+            pieces_left: (0, 0),
         }
     }
 
@@ -108,6 +111,8 @@ impl Analysis {
             Ok(seen) => self.segment(seen),
             Err(NotASegment::Other) => self.others += 1,
             Err(NotASegment::Fragment) => self.fragments += 1,
+            // Counted by those who put fragments together.
+            Err(NotASegment::Piece) => {}
             Err(NotASegment::Unreadable) => self.unreadable += 1,
             Err(NotASegment::Unread(what)) => self.unread[what as usize] += 1,
         }
@@ -256,7 +261,8 @@ impl Analysis {
         let links = self.links.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
         for (n, what) in [
             (self.others, "packets are not TCP over IP"),
-            (self.fragments, "packets are fragments, which are left out"),
+            (self.fragments + self.pieces_left.0, "packets are fragments, which are left out"),
+            (self.pieces_left.1, "segments came in fragments, which were put together"),
             (self.unreadable, "packets are cut before the end of the TCP header or are malformed"),
             (self.out_of_order, "packets are out of their order of time; they were put in order"),
             (self.too_many, "segments belong to connections beyond the first 65536, which are not analysed"),

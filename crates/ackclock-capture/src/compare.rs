@@ -1,5 +1,5 @@
-//! Two captures of the same connections, one at each end: what was lost in between, how long packets took each
-//! way, and how far the two clocks are apart.
+//! Two captures of the same connections, one at each end: what was lost in between, how long packets took
+//! each way, and how far the two clocks are apart.
 
 mod pairing;
 mod transmissions;
@@ -20,8 +20,8 @@ pub struct Compared {
     pub near_client: usize,
     /// From the client, and from the server.
     pub ways: [Way; 2],
-    /// By how much the second capture's clock is ahead of the first's, ns, if the shortest way takes as long in
-    /// either direction.
+    /// By how much the second capture's clock is ahead of the first's, ns, if the shortest way takes as long
+    /// in either direction.
     pub ahead: i64,
     /// By how much that grew from the first third of the connection to the last, ns, where both have packets.
     pub drift: Option<i64>,

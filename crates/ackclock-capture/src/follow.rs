@@ -1,5 +1,5 @@
-//! A capture that is still being written, on two threads: one reads, and never waits for the other unless that is
-//! far behind.
+//! A capture that is still being written, on two threads: one reads, and never waits for the other unless
+//! that is far behind.
 
 use std::io::Read;
 use std::ops::ControlFlow;
@@ -10,14 +10,15 @@ use std::time::{Duration, Instant as Wall};
 use ackclock_units::Instant;
 
 use crate::read::Packets;
+use crate::read::fragments::Fragments;
 use crate::read_all::note_link;
 use crate::segment::{CapturedSegment, NotASegment};
 use crate::{Analysis, CaptureError};
 
 /// Packets read ahead of the analysis, about 200 bytes each.
 const AHEAD: usize = 1 << 16;
-/// After the analysis was told to stop, how long it takes what still comes: a program that was interrupted too writes
-/// what it had buffered.
+/// After the analysis was told to stop, how long it takes what still comes: a program that was interrupted
+/// too writes what it had buffered.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// What was read and is not analysed yet.
@@ -25,6 +26,7 @@ const GRACE: Duration = Duration::from_secs(1);
 struct Waiting {
     packets: Vec<(Instant, Result<CapturedSegment, NotASegment>)>,
     links: Vec<u32>,
+    fragments: (u64, u64),
     ended: Option<Result<(), CaptureError>>,
 }
 
@@ -35,8 +37,9 @@ struct Shared {
 }
 
 impl Analysis {
-    /// Takes packets as they come, until the stream that `open` opens ends or `look`, called every `interval`, stops
-    /// it. Connections that have ended make room for new ones. A thread may go on reading after it was stopped.
+    /// Takes packets as they come, until the stream that `open` opens ends or `look`, called every
+    /// `interval`, stops it. Connections that have ended make room for new ones. A thread may go on reading
+    /// after it was stopped.
     ///
     /// # Errors
     /// Those of `open`, and those that occur before the first packet.
@@ -60,7 +63,7 @@ impl Analysis {
             let taken = wait(&shared, stopped.unwrap_or(next));
             any |= !taken.packets.is_empty();
             taken.packets.into_iter().for_each(|(at, seen)| self.packet(at, seen));
-            self.links = taken.links;
+            (self.links, self.pieces_left) = (taken.links, taken.fragments);
             match taken.ended {
                 Some(Err(e)) if !any => return Err(e),
                 Some(ended) => {
@@ -104,6 +107,7 @@ fn wait(shared: &Shared, until: Wall) -> Waiting {
     let taken = Waiting {
         packets: std::mem::take(&mut waiting.packets),
         links: waiting.links.clone(),
+        fragments: waiting.fragments,
         ended: waiting.ended.take(),
     };
     drop(waiting);
@@ -115,10 +119,11 @@ fn read<R: Read>(
     open: impl FnOnce() -> Result<Packets<R>, CaptureError>,
     shared: &Shared,
 ) -> Result<(), CaptureError> {
-    let mut packets = open()?;
+    let (mut packets, mut fragments) = (open()?, Fragments::default());
     while let Some(p) = packets.next_packet()? {
-        let taken = (p.at, CapturedSegment::in_packet(&p));
+        let taken = (p.at, fragments.segment(&p));
         let mut waiting = lock(shared);
+        waiting.fragments = (fragments.left_out(), fragments.joined);
         note_link(p.link, &mut waiting.links);
         while waiting.packets.len() >= AHEAD {
             waiting = shared.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);

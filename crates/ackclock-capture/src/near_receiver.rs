@@ -49,8 +49,8 @@ pub(crate) fn causes(gaps: &[Gap], episodes: &[Episode], records: &mut [Retransm
     }
 }
 
-/// Copies of what had arrived, although the receiver saw (nearly) nothing out of order: acks have triggered none
-/// of them. The sender's timer fired while packets or acks were delayed, and it went back to what was
+/// Copies of what had arrived, although the receiver saw (nearly) nothing out of order: acks have triggered
+/// none of them. The sender's timer fired while packets or acks were delayed, and it went back to what was
 /// outstanding then.
 pub(crate) fn after_spurious_timeouts(
     reordered: u64,

@@ -9,6 +9,7 @@ use std::thread;
 use ackclock_units::Instant;
 
 use crate::read::encapsulated::is_read;
+use crate::read::fragments::Fragments;
 use crate::read::{LinkType, Packets};
 use crate::segment::{CapturedSegment, NotASegment};
 use crate::{Analysis, CaptureError};
@@ -53,11 +54,16 @@ impl Analysis {
         progress: impl FnMut(u64) -> ControlFlow<()>,
     ) -> Result<bool, CaptureError> {
         let mut links = std::mem::take(&mut self.links);
+        let mut fragments = Fragments::default();
         let ended = match threads {
-            0 | 1 => each_packet(packets, &mut links, progress, |at, seen| self.packet(at, seen)),
-            _ => self.read_beside(packets, &mut links, progress),
+            0 | 1 => {
+                each_packet(packets, (&mut links, &mut fragments), progress, |at, seen| self.packet(at, seen))
+            }
+            _ => self.read_beside(packets, (&mut links, &mut fragments), progress),
         };
         self.links = links;
+        let (left, joined) = self.pieces_left;
+        self.pieces_left = (left + fragments.left_out(), joined + fragments.joined);
         Ok(ended.unwrap_or_else(|e| {
             self.note(e.to_string());
             true
@@ -68,7 +74,7 @@ impl Analysis {
     fn read_beside<R: Read>(
         &mut self,
         packets: &mut Packets<R>,
-        links: &mut Vec<u32>,
+        kept: (&mut Vec<u32>, &mut Fragments),
         progress: impl FnMut(u64) -> ControlFlow<()>,
     ) -> Result<bool, CaptureError> {
         thread::scope(|scope| {
@@ -83,7 +89,7 @@ impl Analysis {
             });
             let mut batch = Vec::with_capacity(BATCH);
             // Sending fails only where the analysis has panicked, which is passed on below.
-            let ended = each_packet(packets, links, progress, |at, seen| {
+            let ended = each_packet(packets, kept, progress, |at, seen| {
                 batch.push((at, seen));
                 if batch.len() == BATCH {
                     let next = empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(BATCH));
@@ -113,13 +119,13 @@ pub(crate) fn note_link(link: LinkType, links: &mut Vec<u32>) {
 /// file, false if `progress` stopped it.
 fn each_packet<R: Read>(
     packets: &mut Packets<R>,
-    links: &mut Vec<u32>,
+    (links, fragments): (&mut Vec<u32>, &mut Fragments),
     mut progress: impl FnMut(u64) -> ControlFlow<()>,
     mut take: impl FnMut(Instant, Result<CapturedSegment, NotASegment>),
 ) -> Result<bool, CaptureError> {
     while let Some(p) = packets.next_packet()? {
         note_link(p.link, links);
-        take(p.at, CapturedSegment::in_packet(&p));
+        take(p.at, fragments.segment(&p));
         if packets.packets().is_multiple_of(PROGRESS) && progress(packets.offset()).is_break() {
             return Ok(false);
         }

@@ -40,6 +40,8 @@ pub enum NotASegment {
     Other,
     /// A fragment of an IP packet.
     Fragment,
+    /// A fragment of a packet whose others have not come yet.
+    Piece,
     /// Cut before the end of the TCP header, or malformed.
     Unreadable,
     /// In something whose contents are not read.

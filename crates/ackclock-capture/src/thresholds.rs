@@ -219,8 +219,8 @@ thresholds! {
         /// How long a receiver delays the ack of a single segment: Linux 40 ms (`TCP_DELACK_MIN`), and a tick
         /// or two.
         delayed_ack: Duration = ms(50),
-        /// An ack that is this much later than after the shortest round trip was delayed by its receiver, if a
-        /// segment follows it at once. Chosen, because it is below the shortest delay in use (40 ms).
+        /// An ack that is this much later than after the shortest round trip was delayed by its receiver, if
+        /// a segment follows it at once. Chosen, because it is below the shortest delay in use (40 ms).
         is_delayed: Duration = ms(25),
     }
 

@@ -1,5 +1,5 @@
-//! Two ends of one connection: what was lost in between, as the sender's kernel counted it (fixtures/README.md),
-//! whatever the clocks show and wherever the captures begin.
+//! Two ends of one connection: what was lost in between, as the sender's kernel counted it
+//! (fixtures/README.md), whatever the clocks show and wherever the captures begin.
 
 use ackclock_capture::compare::{Compared, compare};
 use ackclock_capture::read::{Packets, decompressed};

@@ -1,17 +1,20 @@
-//! When a timer of Linux's timer wheel fires (kernel/time/timer.c): in ticks, and the coarser the longer it runs.
+//! When a timer of Linux's timer wheel fires (kernel/time/timer.c): in ticks, and the coarser the longer it
+//! runs.
 
 use ackclock_units::{Duration, Instant};
 
-/// Buckets of a level (`LVL_SIZE`); the last one is not used, since expiries are rounded up by one (`LVL_START`).
+/// Buckets of a level (`LVL_SIZE`); the last one is not used, since expiries are rounded up by one
+/// (`LVL_START`).
 const LEVEL: u64 = 63;
 /// Each level is coarser than the one below by 2 to this power (`LVL_CLK_SHIFT`).
 const SHIFT: u32 = 3;
 /// The coarsest level (`LVL_DEPTH`).
 const COARSEST: u32 = 8;
 
-/// When a timer fires that is armed at `now` for `at`. The wheel's clock ticks every `tick`, from the beginning of
-/// the world on; the time left counts in whole ticks from the last one, rounded up. A timer of up to 62 ticks fires
-/// a tick later than that, at most; one of up to 503 ticks, at the next multiple of eight ticks; and so on.
+/// When a timer fires that is armed at `now` for `at`. The wheel's clock ticks every `tick`, from the
+/// beginning of the world on; the time left counts in whole ticks from the last one, rounded up. A timer of
+/// up to 62 ticks fires a tick later than that, at most; one of up to 503 ticks, at the next multiple of
+/// eight ticks; and so on.
 pub fn fires(tick: Duration, now: Instant, at: Instant) -> Instant {
     let tick = tick.as_nanos().max(1);
     // What is due is done at once, and waits for no timer.

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use crate::capture::report;
 use crate::error::{InputError, SimulationError};
 
-/// The connections that two captures share, one at each end, as JSON: a list, empty if they share none. `flow`
-/// selects connections of the first. Raises `InputError`.
+/// The connections that two captures share, one at each end, as JSON: a list, empty if they share none.
+/// `flow` selects connections of the first. Raises `InputError`.
 #[pyfunction]
 #[pyo3(signature = (first, second, flow = None))]
 pub fn compare_captures(

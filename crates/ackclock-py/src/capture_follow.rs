@@ -18,9 +18,10 @@ use crate::error::{InputError, SimulationError};
 /// How often signals are looked for.
 const OFTEN: Duration = Duration::from_millis(100);
 
-/// Analyses the capture at `path` (`-` for standard input) while it is being written, until it ends or Ctrl-C is
-/// pressed, which is no error. `show` is called every `interval` seconds with the `most` connections of which packets
-/// came last, as JSON. `flow` selects connections of the result. Raises `InputError`.
+/// Analyses the capture at `path` (`-` for standard input) while it is being written, until it ends or
+/// Ctrl-C is pressed, which is no error. `show` is called every `interval` seconds with the `most`
+/// connections of which packets came last, as JSON. `flow` selects connections of the result. Raises
+/// `InputError`.
 #[pyfunction]
 #[pyo3(signature = (path, show, interval = 1.0, most = 100, flow = None))]
 pub fn follow_capture(

@@ -176,8 +176,8 @@ table! {
         waited_least: Duration, "s";
         /// Its upper bound.
         waited_most: Duration, "s";
-        /// Lower bound for the same transfer made again with this timer: its losses are others, at the same rate. In
-        /// nineteen of twenty cases, if losses are independent.
+        /// Lower bound for the same transfer made again with this timer: its losses are others, at the same
+        /// rate. In nineteen of twenty cases, if losses are independent.
         rerun_least: Duration, "s";
         /// Upper bound of that.
         rerun_most: Duration, "s";
@@ -256,8 +256,8 @@ table! {
         /// Where it was captured: `sender` or `client`.
         view: &'static str, "";
         /// The rule that infers it: `sent-again` (from a retransmission), or, in captures near the client,
-        /// also `gap` and `gap-and-content` (from a silence). Several rules may infer the same timeout: choose
-        /// one.
+        /// also `gap` and `gap-and-content` (from a silence). Several rules may infer the same timeout:
+        /// choose one.
         rule: &'static str, "";
         /// True if the rule is the one that counts in `directions`, texts and figures: `sent-again` near the
         /// sender; near the client `gap-and-content`, and `sent-again` for SYNs.

@@ -54,7 +54,7 @@ def totals(directions: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         for w in d["what_if"]:
             into = found.setdefault(w["timer"], {"timer": w["timer"], "rounds": 0})
             for key in ("timeouts", "spurious", "early", *WAITED):
-                into[key] = into.get(key, 0) + w[key]
+                into[key] = into.get(key, 0) + w.get(key, 0)
             into["rounds"] = max(into["rounds"], w["rounds"])
     return list(found.values())
 

@@ -97,7 +97,8 @@ class Words:
 
     def _timers(self) -> str:
         found = [t for d in self._c["directions"] for t in expiries(d)]
-        near = " inferred from silences" if any(map(by_silence, found)) else ""
+        silences = sum(map(by_silence, found))
+        near = f", {silences:,} of them inferred from silences" if silences else ""
         n = f"{len(found):,} timeout{'' if len(found) == 1 else 's'}{near}" if found else "probes"
         return f"waiting for retransmission timers ({n})"
 

@@ -16,12 +16,13 @@ pub(super) struct Pairing {
 
 /// Packets of each connection that are looked at.
 const LOOKED_AT: usize = 400;
-/// Of those of a connection, at least this many must be in the other capture too, and this part of them. Chosen,
-/// because sequence, acknowledgment numbers and timestamps of two connections are never all the same.
+/// Of those of a connection, at least this many must be in the other capture too, and this part of them.
+/// Chosen, because sequence, acknowledgment numbers and timestamps of two connections are never all the
+/// same.
 const ENOUGH: (usize, usize) = (2, 4);
 
-/// What a packet looks like at both ends. A router may translate addresses, and devices cut and join segments, but
-/// the first packet of a joined segment keeps these.
+/// What a packet looks like at both ends. A router may translate addresses, and devices cut and join
+/// segments, but the first packet of a joined segment keeps these.
 type Print = (u32, u32, Option<u32>, Option<u32>);
 
 fn print(row: &PacketRow) -> Print {

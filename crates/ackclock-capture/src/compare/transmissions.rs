@@ -25,8 +25,8 @@ pub(super) struct Outcome {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Matched {
     pub outcomes: Vec<Outcome>,
-    /// When each segment arrived, as a share of the connection's time, and by how much later than it was sent by the
-    /// other clock, ns.
+    /// When each segment arrived, as a share of the connection's time, and by how much later than it was
+    /// sent by the other clock, ns.
     pub delays: Vec<(f64, i64)>,
     /// Segments at the receiver's end without a match.
     pub unsent: u64,
@@ -68,8 +68,8 @@ fn nanos(at: Instant) -> i64 {
     i64::try_from(at.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// Matches the segments at the sender's end, `sent`, with those at the other, `came`, whose capture has packets of
-/// this connection in `span`.
+/// Matches the segments at the sender's end, `sent`, with those at the other, `came`, whose capture has
+/// packets of this connection in `span`.
 pub(super) fn match_up(
     sent: Vec<&PacketRow>,
     came: Vec<&PacketRow>,
@@ -106,7 +106,8 @@ pub(super) fn match_up(
         let at = here.of(row.seq.0);
         if row.len == 0 {
             let next = without_data.get_mut(&control(row)).and_then(|same| {
-                // Those with one timestamp were sent within a tick. Without, the latest that can have arrived.
+                // Those with one timestamp were sent within a tick. Without, the latest that can have
+                // arrived.
                 let mut places = (0..same.len()).filter(|p| may_be(transmissions[same[*p]].row, row, least));
                 let place = if row.tsval.is_some() { places.next() } else { places.next_back() };
                 place.map(|p| same.remove(p))

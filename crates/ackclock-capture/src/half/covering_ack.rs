@@ -89,8 +89,8 @@ impl CoveringAck<'_> {
         let filled = own && new_ack.tsecr.is_some() && new_ack.tsecr == a.tsval;
         let (surely, doubtless) = self.sooner();
         let surely = if filled { 0.0 } else { surely };
-        // Beside the receiver the capture itself shows which came first. An end that paces data stamps its acks a
-        // few milliseconds ahead (the departure time of the segment that carries them).
+        // Beside the receiver the capture itself shows which came first. An end that paces data stamps its
+        // acks a few milliseconds ahead (the departure time of the segment that carries them).
         let before = |part: f64| {
             self.round_trips
                 .least

@@ -91,8 +91,8 @@ impl Half {
         self.reach_echoed(at, None);
     }
 
-    /// The same when it sends a segment that echoes the timestamp `tsecr`: later acks had not reached it, however
-    /// long ago they passed the capture.
+    /// The same when it sends a segment that echoes the timestamp `tsecr`: later acks had not reached it,
+    /// however long ago they passed the capture.
     pub(super) fn reach_echoed(&mut self, at: Instant, tsecr: Option<u32>) {
         let later = |ack: &PassedAck| {
             ack.tsval.zip(tsecr).is_some_and(|(tsval, echo)| (tsval.wrapping_sub(echo) as i32) > 0)
@@ -149,5 +149,126 @@ impl Half {
             // Without its clock, a delay on the way is indistinguishable from one of the sender.
             None => (at, Reaction { prompt, delays_unknown: far }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ackclock_policy::{Registry, RttEstimator};
+
+    use super::*;
+    use crate::Options;
+    use crate::wanted::Wanted;
+
+    const BASE: u64 = 1 << 32;
+
+    fn ms(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    fn at(n: u64) -> Instant {
+        Instant::ZERO + ms(n)
+    }
+
+    /// A direction whose data passes the capture beside its receiver: the way to the sender and back takes
+    /// 40 ms.
+    fn far_from_its_sender() -> Half {
+        let estimator = Registry::builtin().choose::<dyn RttEstimator>("rfc6298").expect("RFC 6298");
+        let mut half = Half::new(Instant::ZERO, estimator.build(), &Wanted::new(Options::default()));
+        half.begin(SeqNumber(0));
+        (half.path.far, half.path.near) = (Some(ms(1)), ms(40));
+        (half.heard.window, half.heard.scaled) = (Some(50_000), true);
+        (half.agreed.scale_known, half.agreed.window_scale) = (true, 2);
+        half.space.max = BASE + 100_000;
+        half.limits.begin(Place { at: Instant::ZERO, frame: 1 }, false);
+        half
+    }
+
+    fn ack(half: &mut Half, ms: u64, una: u64, tsval: Option<u32>) {
+        half.space.una = BASE + una;
+        half.pass_ack(at(ms), true, false, tsval);
+    }
+
+    fn una(half: &Half) -> u64 {
+        half.known_to_sender().0 - BASE
+    }
+
+    #[test]
+    fn an_ack_counts_once_it_can_have_reached_the_sender() {
+        let mut half = far_from_its_sender();
+        ack(&mut half, 10, 1000, None);
+        ack(&mut half, 20, 2000, None);
+        half.reach(at(49));
+        assert_eq!(half.reached.latest, None);
+        half.reach(at(50));
+        assert_eq!(una(&half), 1000);
+        half.reach(at(500));
+        assert_eq!(half.known_to_sender(), (BASE + 2000, Some(50_000)));
+    }
+
+    #[test]
+    fn beside_its_sender_it_counts_at_once() {
+        let mut half = far_from_its_sender();
+        (half.path.far, half.path.near) = (Some(ms(40)), ms(0));
+        ack(&mut half, 10, 1000, None);
+        assert_eq!(una(&half), 1000);
+        assert!(half.reached.under_way.is_empty());
+    }
+
+    #[test]
+    fn acks_in_quick_succession_are_taken_together_and_their_number_is_bounded() {
+        let mut half = far_from_its_sender();
+        ack(&mut half, 10, 1000, None);
+        ack(&mut half, 11, 2000, None);
+        assert_eq!(half.reached.under_way.len(), 1);
+        half.reach(at(50));
+        assert_eq!(una(&half), 2000);
+        (100..10_000).step_by(3).for_each(|ms| ack(&mut half, ms, ms, None));
+        assert_eq!(half.reached.under_way.len(), MOST_ACKS);
+    }
+
+    #[test]
+    fn what_the_sender_echoes_shows_which_acks_it_had() {
+        let mut half = far_from_its_sender();
+        ack(&mut half, 10, 1000, Some(u32::MAX));
+        ack(&mut half, 20, 2000, Some(9));
+        // Both might have arrived, but it echoes the first: the second was held up. The counter has wrapped.
+        half.reach_echoed(at(100), Some(u32::MAX));
+        assert_eq!(una(&half), 1000);
+        assert!(half.reached.under_way[0].delayed);
+        half.reach_echoed(at(101), Some(9));
+        assert_eq!(una(&half), 2000);
+    }
+
+    #[test]
+    fn an_echoed_ack_is_known_with_its_window() {
+        let mut half = far_from_its_sender();
+        half.knows(SeqNumber(3000), 500);
+        assert_eq!(half.known_to_sender(), (BASE + 3000, Some(2000)));
+        // It cannot have acknowledged what was not sent.
+        half.knows(SeqNumber(200_000), 500);
+        assert_eq!(una(&half), 100_000);
+        half.agreed.scale_known = false;
+        half.knows(SeqNumber(3000), 500);
+        assert_eq!(half.known_to_sender(), (BASE + 3000, None));
+    }
+
+    #[test]
+    fn without_a_clock_delays_are_unknown() {
+        let half = far_from_its_sender();
+        let peer = |due| PeerTimes {
+            due,
+            tick: ms(1),
+            receiver_tick: ms(1),
+            handshake: None,
+            smoothed: ms(40),
+            quiet: false,
+        };
+        let (sent, reaction) = half.sent_by(at(100), &peer(None));
+        assert_eq!((sent, reaction.delays_unknown), (at(100), true));
+        // With one it is known when it would have come: a tick and the clock's error later at most.
+        let (sent, reaction) = half.sent_by(at(100), &peer(Some(at(60))));
+        assert_eq!((sent, reaction.delays_unknown), (at(62), false));
+        assert_eq!(half.sent_by(at(60), &peer(Some(at(60)))).0, at(60));
     }
 }

@@ -1,6 +1,7 @@
 //! From a file to packets: compression, pcap and pcapng, link headers, tunnels. Streaming, in bounded memory.
 
 pub(crate) mod encapsulated;
+pub(crate) mod fragments;
 mod link;
 mod open;
 mod packets;

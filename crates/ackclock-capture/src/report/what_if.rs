@@ -74,8 +74,8 @@ pub struct WhatIf {
     pub waited_least: Duration,
     /// See [`Stalled`].
     pub waited_most: Duration,
-    /// Bounds for the same transfer made again with this timer, with other losses at the same rate, in nineteen of
-    /// twenty cases if losses are independent.
+    /// Bounds for the same transfer made again with this timer, with other losses at the same rate, in
+    /// nineteen of twenty cases if losses are independent.
     pub rerun_least: Duration,
     /// See `rerun_least`.
     pub rerun_most: Duration,

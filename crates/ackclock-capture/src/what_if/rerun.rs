@@ -1,18 +1,20 @@
-//! Between which bounds the waits of the same transfer would lie if it were made again. Its losses would be others: how
-//! often the timer has to wait is a matter of chance, even with the same sender on the same path.
+//! Between which bounds the waits of the same transfer would lie if it were made again. Its losses would be
+//! others: how often the timer has to wait is a matter of chance, even with the same sender on the same
+//! path.
 
 use ackclock_units::Duration;
 
 use crate::report::{Stalled, WhatIf};
 
-/// Two counts of a Poisson process, one known, over the same time: twice the difference of their roots is normal with
-/// variance 2, nearly. Nineteen of twenty lie within 1.96 of its deviations.
+/// Two counts of a Poisson process, one known, over the same time: twice the difference of their roots is
+/// normal with variance 2, nearly. Nineteen of twenty lie within 1.96 of its deviations.
 const SPREAD: f64 = 1.96 * std::f64::consts::FRAC_1_SQRT_2;
-/// Makes that hold for few (Anscombe, "The transformation of Poisson, binomial and negative-binomial data", 1948).
+/// Makes that hold for few (Anscombe, "The transformation of Poisson, binomial and negative-binomial data",
+/// 1948).
 const FEW: f64 = 0.375;
 
-/// Sets the bounds. `sender` is the row of the sender as it ran, `lasted` the time of its connection, `timeout` what this
-/// timer waits before any backoff, if it ever waits.
+/// Sets the bounds. `sender` is the row of the sender as it ran, `lasted` the time of its connection,
+/// `timeout` what this timer waits before any backoff, if it ever waits.
 pub(super) fn bounds(row: &mut WhatIf, sender: Duration, lasted: Duration, timeout: Duration) {
     let (waits, squares) = row.stalls.iter().fold((0.0, 0.0), |(sum, squares), s: &Stalled| {
         let w = s.waited.as_secs_f64();

@@ -1,4 +1,5 @@
-//! What followers, attempts and the evaluation share: a stall, the state of a timer in it, and what an ack did.
+//! What followers, attempts and the evaluation share: a stall, the state of a timer in it, and what an ack
+//! did.
 
 use ackclock_policy::{Backoff, Expiry, Phase, TimerView, Window, timer_wheel};
 use ackclock_units::{Duration, Instant, Rng};
@@ -92,8 +93,8 @@ pub(crate) struct Advance {
 /// No two expiries lie closer together.
 pub(super) const TICK: Duration = Duration::from_micros(100);
 
-/// When a timer fires that is set at `now` for `at`: on a wheel, if it is `linux`'s. How far the kernel's clock is
-/// into a tick is not known; by that of the capture, it is late by as much on average.
+/// When a timer fires that is set at `now` for `at`: on a wheel, if it is `linux`'s. How far the kernel's
+/// clock is into a tick is not known; by that of the capture, it is late by as much on average.
 pub(super) fn on_wheel(linux: bool, now: Instant, at: Instant) -> Instant {
     if linux { timer_wheel::fires(THRESHOLDS.backoff.tick, now, at) } else { at }
 }

@@ -102,7 +102,7 @@ pub(super) fn in_udp(from: u16, to: u16, rest: Rest<'_>) -> Step<'_> {
     }
 }
 
-/// GTP-U (3GPP TS 29.281 §5.1): a G-PDU holds IP.
+/// GTP-U (3GPP TS 29.281 §5.1, extension headers §5.2): a G-PDU holds IP.
 fn gtp(rest: Rest<'_>) -> Step<'_> {
     let (flags, kind) = (rest.byte(0)?, rest.byte(1)?);
     // Version 1 and the protocol GTP, not GTP'.
@@ -131,7 +131,7 @@ fn gtp(rest: Rest<'_>) -> Step<'_> {
     }
 }
 
-/// Teredo (RFC 4380 §5.1.1): IPv6, perhaps behind an authentication and an origin indication.
+/// Teredo (RFC 4380 §5.1): IPv6, perhaps behind an authentication and an origin indication.
 fn teredo(rest: Rest<'_>) -> Step<'_> {
     let mut at = 0;
     if rest.half(at)? == 1 {

@@ -110,7 +110,7 @@ pub(super) fn llc(rest: Rest<'_>) -> Step<'_> {
 }
 
 /// PPP (RFC 1661 §2), where address and control (RFC 1662 §3.1) and the first byte of the protocol may be
-/// left out (RFC 1661 §6.5).
+/// left out (RFC 1661 §6.6, §6.5).
 pub(super) fn ppp(rest: Rest<'_>) -> Step<'_> {
     let framed = rest.byte(0)? == 0xff && rest.byte(1)? == 3;
     let at = if framed { 2 } else { 0 };

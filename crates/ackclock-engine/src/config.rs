@@ -136,12 +136,21 @@ pub struct Config {
     /// After an ECN echo the window does not grow until something is acknowledged that was sent after it
     /// (RFC 3168 §6.1.2: until all is that was sent before it).
     pub hold_cwr: bool,
-    /// Without SACK a fast recovery lasts until something is acknowledged that was sent after its beginning (RFC
-    /// 6582 §3.2: until all is that was sent before it).
+    /// Without SACK a repair lasts until something is acknowledged that was sent after its beginning (RFC 6582
+    /// §3.2: until all is that was sent before it).
     pub hold_repair: bool,
     /// A timeout leaves the window what is in the network and a segment: what Linux does (`tcp_enter_loss`). RFC 5681
     /// §3.1 leaves a segment.
     pub keep_flight: bool,
+    /// A FIN waits for room in the receiver's window, and so does the segment that carries it; a closed window is
+    /// probed for it: what Linux does (`tcp_snd_wnd_test`). RFC 9293 §3.8.6 speaks of data.
+    pub fin_in_window: bool,
+    /// Segments without an acknowledgment are dropped in silence: what Linux does (`tcp_rcv_state_process`). RFC 9293
+    /// §3.10.7.4 acknowledges those outside the window first.
+    pub needs_ack: bool,
+    /// Acks and resets have no sequence number beyond a window that the receiver has shrunk: what Linux does
+    /// (`tcp_acceptable_seq`). RFC 9293 §3.10.7.4 has SND.NXT.
+    pub acks_in_window: bool,
     /// A cork holds for the retransmission timeout where that is longer than 200 ms: what Linux does
     /// (`tcp_check_probe_timer`).
     pub cork_by_timeout: bool,
@@ -149,7 +158,8 @@ pub struct Config {
     /// shows it; half the smoothed round-trip time where that is longer. Zero: until the retransmission timer
     /// expires (RFC 2018 §8).
     pub renege_wait: Duration,
-    /// Time segments that are SACKed as well, where an ack acknowledges nothing that was sent once.
+    /// Time segments that are SACKed as well, where an ack acknowledges nothing that was sent once, and none that is
+    /// acknowledged in part (`tcp_clean_rtx_queue`).
     pub sack_samples: bool,
     /// A tail loss probe that sends something again counts as in the network (`pipe` of RFC 6675 §4).
     pub probe_in_flight: bool,
@@ -254,6 +264,9 @@ impl Config {
             hold_cwr: p.flag("hold_cwr"),
             hold_repair: p.flag("hold_repair"),
             keep_flight: p.flag("keep_flight"),
+            fin_in_window: p.flag("fin_in_window"),
+            needs_ack: p.flag("needs_ack"),
+            acks_in_window: p.flag("acks_in_window"),
             cork_by_timeout: p.flag("cork_by_timeout"),
             renege_wait: p.duration("renege_wait"),
             sack_samples: p.flag("sack_samples"),

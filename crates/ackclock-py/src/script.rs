@@ -16,12 +16,12 @@ use crate::registry::registry;
 /// Runs the script `text`, which errors call `name`, and returns how it went as JSON. `folder`: where files
 /// that its commands name are looked for. `defines`: words with what they stand for. `tolerance`: ns, or the
 /// script's own. `world`: `engine`, in virtual time, or `kernel`, this machine's TCP in real time, for which
-/// dialect, stack and seed mean nothing. `ip` and `mtu`, bytes: of the link, where the script does not say. The first run against the kernel must be in a process with a single
-/// thread, which may be moved into a user namespace. Raises `InputError` where the text is no script,
+/// dialect, stack and seed mean nothing. `ip` and `mtu`, bytes: of the link, where the script does not say. `departs`: the engine departs from the standards where the
+/// dialect's host does. The first run against the kernel must be in a process with a single thread, which may be moved into a user namespace. Raises `InputError` where the text is no script,
 /// `PolicyError` where the stack or a setting is not known, `MissingRightError` if the system does not permit
 /// it.
 #[pyfunction]
-#[pyo3(signature = (name, text, folder, dialect = "linux", stack = None, tolerance = None, seed = 1, defines = vec![], world = "engine", ip = None, mtu = None))]
+#[pyo3(signature = (name, text, folder, dialect = "linux", stack = None, tolerance = None, seed = 1, defines = vec![], world = "engine", ip = None, mtu = None, departs = false))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
 pub fn run_script(
     py: Python<'_>,
@@ -36,6 +36,7 @@ pub fn run_script(
     world: &str,
     ip: Option<&str>,
     mtu: Option<u16>,
+    departs: bool,
 ) -> PyResult<String> {
     let dialect = dialect_named(dialect)?;
     let tested = if world == "kernel" { Dialect::Linux } else { dialect };
@@ -59,6 +60,9 @@ pub fn run_script(
             let mut host =
                 EngineHost::new(registry(), dialect, stack.as_deref(), seed).map_err(|e| place(&e))?;
             host.set_link(link);
+            if departs {
+                host.depart_from_standards().map_err(|e| place(&e))?;
+            }
             ackclock_script::run(&script, &mut host, tolerance, &in_folder(&folder)).map_err(|e| place(&e))
         }),
         "kernel" => against_kernel(py, &script, link, tolerance, &folder)?.map_err(|e| place(&e)),

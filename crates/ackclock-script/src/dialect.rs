@@ -47,8 +47,8 @@ impl Dialect {
     /// (`tcp_xmit_probe_skb`), gives tail loss probes two of its ticks (`tcp_schedule_loss_probe`), counts
     /// windows in segments (`tcp_packets_in_flight`) and each duplicate ack (`tcp_add_reno_sack`), holds a
     /// reduction by an ECN echo, and a repair without SACK, until something above it is acknowledged
-    /// (`tcp_fastretrans_alert`), retransmits nothing beyond a shrunk window (`__tcp_retransmit_skb`), and corks
-    /// for as long as a retransmission timeout (`tcp_check_probe_timer`). Scripts set buffers themselves, or have
+    /// (`tcp_fastretrans_alert`), retransmits nothing beyond a shrunk window (`__tcp_retransmit_skb`), sends no FIN
+    /// beyond it (`tcp_snd_wnd_test`), and corks for as long as a retransmission timeout (`tcp_check_probe_timer`). Scripts set buffers themselves, or have
     /// the engine's, and their timers are exact. What a policy of the stack does not have is left out.
     pub(crate) fn options_of_stack(self) -> &'static [(&'static str, &'static str)] {
         match self {
@@ -65,6 +65,7 @@ impl Dialect {
                 ("rcv_buf", "1MiB"),
                 ("rcv_autotune", "false"),
                 ("cork_by_timeout", "true"),
+                ("fin_in_window", "true"),
             ],
             // FreeBSD cuts old text off a segment, and takes the acknowledgment (`tcp_do_segment`).
             Self::FreeBsd => &[("bsd_window", "true"), ("rfc1337", "true"), ("old_text_acks", "true")],
@@ -87,7 +88,9 @@ impl Dialect {
     /// retransmits no more segments than are lost, whichever they are (`tcp_xmit_retransmit_queue`), takes
     /// `TCP_MAXSEG` for a limit only of what the peer announces (`tcp_parse_options`), the ack that undoes
     /// a timeout for one that grows the window (`tcp_cong_control`). A timeout leaves the window what RACK takes
-    /// to be in the network (`tcp_enter_loss`). The search for
+    /// to be in the network (`tcp_enter_loss`), acks have no sequence number beyond a shrunk window
+    /// (`tcp_acceptable_seq`), and segments without an acknowledgment are dropped in silence
+    /// (`tcp_rcv_established`). The search for
     /// differences sets it, so that what follows from it hides nothing else.
     pub(crate) fn departures(self) -> &'static [(&'static str, &'static str)] {
         match self {
@@ -103,6 +106,8 @@ impl Dialect {
                     ("uncapped_default", "true"),
                     ("grow_after_undo", "true"),
                     ("keep_flight", "true"),
+                    ("acks_in_window", "true"),
+                    ("needs_ack", "true"),
                 ];
                 ALL
             }

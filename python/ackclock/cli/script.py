@@ -65,6 +65,11 @@ EVENTS = 8
     multiple=True,
     help="What a word of scripts stands for, and a word that #ifdef finds.",
 )
+@click.option(
+    "--departures",
+    is_flag=True,
+    help="Depart from the RFCs where the dialect's host does, as --differ has the stack.",
+)
 @click.option("--show", is_flag=True, help="Show the whole timeline of each script.")
 @click.option("--differ", "differs", is_flag=True, help="Find where two stacks differ, by random scripts.")
 @differ.options
@@ -78,6 +83,7 @@ def command(
     mtu: int | None,
     tolerance: str | None,
     defines: tuple[str, ...],
+    departures: bool,
     show: bool,
     differs: bool,
     as_json: bool,
@@ -101,6 +107,7 @@ def command(
             (files, "FILE"),
             (world, "--world"),
             (defines, "--define"),
+            (departures, "--departures"),
             (show, "--show"),
         ]:
             if value:
@@ -110,8 +117,8 @@ def command(
     if not files:
         raise InputError("no scripts are given; give FILE.pkt or folders of them, or `--differ`")
     world = world or "engine"
-    if world == "kernel" and (stack or dialect):
-        given = f"--stack {stack}" if stack else f"--dialect {dialect}"
+    if world == "kernel" and (stack or dialect or departures):
+        given = f"--stack {stack}" if stack else f"--dialect {dialect}" if dialect else "--departures"
         raise InputError(f"`{given}` says what the engine runs; leave it out with `--world kernel`")
     options = {
         "world": world,
@@ -121,6 +128,7 @@ def command(
         "mtu": mtu,
         "tolerance": None if tolerance is None else round(quantity("time", tolerance) * 1e9),
         "defines": [_definition(text) for text in defines],
+        "departs": departures,
     }
     begun = time.perf_counter()
     outcomes = [_run(path, options) for path in _scripts(files)]

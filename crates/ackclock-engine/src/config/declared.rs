@@ -133,9 +133,9 @@ pub const OPTIONS: &[Param] = &[
     Param::flag(
         "predict_headers",
         false,
-        "remember the timestamps of expected headers before the acknowledgment number is looked at, and of \
-         other segments only where it is not old, as Linux does; otherwise of all acceptable ones (RFC 7323 \
-         4.3)",
+        "remember the timestamps of expected headers before the acknowledgment number is looked at, take their \
+         text where that is too old, and remember timestamps of other segments only where it is not old, as Linux \
+         does; otherwise those of all acceptable ones (RFC 7323 4.3), and no such text (RFC 5961 5.2)",
     ),
     Param::flag(
         "repair_by_count",
@@ -171,14 +171,32 @@ pub const OPTIONS: &[Param] = &[
     Param::flag(
         "hold_repair",
         false,
-        "without SACK a fast recovery lasts until something is acknowledged that was sent after its beginning, as \
-         in Linux; otherwise until all is that was sent before it (RFC 6582 3.2)",
+        "without SACK a repair lasts until something is acknowledged that was sent after its beginning, as in \
+         Linux; otherwise until all is that was sent before it (RFC 6582 3.2)",
     ),
     Param::flag(
         "keep_flight",
         false,
         "a timeout leaves the window what is still in the network, by RACK, and a segment, as in Linux; otherwise one \
          segment (RFC 5681 3.1)",
+    ),
+    Param::flag(
+        "fin_in_window",
+        false,
+        "a FIN waits for room in the receiver's window, with the segment that carries it, and a closed window is \
+         probed for it, as in Linux; otherwise it leaves (RFC 9293 3.8.6 speaks of data)",
+    ),
+    Param::flag(
+        "needs_ack",
+        false,
+        "drop segments without an acknowledgment in silence, as Linux does; otherwise acknowledge those outside the \
+         window first (RFC 9293 3.10.7.4)",
+    ),
+    Param::flag(
+        "acks_in_window",
+        false,
+        "acks and resets have no sequence number beyond a window that the receiver has shrunk, as in Linux; \
+         otherwise SND.NXT (RFC 9293 3.10.7.4)",
     ),
     Param::flag(
         "cork_by_timeout",
@@ -197,7 +215,7 @@ pub const OPTIONS: &[Param] = &[
         "sack_samples",
         false,
         "take round-trip samples of segments that are SACKed, too, where an ack acknowledges none that was \
-         sent once, as Linux does",
+         sent once, and none of a segment that is acknowledged in part, as Linux does",
     ),
     Param::flag(
         "probe_in_flight",

@@ -1,7 +1,7 @@
 //! Processing of acknowledgments on the sending side: scoreboard, samples, phases, windows.
 
 use ackclock_policy::{AckInfo, Deliveries, Phase, RateSample, TimerEvent};
-use ackclock_units::{Duration, Instant, mostly, seldom};
+use ackclock_units::{Duration, Instant, SeqRange, mostly, seldom};
 use ackclock_wire::Segment;
 
 use super::rare::RareState;
@@ -159,7 +159,7 @@ impl Connection {
             newly_sacked: u64::from(newly_sacked),
             delivered,
             is_dup,
-            has_sack: !PLAIN && !segment.options.sack.is_empty(),
+            has_sack: !PLAIN && self.has_sound_block(segment),
             reneged: false,
             dsack: dsack.filter(|_| !copied),
             dsack_sent_again,
@@ -180,8 +180,11 @@ impl Connection {
         if seldom(!self.config.renege_wait.is_zero()) {
             info.reneged = self.has_reneged(advanced > 0);
         }
-        let undone = missing.is_some_and(|missing| self.check_undecided_timeout(now, &info, missing));
-        if seldom(suspect) {
+        // An ack that shows that the receiver has forgotten something undoes nothing (`tcp_check_sack_reneging`).
+        let undone = missing
+            .filter(|_| !info.reneged)
+            .is_some_and(|missing| self.check_undecided_timeout(now, &info, missing));
+        if seldom(suspect) && !info.reneged {
             self.check_suspect_episode(now, segment, &info);
         }
         let v = self.recover::<PLAIN>(now, &mut info, undone);
@@ -202,6 +205,13 @@ impl Connection {
             }
             self.queue_progress_events();
         }
+    }
+
+    /// True for an ack with a SACK block that says something: one of what was not sent, or without a gap before it
+    /// (RFC 2018 §3), does not.
+    fn has_sound_block(&self, segment: &Segment) -> bool {
+        let sound = |block: &SeqRange| block.end <= self.snd_nxt && block.start != segment.ack;
+        segment.options.sack.as_slice().iter().any(sound)
     }
 
     /// Evaluates `predicate` on the rarely needed state, unless the ack is plain.

@@ -92,7 +92,7 @@ impl Connection {
         // RFC 7323 §3.2: a RST carries timestamps too, if they are in use.
         let options = Options { timestamps: self.timestamps(now), ..Options::default() };
         Box::new(Segment {
-            seq: self.snd_nxt,
+            seq: self.seq_of_acks(),
             ack: self.rcv_nxt,
             flags: Flags::RST | Flags::ACK | self.counter_flags(),
             options,

@@ -99,11 +99,17 @@ impl Connection {
             }
             return None;
         }
+        let fin = fin_due && last;
+        if seldom(fin) && self.waits_for_window(len, usable) {
+            if self.sender.sent.is_empty() {
+                self.arm_persist(now);
+            }
+            return None;
+        }
         let cost = self.cost(len);
         if seldom(room < cost) {
             return None;
         }
-        let fin = fin_due && last;
         self.timers.disarm(Timer::Persist);
         let mut flags = Flags::ACK;
         if last && len > 0 {
@@ -149,6 +155,13 @@ impl Connection {
         }
         let segment = self.segment(now, seq, len, flags);
         Some(Transmit { segment, offset, kind: SendKind::New, retransmission: false, ecn })
+    }
+
+    /// True when the FIN that a segment of `len` bytes carries has to wait for more than the `usable` window: not
+    /// where it ends a packet of which the first segment fits (`tcp_snd_wnd_test`).
+    #[cold]
+    fn waits_for_window(&self, len: u32, usable: u32) -> bool {
+        self.config.fin_in_window && len >= usable && !self.rare.is_some_and(|r| r.fills)
     }
 
     /// What connections with rarely used features do before `len` bytes of new data are sent at `snd_nxt`.

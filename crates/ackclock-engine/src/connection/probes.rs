@@ -39,11 +39,13 @@ impl Connection {
     #[cold]
     fn transmit_window_probe(&mut self, now: Instant) -> Option<Transmit> {
         let again = self.probe_outstanding;
-        if !again && (!self.sender.sent.is_empty() || self.unsent() == 0) {
+        let waits = self.unsent() > 0 || self.fin_is_due();
+        if !again && (!self.sender.sent.is_empty() || !waits) {
             return None;
         }
         let usable = (self.snd_una + self.snd_wnd).bytes_since(self.snd_nxt);
-        if !self.config.probe_data && !again && usable == 0 {
+        // A FIN that waits for the window is probed for without text.
+        if (!self.config.probe_data || self.unsent() == 0) && !again && usable == 0 {
             self.arm_persist(now);
             let mut t = self.transmit_ack(now);
             t.segment.seq = self.snd_una - 1;

@@ -30,7 +30,7 @@ impl Connection {
             | (before != Phase::Open)
             | info.ece
             | (state.dup_acks.delivered > 0);
-        let held = seldom(before == Phase::Recovery) && self.holds_repair()
+        let held = seldom(matches!(before, Phase::Recovery | Phase::Loss)) && self.holds_repair()
             // A reduction that is held has not ended above.
             || seldom(before == Phase::Cwr) && self.config.hold_cwr && phase == Phase::Open;
         let phase = if held { before } else { phase };
@@ -116,13 +116,13 @@ impl Connection {
         self.snd_una >= self.sender.recovery_point + u32::from(self.config.hold_cwr)
     }
 
-    /// True in a fast recovery without SACK of which everything is acknowledged, and nothing that was sent after
-    /// its beginning: RFC 6582 §3.2 step 3 ends it, Linux goes on (`tcp_is_non_sack_preventing_reopen`).
+    /// True in a repair without SACK of which everything is acknowledged, and nothing that was sent after its
+    /// beginning: RFC 6582 §3.2 step 3 and RFC 5681 §3.1 end it, Linux goes on (`tcp_is_non_sack_preventing_reopen`).
     #[cold]
     pub(super) fn holds_repair(&self) -> bool {
         self.config.hold_repair
             && !self.sack_on
-            && self.phase == Phase::Recovery
+            && matches!(self.phase, Phase::Recovery | Phase::Loss)
             && self.snd_una == self.sender.recovery_point
     }
 
@@ -130,7 +130,8 @@ impl Connection {
     /// rather than the window.
     #[cold]
     pub(super) fn is_held_while_idle(&self) -> bool {
-        self.holds_repair() || self.config.hold_cwr && self.phase == Phase::Cwr
+        self.phase == Phase::Recovery && self.holds_repair()
+            || self.config.hold_cwr && self.phase == Phase::Cwr
     }
 
     /// True when an ack, which has `advanced` or not, shows that the peer has discarded what it had SACKed.

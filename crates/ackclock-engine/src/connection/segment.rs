@@ -105,6 +105,9 @@ impl Connection {
             // a reset.
             return false;
         }
+        if seldom(!flags.any(Flags::ACK | Flags::RST)) && self.config.needs_ack {
+            return false;
+        }
         if !self.passes_paws(now, segment) {
             self.ack_unacceptable(now, segment);
             return false;
@@ -151,7 +154,7 @@ impl Connection {
         }
         if !self.ack_is_plausible(segment) && !self.acknowledges_withdrawn_probe(now, segment) {
             self.challenge(now);
-            return false;
+            return self.takes_text_alone(now, segment);
         }
         // Not earlier: a segment that is discarded must not update the timestamp that later segments are
         // checked against (RFC 5961 §5.2).
@@ -166,6 +169,19 @@ impl Connection {
         self.handle_ack(now, segment);
         self.after_ack_of_fin(now);
         !matches!(self.state, State::Closed)
+    }
+
+    /// True where the text of a segment counts although its acknowledgment is too old: where headers are
+    /// predicted nothing but the text is looked at (`tcp_rcv_established`). The first text is none of those where
+    /// nothing was sent, since no memory is set aside for it. RFC 5961 §5.2 drops all that.
+    #[cold]
+    fn takes_text_alone(&mut self, now: Instant, segment: &Segment) -> bool {
+        let begun = self.rcv_nxt != self.irs + 1 || self.stats.data_segments_sent > 0;
+        let takes = self.config.predict_headers && begun && segment.len > 0 && self.predicts(segment);
+        if takes {
+            self.remember_timestamp(now, segment);
+        }
+        takes
     }
 
     /// The ACK field of a segment whose text does not fit into a closed window.

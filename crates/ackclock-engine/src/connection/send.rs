@@ -174,12 +174,13 @@ impl Connection {
     #[inline(never)]
     fn retransmit_segment(&mut self, now: Instant, seq: SeqNumber) -> Option<Transmit> {
         let mut most = self.max_payload(now);
-        if seldom(self.config.repair_in_window) && seq != self.snd_una {
+        if seldom(self.config.repair_in_window) {
             let end = self.snd_una + self.snd_wnd;
-            if seq >= end {
+            if seq < end {
+                most = most.min(end.bytes_since(seq));
+            } else if seq != self.snd_una {
                 return None;
             }
-            most = most.min(end.bytes_since(seq));
         }
         let (range, fin) = self.sender.make_mut().sent.retransmit(seq, most, now)?;
         if seldom(!self.config.probe_in_flight) && self.rare.is_some_and(|r| r.loss_probe.is_some()) {
@@ -235,7 +236,19 @@ impl Connection {
 
     /// A pure acknowledgment.
     pub(super) fn transmit_ack(&mut self, now: Instant) -> Transmit {
-        let segment = self.segment(now, self.snd_nxt, 0, Flags::ACK);
+        let segment = self.segment(now, self.seq_of_acks(), 0, Flags::ACK);
         Transmit { segment, offset: 0, kind: SendKind::Ack, retransmission: false, ecn: Ecn::NotEct }
+    }
+
+    /// The sequence number of what carries no text: SND.NXT (RFC 9293 §3.10.7.4), or no more than the end of a
+    /// shrunk window, unless that is the rounding of its scale (`tcp_acceptable_seq`).
+    #[inline]
+    pub(super) fn seq_of_acks(&self) -> SeqNumber {
+        if mostly(!self.config.acks_in_window) {
+            return self.snd_nxt;
+        }
+        let end = self.snd_una + self.snd_wnd;
+        let beyond = self.snd_nxt.bytes_since(end);
+        if beyond < 1 << self.rcv_wnd_shift { self.snd_nxt } else { end }
     }
 }

@@ -27,6 +27,9 @@ impl Connection {
         if seldom(self.config.rtt_sampling == RttSampling::OncePerRtt) && !self.rare.timestamps.on {
             return None;
         }
+        if seldom(acked.partly) && acked.segments == 1 && self.config.sack_samples {
+            return self.sample_of_sack(now);
+        }
         if seldom(acked.retransmitted) {
             return self.sample_of_sack(now).or_else(|| self.rtt_by_timestamps(now, segment));
         }

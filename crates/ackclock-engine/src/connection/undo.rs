@@ -177,7 +177,10 @@ impl Connection {
     /// Bytes of new data that may be sent to find out whether a timeout was spurious; `None` when that is not
     /// being tested.
     pub(super) fn spurious_test_quota(&self) -> Option<Bytes> {
-        self.rare.undecided_timeout.as_ref().filter(|w| w.testing).map(|w| w.quota)
+        let quota = self.rare.undecided_timeout.as_ref().filter(|w| w.testing)?.quota;
+        // With no limit to their number the window decides.
+        let room = || self.sender.window.cwnd.saturating_sub(u64::from(self.pipe()));
+        Some(if quota > u64::from(u32::MAX) { quota.min(room()) } else { quota })
     }
 
     /// `len` bytes of that quota were sent.

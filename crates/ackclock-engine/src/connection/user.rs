@@ -105,7 +105,7 @@ impl Connection {
     }
 
     /// The world holds new data back for which the congestion window has too little room: the window counts as
-    /// full, although there is some (RFC 7661 §4.3 has a window grow that is in use).
+    /// full, although there is some (RFC 7661 §4.4 lets a window grow for which data waits).
     pub fn note_full_window(&mut self, now: Instant) {
         if self.sender.is_built() {
             let v = self.view(now);
@@ -114,7 +114,7 @@ impl Connection {
     }
 
     /// Data that waits for room in the congestion window shows that it is in use, although nothing is sent (RFC
-    /// 7661 §4.3 has a window grow then). Called where data was written or an ack has let nothing go, for windows
+    /// 7661 §4.4 lets a window grow then). Called where data was written or an ack has let nothing go, for windows
     /// that are notified of what is sent.
     #[cold]
     pub(super) fn note_waiting_data(&mut self, now: Instant) {

@@ -41,6 +41,8 @@ pub(crate) struct Acked {
     pub oldest_sent_once: Option<Instant>,
     /// True when some of them were sent more than once.
     pub retransmitted: bool,
+    /// The last one is acknowledged in part.
+    pub partly: bool,
 }
 
 /// The outstanding segments, with their marks and counts of marked bytes.
@@ -233,6 +235,7 @@ impl OutstandingSegments {
             } else {
                 front.seq = ack;
                 front.short_len -= bytes as u16;
+                acked.partly = true;
             }
             let retransmitted = s.transmissions() > 1;
             acked.segments += 1;

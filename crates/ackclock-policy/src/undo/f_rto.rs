@@ -11,8 +11,9 @@ pub(super) struct FRto {
     response: Response,
     adapt_timer: bool,
     sack_enhanced: bool,
-    /// Without SACK a duplicate ack before step 2b shows that the timeout was genuine.
-    duplicates_decide: bool,
+    /// As Linux has it: a duplicate ack decides nothing before step 2b without SACK, any ack of new data is that of
+    /// the retransmission, and the window lets new data go.
+    as_linux: bool,
     /// New data was sent (step 3), or not yet (step 2).
     sent_new: bool,
     /// The last timeout is examined, and no ack has decided or begun step 3.
@@ -21,14 +22,15 @@ pub(super) struct FRto {
 
 impl FRto {
     /// Linux's form, for a policy that has a response of its own: the SACK-enhanced algorithm, and without
-    /// SACK the basic one, which a duplicate ack does not end before step 2b (`tcp_process_loss`; RFC 5682
-    /// §2.1 step 2a has it end there).
+    /// SACK the basic one, which a duplicate ack does not end before step 2b (RFC 5682 §2.1 step 2a has it end
+    /// there). An ack of a part of the retransmission begins step 2b (there it ends the examination, and §3.1 waits for
+    /// the rest), for which any data will do, and in which the congestion window counts (`tcp_process_loss`).
     pub fn of_linux() -> Self {
         Self {
             response: Response::Restore,
             adapt_timer: false,
             sack_enhanced: true,
-            duplicates_decide: false,
+            as_linux: true,
             sent_new: false,
             waiting: false,
         }
@@ -44,23 +46,23 @@ impl FRto {
         if a.newly_acked == 0 {
             // RFC 5682 §2.1 step 2a; §3.1 step 2 waits for the ack of the retransmission, whatever is SACKed
             // before.
-            let ends = a.is_dup && !sack && self.duplicates_decide;
+            let ends = a.is_dup && !sack && !self.as_linux;
             return if ends { TimeoutVerdict::Genuine } else { TimeoutVerdict::Unknown };
         }
         // Everything is acknowledged, which does not distinguish the transmissions.
         if a.ack >= t.recover {
             return TimeoutVerdict::Genuine;
         }
-        if a.ack < t.retransmitted_to {
+        if a.ack < t.retransmitted_to && !self.as_linux {
             return if sack { TimeoutVerdict::Unknown } else { TimeoutVerdict::Genuine };
         }
         // Step 2b needs a new segment, and room for it at the receiver.
-        let segment = u64::from(v.smss);
+        let segment = if self.as_linux { 1 } else { u64::from(v.smss) };
         if v.unsent < segment || v.flight_size + segment > v.rwnd {
             return TimeoutVerdict::Genuine;
         }
         self.sent_new = true;
-        TimeoutVerdict::SendNew { segments: 2 }
+        TimeoutVerdict::SendNew { segments: if self.as_linux { u32::MAX } else { 2 } }
     }
 
     /// Step 3: the next ack was elicited by data sent before the timeout, if that was still on its way.
@@ -142,7 +144,7 @@ pub(crate) const ENTRY: Entry<dyn SpuriousTimeout> = Entry {
             response: Response::new(p),
             adapt_timer: p.flag("adapt_timer"),
             sack_enhanced: p.flag("sack_enhanced"),
-            duplicates_decide: true,
+            as_linux: false,
             sent_new: false,
             waiting: false,
         })

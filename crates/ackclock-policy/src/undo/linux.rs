@@ -87,7 +87,11 @@ impl SpuriousTimeout for Linux {
         }
     }
 
-    fn resume(&mut self, _a: &AckInfo, t: &SuspectTimeout, v: &SenderView) -> Window {
+    fn resume(&mut self, a: &AckInfo, t: &SuspectTimeout, v: &SenderView) -> Window {
+        // An ECN echo prohibits it (tcp_fastretrans_alert).
+        if a.ece {
+            return v.window;
+        }
         // tcp_undo_cwnd_reduction
         Window { cwnd: t.window.cwnd.max(v.window.cwnd), ssthresh: t.window.ssthresh.max(v.window.ssthresh) }
     }

@@ -213,7 +213,7 @@ pub enum TimeoutVerdict {
     /// Nothing yet: send new segments now, whatever the congestion window allows, and retransmit nothing
     /// until there is a verdict.
     SendNew {
-        /// Number of new segments.
+        /// Number of new segments; `u32::MAX` for as many as the congestion window allows after all.
         segments: u32,
     },
     /// Something was lost: continue to repair.

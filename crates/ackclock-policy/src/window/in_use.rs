@@ -18,7 +18,8 @@ pub(super) trait InUse: Default + Debug + Send + 'static {
     fn permits(&self, a: &AckInfo, v: &SenderView) -> bool;
 }
 
-/// At least half of it within the last round trips (RFC 7661 §4.3: not in the non-validated phase), which the
+/// At least half of it within the last round trips (RFC 7661 §4.4: not in the non-validated phase of
+/// §4.3), which the
 /// engine counts.
 #[derive(Debug, Default)]
 pub(super) struct Half;
@@ -48,7 +49,7 @@ impl InUse for Flight {
     const COUNTS: bool = true;
 
     fn sent(&mut self, again: bool, v: &SenderView) {
-        // What is retransmitted is none of what the application sends (RFC 7661 §4.3).
+        // What is retransmitted says nothing of what the application sends (RFC 7661 §4.2 measures nothing then).
         if again {
             return;
         }
@@ -75,8 +76,11 @@ pub(super) fn counts_flights(p: &Params) -> bool {
 }
 
 /// Whether a window that is not in use may grow.
-pub(super) const VALIDATE: Param =
-    Param::flag("validate", true, "grow only while at least half of the window is in use (RFC 7661 4.3)");
+pub(super) const VALIDATE: Param = Param::flag(
+    "validate",
+    true,
+    "grow only while at least half of the window is in use (RFC 7661 4.3, 4.4)",
+);
 /// What counts as in use.
 pub(super) const IN_USE: Param = Param::choice(
     "in_use",

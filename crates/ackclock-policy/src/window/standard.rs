@@ -35,7 +35,7 @@ impl Standard {
     }
 }
 
-/// True when a window may grow on this ack, and is in use (RFC 7661 §4.3).
+/// True when a window may grow on this ack, and is in use (RFC 7661 §4.4).
 pub(super) fn may_grow(a: &AckInfo) -> bool {
     a.may_grow && a.validated
 }

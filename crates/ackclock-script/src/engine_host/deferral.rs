@@ -5,6 +5,7 @@ use ackclock_engine::Connection;
 use ackclock_policy::Phase;
 use ackclock_units::{Bytes, Duration, Instant};
 
+use super::bursts;
 use super::sending::Sending;
 use super::write_queue::Waiting;
 
@@ -55,7 +56,7 @@ impl Deferral {
         }
         let Some(next) = sending.queue.waiting(position) else { return false };
         let smss = u64::from(v.smss.max(1));
-        let (cwnd, in_flight) = (v.window.cwnd / smss, v.pipe.div_ceil(smss));
+        let (cwnd, in_flight) = (bursts::window(connection, now) / smss, v.pipe.div_ceil(smss));
         let room = cwnd.saturating_sub(in_flight);
         let quota = (cwnd / 2).max(1).min(room).min(self.most.max(1));
         let payload = u64::from(connection.full_payload(now).max(1));
@@ -101,7 +102,7 @@ impl Deferral {
             || !recent
             || limit >= self.most * payload
             || (!next.last && limit >= next.bytes)
-            || limit >= v.rwnd.min(v.window.cwnd / smss * payload) / PART
+            || limit >= v.rwnd.min(bursts::window(connection, now) / smss * payload) / PART
             || oldest + srtt > now + SOON.min(srtt / 2);
         let bounded = limit <= next.bytes;
         self.limited = !at_once && bounded && by_cwnd < by_receiver;

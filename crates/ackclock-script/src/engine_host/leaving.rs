@@ -25,14 +25,10 @@ impl EngineHost {
         let mut deferral = Deferral::new(most);
         loop {
             if let Some(sending) = &mut flow.sending {
-                let keeps = if sending.idle {
-                    sending.kept
-                } else {
-                    deferral.keeps(&flow.connection, sending, flow.shut_write, self.now)
-                };
+                let keeps =
+                    sending.idle || deferral.keeps(&flow.connection, sending, flow.shut_write, self.now);
                 flow.connection.hold_new_data(keeps);
                 flow.connection.fill_window(deferral.fills());
-                sending.kept = keeps;
             }
             let Some(t) = flow.connection.poll_transmit(self.now) else { break };
             if let Some(sending) = &mut flow.sending {

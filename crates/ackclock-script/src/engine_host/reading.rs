@@ -3,12 +3,13 @@
 use super::calls::{CallResult, ZERO, value};
 use super::socket::SocketKind;
 use super::{EngineHost, Errno};
+use crate::Dialect;
 use crate::constants as c;
 use crate::host::{Control, ControlData, Message, Returned};
 
 impl EngineHost {
     pub(super) fn read(&mut self, fd: i32, len: u64, flags: i64) -> CallResult {
-        let now = self.now;
+        let (now, dialect) = (self.now, self.dialect);
         if let SocketKind::Pipe { number, writes } = self.socket(fd)?.kind {
             return self.read_pipe(number, writes, len);
         }
@@ -37,7 +38,9 @@ impl EngineHost {
             }
             return value(n);
         }
-        if let Some(error) = flow.error.take() {
+        // Once the peer's FIN is read out, Linux reports that again and keeps the error (`tcp_recvmsg_locked`).
+        let done = dialect != Dialect::FreeBsd && flow.connection.peer_has_closed() && flow.is_read_out();
+        if let Some(error) = flow.error.take_if(|_| !done) {
             return Err(error);
         }
         if flow.is_read_out() {

@@ -49,8 +49,6 @@ pub(super) struct Sending {
     pub(super) waits: bool,
     /// When anything left last.
     pub(super) left_at: Option<Instant>,
-    /// New data was kept back when it could leave last.
-    pub(super) kept: bool,
     /// Nothing has happened since that makes Linux look again.
     pub(super) idle: bool,
     /// The last call said that more follows (`MSG_MORE`), and nothing has arrived since.
@@ -66,7 +64,6 @@ impl Sending {
             most,
             waits: false,
             left_at: None,
-            kept: false,
             idle: false,
             more: false,
         }

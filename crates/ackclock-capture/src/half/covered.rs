@@ -139,7 +139,7 @@ impl Half {
             return;
         }
         let alone = !signs.acks_more && !covering.syn && !covering.fin && !signs.dsacked;
-        if alone && new_ack.tsecr.is_none() && e.state.segments > 1 && self.heard.sacked.is_empty() {
+        if alone && new_ack.tsecr.is_none() && e.state.max > a.end && self.heard.sacked.is_empty() {
             let (end, max, fired) = (a.end, e.state.max, e.at);
             self.verdicts.only_copy = Some(OnlyCopy { expiry, end, max, fired });
         }

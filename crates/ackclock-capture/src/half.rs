@@ -19,6 +19,7 @@ mod segments;
 mod sent;
 mod situation;
 mod space;
+mod third_step;
 mod unseen;
 mod verdicts;
 

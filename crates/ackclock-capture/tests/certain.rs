@@ -432,3 +432,29 @@ fn after_a_probe_the_timer_goes_on_from_the_oldest_segment() {
         assert_eq!(rounds(&d), [(1, true), (2, true)], "timestamps {timestamps}");
     }
 }
+
+#[test]
+fn without_timestamps_originals_that_come_late_one_by_one_turn_the_verdict() {
+    // RFC 5682 §2.1, step 3b: an ack of the copy alone, then acks of what was not sent again.
+    let fired = START + RTO;
+    let held_up = |again: bool, then: u64| {
+        let mut talk = Talk::new(true, false);
+        for n in 0..4 {
+            talk = talk.sent(START, NEXT + 100 * n, 100);
+        }
+        talk = talk.sent(fired, NEXT, 100).acked(fired + 40, NEXT + 100, 0, &[]);
+        if again {
+            talk = talk.sent(fired + 40, NEXT + 100, 100).sent(fired + 40, NEXT + 200, 100);
+        }
+        for n in 0..3 {
+            talk = talk.acked(fired + 40 + then * (u64::from(n) + 1), NEXT + 200 + 100 * n, 0, &[]);
+        }
+        talk.analysed()
+    };
+    for (again, then, spurious) in [(false, 6, true), (true, 6, true), (true, 41, false)] {
+        let d = held_up(again, then);
+        let t = d.timeouts.first().expect("the expiry");
+        assert_eq!(t.eifel_spurious, Some(spurious), "{again} {then} {:?}", d.retransmissions);
+        assert!(!spurious || !t.eifel_certain, "its own original may have been lost");
+    }
+}

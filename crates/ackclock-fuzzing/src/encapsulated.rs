@@ -14,6 +14,7 @@ pub fn encapsulated(data: &[u8]) {
             link,
             interface: 0,
             original_len: frame.len() as u32,
+            frame: 1,
             data: &frame[..kept],
         })
     };

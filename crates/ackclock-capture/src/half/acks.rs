@@ -86,6 +86,8 @@ impl Half {
             && (sacked || same_window)
             && !s.flags.any(Flags::SYN | Flags::FIN)
         {
+            // RFC 5682 §2.1, step 3a.
+            self.verdicts.only_copy = None;
             if sacked {
                 self.follow_sack(at);
             }
@@ -194,6 +196,7 @@ impl Half {
     /// The acknowledgment number moves forward.
     fn advance(&mut self, ack: u64, news: &NewAck) {
         let at = news.at;
+        self.third_step(ack, at);
         let followed = self.following.request.is_some().then(|| self.before_advance(ack, at));
         let undisturbed = self.heard.nothing_lost() && self.verdicts.open_episode.is_none();
         let (mut newest, mut repeated) = (None::<Piece>, false);

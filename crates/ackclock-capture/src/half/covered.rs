@@ -5,6 +5,7 @@ use ackclock_units::{Duration, Instant};
 
 use super::acks::NewAck;
 use super::covering_ack::{AckSigns, CoveringAck, RoundTrips};
+use super::third_step::OnlyCopy;
 use super::{Half, RetransmissionRecord};
 use crate::Cause;
 use crate::outstanding::Piece;
@@ -136,6 +137,11 @@ impl Half {
         e.verdict.covered_at = Some((new_ack.at, covering.copy_acked_in_time));
         if spurious {
             return;
+        }
+        let alone = !signs.acks_more && !covering.syn && !covering.fin && !signs.dsacked;
+        if alone && new_ack.tsecr.is_none() && e.state.max > a.end && self.heard.sacked.is_empty() {
+            let (end, max, fired) = (a.end, e.state.max, e.at);
+            self.verdicts.only_copy = Some(OnlyCopy { expiry, end, max, fired });
         }
         if !covering.sack || covering.fin || signs.dsacked {
             self.verdicts.covered.expiries.push((expiry, later));

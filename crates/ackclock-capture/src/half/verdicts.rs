@@ -5,6 +5,7 @@ use ackclock_units::{Instant, SeqNumber};
 use super::covered::{Covered, Doubt};
 use super::records::{ExpiryRecord, RetransmissionRecord};
 use super::space::SequenceSpace;
+use super::third_step::OnlyCopy;
 use crate::report::Episode;
 
 /// Verdicts on a direction: retransmissions, expiries and loss episodes so far.
@@ -19,6 +20,8 @@ pub(crate) struct Verdicts {
     pub(super) doubts: Vec<Doubt>,
     /// Expiries that were judged by the latest ack.
     pub(super) covered: Covered,
+    /// The expiry whose copy alone the latest cumulative ack covered.
+    pub(super) only_copy: Option<OnlyCopy>,
     /// There is room for more retransmissions.
     pub(crate) may_list: bool,
 }
@@ -43,6 +46,7 @@ impl Default for Verdicts {
             open_episode: None,
             doubts: Vec::new(),
             covered: Covered::default(),
+            only_copy: None,
             may_list: true,
         }
     }

@@ -147,7 +147,7 @@ impl Connection {
         }
         if self.rare.is_allocated()
             && self.config.predict_headers
-            && segment.len == 0
+            && (segment.len == 0 || self.has_memory_set_aside())
             && self.predicts(segment)
         {
             self.remember_timestamp(now, segment);
@@ -176,12 +176,18 @@ impl Connection {
     /// nothing was sent, since no memory is set aside for it. RFC 5961 §5.2 drops all that.
     #[cold]
     fn takes_text_alone(&mut self, now: Instant, segment: &Segment) -> bool {
-        let begun = self.rcv_nxt != self.irs + 1 || self.stats.data_segments_sent > 0;
-        let takes = self.config.predict_headers && begun && segment.len > 0 && self.predicts(segment);
+        let expected = self.config.predict_headers && segment.len > 0 && self.predicts(segment);
+        let takes = expected && self.has_memory_set_aside();
         if takes {
             self.remember_timestamp(now, segment);
         }
         takes
+    }
+
+    /// True once text has arrived or was sent: Linux then has memory for the next one, without which it predicts no
+    /// headers of text.
+    fn has_memory_set_aside(&self) -> bool {
+        self.rcv_nxt != self.irs + 1 || self.stats.data_segments_sent > 0
     }
 
     /// The ACK field of a segment whose text does not fit into a closed window.

@@ -2,7 +2,7 @@
 
 use ackclock_policy::{Expiry, Phase, ReceiverEvent, TimerEvent, Transition, Window};
 use ackclock_trace::{EventKind, LossClass, Mask};
-use ackclock_units::{Duration, Instant, seldom};
+use ackclock_units::{Duration, Instant, SeqRange, seldom};
 
 use super::sender::BuiltSender;
 use super::{Connection, State};
@@ -134,7 +134,8 @@ impl Connection {
             self.rare.make_mut().timestamps.timeout_tsval = Some(self.timestamp_clock(now));
         }
         self.rare.reset(|r| r.reneged = false);
-        if self.sender.sent.reneged() {
+        let reneged = self.sender.sent.reneged();
+        if reneged {
             self.sender.make_mut().sent.forget_sacks();
         }
         self.record_timeout(&before);
@@ -142,6 +143,10 @@ impl Connection {
         let v = self.view(now);
         let BuiltSender { policies, state } = self.sender.split_mut();
         policies.recovery.on_rto(&state.sent, &v, &mut state.lost);
+        if seldom(reneged) && !self.config.renege_wait.is_zero() {
+            // Of a receiver that forgets, nothing counts as still on its way (`tcp_timeout_mark_lost`).
+            state.lost.push(SeqRange::new(self.snd_una, self.snd_nxt));
+        }
         self.begin_episode(now, LossClass::NonCa);
         // The window is reduced before the new marks change `pipe`, which it may read.
         let t = Transition::expiry(repeated);

@@ -18,6 +18,8 @@ pub const MOST_EVENTS: usize = 2 << 20;
 const MOST_DIRECTIONS: usize = 1 << 16;
 /// A response within this share of the round-trip time was made where it was captured.
 const NEAR: u64 = 4;
+/// And within this time anyway.
+const AT_ONCE: Duration = Duration::from_millis(1);
 
 /// Something that the sender sent or received.
 #[derive(Clone, Copy, Debug)]
@@ -173,8 +175,11 @@ fn largest(path: &Path) -> Result<Ends, ShadowError> {
 struct Reading {
     ends: Ends,
     began: Option<Instant>,
+    latest: Duration,
     own: Option<(Segment, Duration)>,
     peer: Option<(Segment, Duration)>,
+    /// When the sender's first segment after both SYNs was captured.
+    answered_at: Option<Duration>,
     events: Vec<Event>,
     missed_beginning: bool,
     cut: bool,
@@ -182,8 +187,17 @@ struct Reading {
 
 impl Reading {
     fn new(ends: Ends) -> Self {
-        let (own, peer) = (None, None);
-        Self { ends, began: None, own, peer, events: Vec::new(), missed_beginning: false, cut: false }
+        Self {
+            ends,
+            began: None,
+            latest: Duration::ZERO,
+            own: None,
+            peer: None,
+            answered_at: None,
+            events: Vec::new(),
+            missed_beginning: false,
+            cut: false,
+        }
     }
 
     /// Takes a segment. False where nothing of this connection follows.
@@ -192,7 +206,9 @@ impl Reading {
         if !own && (s.dst, s.src) != self.ends {
             return true;
         }
-        let at = s.at.since(*self.began.get_or_insert(s.at));
+        // Clocks of captures may step back.
+        let at = s.at.since(*self.began.get_or_insert(s.at)).max(self.latest);
+        self.latest = at;
         let segment = &s.segment;
         if segment.flags.has(Flags::RST) {
             return self.events.is_empty();
@@ -207,6 +223,9 @@ impl Reading {
         if self.events.len() == MOST_EVENTS {
             self.cut = true;
             return false;
+        }
+        if own {
+            self.answered_at.get_or_insert(at);
         }
         let kind = if own {
             if segment.len == 0 {
@@ -253,47 +272,27 @@ impl Reading {
             return Err(ShadowError::NoData(asked.or(Some(self.ends))));
         }
         let opening = Opening { own, own_at, peer, peer_at };
-        check_near(&opening, &self.events)?;
+        check_near(&opening, self.answered_at, &self.events)?;
         let periods = Periods::of(own.seq + 1, &self.events);
         Ok(Conversation { from, to, opening, events: self.events, periods, cut: self.cut })
     }
 }
 
-/// The capture must have been made at the sender: what answers a segment of the peer follows it at once.
-fn check_near(opening: &Opening, events: &[Event]) -> Result<(), ShadowError> {
-    let (response, rtt) = if opening.active() {
-        // The ack of the SYN-ACK is not kept, data is; the least of all responses counts.
-        (least_response(events), opening.peer_at.saturating_sub(opening.own_at))
+/// The capture must have been made at the sender: in the handshake it responds at once. `answered_at`: when its
+/// first segment after a SYN-ACK was captured.
+fn check_near(opening: &Opening, answered_at: Option<Duration>, events: &[Event]) -> Result<(), ShadowError> {
+    let (from, to, back) = if opening.active() {
+        (opening.own_at, opening.peer_at, answered_at.unwrap_or(opening.peer_at))
     } else {
-        let first = events.first().map_or(Duration::ZERO, |e| e.at);
-        let response = opening.own_at.saturating_sub(opening.peer_at);
-        (response, first.saturating_sub(opening.own_at) + response)
+        let acked_at = events.iter().find(|e| matches!(e.kind, Kind::Ack { .. })).map(|e| e.at);
+        (opening.peer_at, opening.own_at, acked_at.unwrap_or(opening.own_at))
     };
-    if response > rtt / NEAR && response > Duration::from_millis(1) {
+    let (first, second) = (to.saturating_sub(from), back.saturating_sub(to));
+    let response = if opening.active() { second } else { first };
+    let rtt = first + second;
+    if response > rtt / NEAR && response > AT_ONCE {
         let (response_ms, rtt_ms) = (response.as_millis(), rtt.as_millis());
         return Err(ShadowError::NotAtSender { response_ms, rtt_ms });
     }
     Ok(())
-}
-
-/// The shortest time from an ack that acknowledges more to what the sender sent next.
-fn least_response(events: &[Event]) -> Duration {
-    let mut least = None;
-    let mut acked_at = None;
-    let mut highest: Option<SeqNumber> = None;
-    for event in events {
-        match event.kind {
-            Kind::Ack { ack, .. } if highest.is_none_or(|h| ack > h) => {
-                (highest, acked_at) = (Some(ack), Some(event.at));
-            }
-            Kind::Ack { .. } => {}
-            Kind::Sent { .. } => {
-                if let Some(at) = acked_at.take() {
-                    let response = event.at.saturating_sub(at);
-                    least = Some(least.map_or(response, |l: Duration| l.min(response)));
-                }
-            }
-        }
-    }
-    least.unwrap_or(Duration::ZERO)
 }

@@ -25,7 +25,7 @@ pub enum ShadowError {
     },
     /// Too little was sent to tell stacks apart.
     TooShort {
-        /// Round trips with data.
+        /// Round trips that the sender's own window limited.
         rounds: usize,
     },
     /// A connection to itself, or standard input, which cannot be read twice.
@@ -56,7 +56,8 @@ impl fmt::Display for ShadowError {
             ),
             Self::TooShort { rounds } => write!(
                 f,
-                "data was sent in {rounds} round trips, too few to tell senders apart; {} or more would do",
+                "the sender's own window was the limit in {rounds} round trips, too few to tell senders apart; {} or \
+                 more would do",
                 crate::verdict::LEAST_ROUNDS
             ),
             Self::Unsupported(what) => write!(f, "{what}"),

@@ -40,6 +40,14 @@ const AT_ONCE: Duration = Duration::from_micros(300);
 /// round-trip time.
 const LEAST_WAIT: Duration = Duration::from_millis(10);
 
+/// What a capture may lose at once, and altogether, bytes.
+const MOST_AHEAD: u32 = 1 << 22;
+const MOST_MISSING: u32 = 1 << 28;
+/// What may be outstanding, bytes.
+const MOST_OUTSTANDING: u32 = 1 << 27;
+/// Timeouts that are kept.
+const MOST_EXPIRIES: usize = 1000;
+
 /// Follows `conversation` with a sender of `stack`.
 pub fn follow(stack: &Stack, conversation: &Conversation) -> Followed {
     let mut shadow = Shadow::new(stack, conversation);
@@ -73,8 +81,11 @@ struct Progress {
     period: usize,
     /// Where the round trip under way ends, and its first packet.
     round: Option<(SeqNumber, u64)>,
-    /// Nothing is missing in it.
-    whole: bool,
+    /// Nothing is missing in it, and neither the receiver's window nor the application was the limit: then it
+    /// says something of the sender.
+    counts: bool,
+    /// Bytes that it has lost.
+    missing: u32,
 }
 
 /// Since when a segment may leave.
@@ -110,7 +121,7 @@ impl<'a> Shadow<'a> {
             connection,
             smss: 1,
             timestamps: VecDeque::new(),
-            capture: Progress { una: first, nxt: first, period: 0, round: None, whole: true },
+            capture: Progress { una: first, nxt: first, period: 0, round: None, counts: true, missing: 0 },
             clocks: Clocks { acked_at: ORIGIN, room_since: ORIGIN, had_room: false, probe_at: ORIGIN },
             round: Differences::default(),
             rounds: Vec::new(),
@@ -180,6 +191,9 @@ impl<'a> Shadow<'a> {
 
     /// Takes an event; false when the connection is over.
     fn event(&mut self, event: &Event) -> bool {
+        if self.is_lost(event) {
+            return false;
+        }
         let now = ORIGIN + event.at;
         self.run_timers(now);
         match event.kind {
@@ -218,13 +232,7 @@ impl<'a> Shadow<'a> {
     }
 
     fn sent(&mut self, now: Instant, packet: u64, range: SeqRange, tsval: Option<u32>) {
-        let nxt = self.capture.nxt;
-        if range.start > nxt {
-            // The capture has lost what lies between.
-            self.connection.follow_sent(now, SeqRange::new(nxt, range.start));
-            self.capture.nxt = range.start;
-            self.capture.whole = false;
-        }
+        self.skip_to(now, range.start);
         if self.capture.round.is_none() {
             self.capture.round = Some((range.end.max(self.capture.nxt), packet));
         }
@@ -242,6 +250,28 @@ impl<'a> Shadow<'a> {
         }
         let allowed = self.connection.allowed(now);
         self.note_room(now, &allowed);
+    }
+
+    /// The capture has lost what lies between the last byte seen and `seq`, if that is ahead.
+    fn skip_to(&mut self, now: Instant, seq: SeqNumber) {
+        let missing = SeqRange::new(self.capture.nxt, seq);
+        if seq > self.capture.nxt {
+            self.connection.follow_sent(now, missing);
+            (self.capture.nxt, self.capture.counts) = (seq, false);
+            self.capture.missing += missing.len();
+        }
+    }
+
+    /// True where an event is too far from what was sent so far: a capture of that kind cannot be followed.
+    fn is_lost(&self, event: &Event) -> bool {
+        let end = match event.kind {
+            Kind::Sent { range, .. } => range.end,
+            Kind::Ack { ack, .. } => ack,
+        };
+        let ahead = end.bytes_since(self.capture.nxt);
+        ahead > MOST_AHEAD
+            || self.capture.missing.saturating_add(ahead) > MOST_MISSING
+            || self.capture.nxt.bytes_since(self.capture.una) > MOST_OUTSTANDING
     }
 
     /// The application writes what it had in this period, with its first segment.
@@ -333,26 +363,23 @@ impl<'a> Shadow<'a> {
             let waited = now.since(started);
             self.round.timer(packet, waited.as_secs_f64() - timeout.as_secs_f64());
             let level = self.connection.backoff_level();
-            self.expiries.push(Expiry { packet, waited, timeout, srtt: self.srtt(), level });
+            if self.expiries.len() < MOST_EXPIRIES {
+                self.expiries.push(Expiry { packet, waited, timeout, srtt: self.srtt(), level });
+            }
         }
         self.connection.follow_expiry(now);
         self.clocks.acked_at = now;
     }
 
     fn acked(&mut self, now: Instant, packet: u64, segment: &Segment) {
-        if segment.ack > self.capture.nxt {
-            let missing = SeqRange::new(self.capture.nxt, segment.ack);
-            // What the capture has lost; an ack from far away is no ack.
-            if missing.len() > 1 << 24 || missing.len() == 1 {
-                return;
-            }
-            self.connection.follow_sent(now, missing);
-            (self.capture.nxt, self.capture.whole) = (segment.ack, false);
-        }
+        self.skip_to(now, segment.ack);
         let allowed = self.connection.allowed(now);
         if allowed.probe.is_some() && now.since(self.clocks.probe_at) > NEAR {
             self.round.no_probe(packet);
             self.connection.follow_sent(now, SeqRange::new(self.capture.nxt, self.capture.nxt));
+        }
+        if allowed.receivers < u64::from(self.smss) || !self.has_data() {
+            self.capture.counts = false;
         }
         let waited = now.since(self.clocks.room_since.max(self.clocks.acked_at)) > AT_ONCE;
         if allowed.pacing.is_none() && waited && self.has_data() && self.capture.nxt > self.capture.una {
@@ -380,8 +407,8 @@ impl<'a> Shadow<'a> {
 
     fn end_round(&mut self) {
         if let Some((_, packet)) = self.capture.round.take() {
-            self.rounds.push(self.round.end(packet, self.capture.whole));
-            self.capture.whole = true;
+            self.rounds.push(self.round.end(packet, self.capture.counts));
+            self.capture.counts = true;
         }
     }
 }

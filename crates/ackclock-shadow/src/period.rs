@@ -14,6 +14,8 @@ const SILENCE: Duration = Duration::from_millis(5);
 pub(crate) struct Periods {
     /// In order.
     ends: Vec<SeqNumber>,
+    /// The same as numbers, sorted.
+    sorted: Vec<u32>,
 }
 
 impl Periods {
@@ -46,13 +48,14 @@ impl Periods {
         }
         ends.push(nxt);
         ends.dedup();
-        Self { ends }
+        let mut sorted: Vec<u32> = ends.iter().map(|end| end.0).collect();
+        sorted.sort_unstable();
+        Self { ends, sorted }
     }
 
     /// True when nothing was waiting beyond `seq`.
     pub fn ends_at(&self, seq: SeqNumber) -> bool {
-        // Few periods are near: they are compared by wrapped difference.
-        self.ends.iter().any(|end| *end == seq)
+        self.sorted.binary_search(&seq.0).is_ok()
     }
 
     /// The end of the period that number `i` is, in order.

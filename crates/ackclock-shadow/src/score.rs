@@ -34,7 +34,8 @@ pub struct Round {
     pub log_likelihood: f64,
     /// The largest difference, and its packet.
     pub worst: Option<(u64, Difference)>,
-    /// False across what the capture lost: it does not count.
+    /// False across what the capture lost, and where the receiver's window or the application was the limit: it
+    /// does not count.
     pub counts: bool,
 }
 

@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_variation_above_the_minimum_says_nothing() {
-        assert_eq!(min_rto(&[expiry(290, 240, 40, 0)], &[expiry(250, 248, 40, 0)]), None);
+        assert_eq!(min_rto(&[expiry(286, 240, 40, 0)], &[expiry(250, 248, 40, 0)]), None);
     }
 
     #[test]

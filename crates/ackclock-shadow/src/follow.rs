@@ -337,14 +337,17 @@ impl<'a> Shadow<'a> {
             }
             self.round.no_probe(packet);
         }
-        if allowed.repair.is_some_and(|r| r.start < range.end && range.start <= r.end) {
-            return;
-        }
+        // What an ack or the recovery's timer lets go leaves at once; what could have left long before was sent by
+        // the retransmission timer.
+        let repairs = allowed.repair.is_some_and(|r| r.start < range.end && range.start <= r.end);
+        let fresh = now.since(self.clocks.acked_at.max(self.clocks.probe_at)) <= NEAR;
         let waited = self.connection.retransmission_timer().map(|(started, _)| now.since(started));
-        if oldest && waited.is_some_and(|w| w >= self.srtt() + LEAST_WAIT) {
+        if oldest && !(repairs && fresh) && waited.is_some_and(|w| w >= self.srtt() + LEAST_WAIT) {
             return self.expired(now, packet);
         }
-        self.round.unexplained(packet);
+        if !repairs {
+            self.round.unexplained(packet);
+        }
     }
 
     fn srtt(&self) -> Duration {

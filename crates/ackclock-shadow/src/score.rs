@@ -1,10 +1,11 @@
 //! The noise model: how likely it is that a stack sent what the capture shows.
 //!
 //! Each round trip counts once, since segments of the same flight do not differ independently. The mean
-//! difference of a round between what was sent and what the shadow allowed has a Laplace distribution: of half
-//! a segment and 5 % of the flight for volumes (15 % for what pacing lets leave), of 0.3 ms and 1 % of the round-trip time for times, and of a
-//! tick of 4 ms for timers. A round or a timer that is far off counts no more than a bound, so that one divergence
-//! does not decide.
+//! difference of a round between what was sent and what the shadow allowed is measured in scales: half a segment
+//! and 5 % of the flight for volumes (15 % for what pacing lets leave), 0.3 ms and 1 % of the round-trip time for
+//! times, and a tick of 4 ms for timers. With the sum `d` of these, a round has a likelihood in proportion to
+//! 1 / (1 + d), where `d` is bounded: a tail so heavy that a divergence, which lasts for some rounds until a loss
+//! or a timeout brings shadow and sender together again, does not decide.
 
 use ackclock_units::Duration;
 
@@ -139,7 +140,7 @@ impl Differences {
         let time = d.time / f64::from(d.times.max(1));
         Round {
             packet,
-            log_likelihood: if counts { -(volume + time + d.single.min(MOST)) } else { 0.0 },
+            log_likelihood: if counts { -(volume + time + d.single.min(MOST)).ln_1p() } else { 0.0 },
             worst: d.worst.map(|(_, packet, what)| (packet, what)),
             counts,
         }

@@ -54,18 +54,11 @@ impl Connection {
         }
     }
 
-    /// Handles every timer that has expired, except for the retransmission timer: whether it has fired, the
+    /// Handles the timer of its loss recovery, if it has expired. Whether the retransmission timer has fired, the
     /// other sender shows ([`Connection::follow_expiry`]).
     pub fn follow_timers(&mut self, now: Instant) {
-        let due = self.timers.deadline(Timer::Retransmission).filter(|at| *at <= now);
-        if due.is_some() {
-            self.timers.disarm(Timer::Retransmission);
-        }
-        self.handle_timeout(now);
-        if let Some(at) = due
-            && !self.timers.is_armed(Timer::Retransmission)
-        {
-            self.timers.arm(Timer::Retransmission, at);
+        if self.timers.expire(Timer::Recovery, now) {
+            self.recovery_deadline(now);
         }
     }
 

@@ -97,9 +97,7 @@ def read_capture(
     packets: bool = False,
     what_if: str | None = None,
 ) -> Captured: ...
-def name_sender(
-    path: Path, ends: tuple[str, str] | None = None, stacks: list[str] | None = None
-) -> str: ...
+def name_sender(path: Path, ends: tuple[str, str] | None = None, stacks: list[str] | None = None) -> str: ...
 def timer_rows(
     name: str,
     params: list[tuple[str, str]],

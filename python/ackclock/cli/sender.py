@@ -29,10 +29,10 @@ from ackclock.quantities import count, seconds
 def command(file: Path, flow: str | None, stacks: tuple[str, ...], as_json: bool) -> None:
     """Name the sender of a connection: which congestion control, and which timers.
 
-    FILE is a capture made at the sender's end, as `ackclock capture` reads it. Each stack is given the acks of
-    the capture at their times, and what it would have sent, and when, is compared with what was sent. A fit of
-    0 is perfect; it is the logarithm of the likelihood for each round trip. Behind: the logarithm of how much
-    likelier the first stack is.
+    FILE is a capture made at the sender's end, as `ackclock capture` reads it. Each stack is given the acks
+    of the capture at their times, and what it would have sent, and when, is compared with what was sent. A
+    fit of 0 is perfect; it is the logarithm of the likelihood for each round trip. Behind: the logarithm of
+    how much likelier the first stack is.
     """
     from ackclock.results import name_sender
 

@@ -43,8 +43,9 @@ def name_sender(
     """Names the sender of a connection that was captured at its end: the stack, of those of ackclock, that
     would have sent the same when given the same acks.
 
-    `flow` chooses the connection, as in `read_capture`; the one with the most data by default, in the direction
-    with more of it. `stacks` are the names of presets with modifiers that are tried instead of the usual ones.
+    `flow` chooses the connection, as in `read_capture`; the one with the most data by default, in the
+    direction with more of it. `stacks` are the names of presets with modifiers that are tried
+    instead of the usual ones.
     """
     chosen = stacks if stacks is None else [stacks] if isinstance(stacks, str) else list(stacks)
     if chosen == []:
@@ -64,8 +65,6 @@ def _ends(path: Path, flow: str) -> tuple[str, str]:
         )
     ]
     if not directions:
-        raise InputError(
-            f"`{flow}` chooses none of the connections of {path}; `ackclock capture` lists them"
-        )
+        raise InputError(f"`{flow}` chooses none of the connections of {path}; `ackclock capture` lists them")
     _, sender, receiver = max(directions, key=lambda d: d[0])
     return sender, receiver

@@ -46,7 +46,7 @@ from ackclock.scenario import (
 
 if TYPE_CHECKING:
     from ackclock import sweep
-    from ackclock.results import Capture, Run, load, read_capture
+    from ackclock.results import Capture, Run, Sender, load, name_sender, read_capture
     from ackclock.sweep import Axis, Sweep
 
 __all__ = [
@@ -64,6 +64,7 @@ __all__ = [
     "Run",
     "Scenario",
     "ScenarioError",
+    "Sender",
     "SimulationError",
     "Single",
     "Stack",
@@ -72,6 +73,7 @@ __all__ = [
     "VoidRunError",
     "__version__",
     "load",
+    "name_sender",
     "read_capture",
     "simulate",
     "sweep",
@@ -80,7 +82,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("Capture", "Run", "load", "read_capture"):
+    if name in ("Capture", "Run", "Sender", "load", "name_sender", "read_capture"):
         # Imported when wanted: pyarrow takes a while.
         from ackclock import results
 

@@ -21,7 +21,7 @@ mod user;
 
 pub use accept_queue::AcceptQueue;
 pub use config::{Config, EcnFeedback, IdleAfter, IdleSince, MIN_PMTU, OPTIONS, RttSampling};
-pub use connection::{Connection, Outstanding, State, Transmit};
+pub use connection::{Allowed, Connection, Outstanding, State, Transmit};
 pub use event::{AbortReason, ConnectionEvent};
 pub use fast_open::{CachedServer, CookieKey, FastOpenCache, FastOpenReport};
 pub use pacing::Pacer;

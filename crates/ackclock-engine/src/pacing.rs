@@ -84,6 +84,18 @@ impl Pacer {
         self.fired_at = Some(now);
     }
 
+    /// When what was sent so far has had its time at the rate.
+    pub fn due(&self) -> Instant {
+        self.next_at
+    }
+
+    /// Lets the next quantum leave at `now` where it is held: the sender that is followed did not hold it.
+    pub fn leave_now(&mut self, now: Instant) {
+        if self.held_until(now).is_some() {
+            self.next_at = now;
+        }
+    }
+
     /// `bytes` are sent.
     pub fn sent(&mut self, now: Instant, bytes: u32) {
         if self.left == 0 || self.next_at <= now {

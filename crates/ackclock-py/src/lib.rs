@@ -32,6 +32,7 @@ mod quantity;
 mod registry;
 mod resolved;
 mod script;
+mod sender;
 mod simulate;
 mod table;
 #[cfg(target_os = "linux")]
@@ -84,6 +85,7 @@ pub fn fill_module(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult
         script::run_script,
         script::script_dialects,
         script::script_ip_versions,
+        sender::name_sender,
         simulate::expected_events,
         simulate::resolve,
         simulate::simulate,

@@ -24,6 +24,7 @@ COMMANDS = {
     "link": "Run a command or a shell behind an emulated link.",
     "sweep": "Run a scenario over axes, seeds and filters; finished runs are kept.",
     "capture": "Analyse a capture: what was retransmitted, why, and what it cost.",
+    "sender": "Name the sender of a captured connection: which congestion control, which timers.",
     "reproduce": "Reproduce items of the papers: figure, numbers, verdict.",
     "policies": "List every policy with its parameters.",
     "model": "Evaluate a closed-form model, or run the Eifel row model.",

@@ -8,11 +8,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ackclock.results.capture import Capture, read_capture
     from ackclock.results.run import Run, load
+    from ackclock.results.sender import Sender, name_sender
 
-__all__ = ["Capture", "Run", "load", "read_capture"]
+__all__ = ["Capture", "Run", "Sender", "load", "name_sender", "read_capture"]
 
 # Imported on use: they load libraries that start threads, without which the other modules must do.
-HOMES = {"Capture": "capture", "read_capture": "capture", "Run": "run", "load": "run"}
+HOMES = {
+    "Capture": "capture",
+    "Run": "run",
+    "Sender": "sender",
+    "load": "run",
+    "name_sender": "sender",
+    "read_capture": "capture",
+}
 
 
 def __getattr__(name: str) -> Any:

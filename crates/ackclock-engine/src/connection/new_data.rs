@@ -10,6 +10,19 @@ use super::{Connection, State, Transmit};
 use crate::timer::Timer;
 use crate::{IdleAfter, IdleSince, RttSampling};
 
+/// What the departure of new data depends on, beside its length.
+#[derive(Clone, Copy)]
+pub(super) struct Leaving {
+    /// Bytes that waited, with those that leave.
+    pub(super) unsent: Bytes,
+    /// The payload of a full segment.
+    pub(super) whole: u32,
+    /// How often it is sent.
+    pub(super) copies: u32,
+    /// Room in the congestion window, for the copies.
+    pub(super) room: Bytes,
+}
+
 impl Connection {
     /// A segment of new data (or a FIN), if `room` in the congestion window, the receiver's window and the
     /// rules against small segments allow one (RFC 9293 §3.8.6.2.1, §3.7.4).
@@ -110,6 +123,15 @@ impl Connection {
         if seldom(room < cost) {
             return None;
         }
+        Some(self.depart(now, len, fin, Leaving { unsent, whole, copies, room }))
+    }
+
+    /// Sends the next `len` bytes of new data, and a FIN behind them: all bookkeeping of a departure.
+    #[inline(always)]
+    pub(super) fn depart(&mut self, now: Instant, len: u32, fin: bool, leaving: Leaving) -> Transmit {
+        let Leaving { unsent, whole, copies, room } = leaving;
+        let (idle, cost) = (self.snd_nxt == self.snd_una, self.cost(len));
+        let last = u64::from(len) == unsent;
         self.timers.disarm(Timer::Persist);
         let mut flags = Flags::ACK;
         if last && len > 0 {
@@ -154,7 +176,7 @@ impl Connection {
             self.plan_copies(now, SeqRange::new(seq, self.snd_nxt), copies, room);
         }
         let segment = self.segment(now, seq, len, flags);
-        Some(Transmit { segment, offset, kind: SendKind::New, retransmission: false, ecn })
+        Transmit { segment, offset, kind: SendKind::New, retransmission: false, ecn }
     }
 
     /// True when the FIN that a segment of `len` bytes carries has to wait for more than the `usable` window: not
@@ -238,7 +260,7 @@ impl Connection {
     }
 
     #[cold]
-    fn restart_after_idle(&mut self, now: Instant) {
+    pub(super) fn restart_after_idle(&mut self, now: Instant) {
         if let Some(idle) = self.idle_period(now) {
             self.estimator.on_idle(now);
             self.update_timeout();

@@ -171,9 +171,15 @@ impl Connection {
     }
 
     /// Retransmits the segment at `seq`.
-    #[inline(never)]
     fn retransmit_segment(&mut self, now: Instant, seq: SeqNumber) -> Option<Transmit> {
-        let mut most = self.max_payload(now);
+        let most = self.max_payload(now);
+        self.retransmit_up_to(now, seq, most)
+    }
+
+    /// Retransmits the segment at `seq`, at most `most` bytes of it.
+    #[inline(never)]
+    pub(super) fn retransmit_up_to(&mut self, now: Instant, seq: SeqNumber, most: u32) -> Option<Transmit> {
+        let mut most = most;
         if seldom(self.config.repair_in_window) {
             let end = self.snd_una + self.snd_wnd;
             if seq < end {

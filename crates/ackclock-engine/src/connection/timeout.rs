@@ -185,7 +185,7 @@ impl Connection {
 
     /// The timer of the loss recovery expired: reordering or tail loss probe.
     #[cold]
-    fn recovery_deadline(&mut self, now: Instant) {
+    pub(super) fn recovery_deadline(&mut self, now: Instant) {
         // No probe before the handshake is complete: its own timer runs until then.
         if self.sender.sent.is_empty() || self.state == State::SynReceived {
             return;

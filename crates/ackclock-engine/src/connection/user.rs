@@ -205,6 +205,11 @@ impl Connection {
         if self.sender.pacer.as_ref().is_some_and(|pacer| pacer.held_until(now).is_some()) {
             return 0;
         }
+        self.window_room(now)
+    }
+
+    /// The same without pacing.
+    pub(super) fn window_room(&self, now: Instant) -> u64 {
         if self.sender.sent.is_empty() {
             // After an idle period the window is the restart window, which nearly always equals this (RFC
             // 5681 §4.1).

@@ -1,0 +1,170 @@
+//! Which stack sent what a capture shows.
+
+use ackclock_engine::Stack;
+use ackclock_policy::{CongestionControl, Registry};
+
+use crate::score::Difference;
+use crate::{Conversation, Followed, MinRto, ShadowError, follow, min_rto};
+
+/// Round trips with data that a verdict needs.
+pub const LEAST_ROUNDS: usize = 5;
+/// A stack deviates where it has become so much less likely than the one that fits, in logarithms: 20 times.
+const DEVIATES: f64 = 3.0;
+
+/// A stack, and how well it fits.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// The stack.
+    pub stack: String,
+    /// Its congestion window.
+    pub window: String,
+    /// The logarithm of the likelihood, per round trip, without the constant that all stacks share: 0 is a
+    /// perfect fit.
+    pub fit: f64,
+    /// The logarithm of how much likelier the first stack of the list is.
+    pub behind: f64,
+    /// The first packet at which it deviates from the first stack.
+    pub deviates: Option<Deviation>,
+}
+
+/// Where a stack would have done something else.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Deviation {
+    /// The packet's number in the file, from 1 on.
+    pub packet: u64,
+    /// What it would have done.
+    pub what: Difference,
+}
+
+/// The result for a connection.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// All stacks that were tried, the likeliest first.
+    pub candidates: Vec<Candidate>,
+    /// Round trips that were scored.
+    pub rounds: usize,
+    /// Segments of the first flight, where more was waiting.
+    pub initial_segs: Option<u32>,
+    /// The stack's pacing is that of its window.
+    pub paces: bool,
+    /// The minimum of the timeout, where a timeout shows it.
+    pub min_rto: Option<MinRto>,
+    /// Expiries of the retransmission timer.
+    pub timeouts: usize,
+}
+
+/// Minima of the timeout that are supposed, ms: Linux's default first.
+const SUPPOSED_MS: [u64; 9] = [200, 25, 50, 75, 100, 150, 300, 400, 1000];
+
+/// The stacks that are tried where none are named: the presets of Linux and of other systems, and `linux` with
+/// every other window of `registry`.
+///
+/// # Errors
+/// None with the built-in policies.
+pub fn default_stacks(registry: &Registry) -> Result<Vec<Stack>, ShadowError> {
+    let mut stacks = Vec::new();
+    for name in ["linux", "linux-reno", "linux-bbr", "freebsd", "newreno", "sack"] {
+        stacks.push(Stack::named(registry, name)?);
+    }
+    for window in ["bbr", "vegas", "westwood", "ledbat-pp", "copa"] {
+        if registry.find::<dyn CongestionControl>(window).is_ok() {
+            let mut stack = Stack::named(registry, "linux")?;
+            stack.set("window", window)?;
+            stack.rename(&format!("linux with {window}"));
+            stacks.push(stack);
+        }
+    }
+    Ok(stacks)
+}
+
+/// Follows `conversation` with each of `stacks` and ranks them.
+///
+/// # Errors
+/// Too little was sent.
+pub fn name_sender(conversation: &Conversation, stacks: &[Stack]) -> Result<Verdict, ShadowError> {
+    let initial_segs = conversation.initial_burst().map(|b| b.div_ceil(conversation.segment_size()).max(1));
+    let mut tried: Vec<(Stack, Followed)> = Vec::with_capacity(stacks.len());
+    for stack in stacks {
+        let mut stack = stack.clone();
+        if let Some(n) = initial_segs.filter(|n| *n != 10) {
+            // Windows without this parameter keep their own.
+            let _ = stack.set("window.initial_window", "segments");
+            let _ = stack.set("window.initial_segs", &n.to_string());
+        }
+        let followed = follow(&stack, conversation);
+        tried.push((stack, followed));
+    }
+    tried.sort_by(|a, b| b.1.log_likelihood().total_cmp(&a.1.log_likelihood()));
+    let rounds = tried.first().map_or(0, |(_, f)| f.rounds.iter().filter(|r| r.counts).count());
+    if rounds < LEAST_ROUNDS {
+        return Err(ShadowError::TooShort { rounds });
+    }
+    let (minimum, timeouts) = minimum_of(&tried[0].0, conversation)?;
+    let best = &tried[0].1;
+    let candidates = tried.iter().map(|(stack, followed)| Candidate {
+        stack: stack.name().to_owned(),
+        window: window_of(stack),
+        fit: followed.log_likelihood() / rounds as f64,
+        behind: best.log_likelihood() - followed.log_likelihood(),
+        deviates: deviation(best, followed),
+    });
+    Ok(Verdict {
+        candidates: candidates.collect(),
+        rounds,
+        initial_segs,
+        paces: ["bbr", "bbr1", "copa"].contains(&window_of(&tried[0].0).as_str()),
+        min_rto: minimum,
+        timeouts,
+    })
+}
+
+fn window_of(stack: &Stack) -> String {
+    stack.entries().into_iter().find(|(key, _)| key == "window").map_or(String::new(), |(_, value)| value)
+}
+
+/// The minimum of the timeout that fits, and the number of timeouts. A minimum changes when tail loss probes are
+/// sent, after which the timer starts anew: so minima are supposed, and the one under which the capture is
+/// likeliest says when the timer was started.
+fn minimum_of(stack: &Stack, conversation: &Conversation) -> Result<(Option<MinRto>, usize), ShadowError> {
+    let variations = follow(&with_minimum(stack, 0, "0ms")?, conversation).expiries;
+    let mut best: Option<(f64, u64)> = None;
+    for supposed in SUPPOSED_MS {
+        let followed = follow(&with_minimum(stack, supposed, "4ms")?, conversation);
+        let likelihood = followed.log_likelihood();
+        if best.is_none_or(|(most, _)| likelihood > most) {
+            best = Some((likelihood, supposed));
+        }
+    }
+    let supposed = best.map_or(SUPPOSED_MS[0], |(_, supposed)| supposed);
+    let expiries = follow(&with_minimum(stack, supposed, "0ms")?, conversation).expiries;
+    Ok((min_rto(&expiries, &variations), expiries.len()))
+}
+
+/// The same stack with this tick of its timers, and this minimum of its timeout, ms.
+fn with_minimum(stack: &Stack, minimum: u64, tick: &str) -> Result<Stack, ShadowError> {
+    let mut stack = stack.clone();
+    stack.set("timer_tick", tick)?;
+    stack.set("estimator", "linux")?;
+    stack.set("estimator.variation_floor", &format!("{minimum}ms"))?;
+    stack.set("estimator.min_rto", "1ms")?;
+    Ok(stack)
+}
+
+/// Where `other` has become so much less likely than `best` that it is not by chance.
+fn deviation(best: &Followed, other: &Followed) -> Option<Deviation> {
+    let (mut behind, mut found): (f64, Option<(f64, Deviation)>) = (0.0, None);
+    for (b, o) in best.rounds.iter().zip(&other.rounds) {
+        let difference = b.log_likelihood - o.log_likelihood;
+        behind += difference;
+        if let Some((packet, what)) = o.worst
+            && difference > 0.0
+            && found.is_none_or(|(most, _)| difference > most)
+        {
+            found = Some((difference, Deviation { packet, what }));
+        }
+        if behind > DEVIATES {
+            return found.map(|(_, deviation)| deviation);
+        }
+    }
+    None
+}

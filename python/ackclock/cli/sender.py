@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ackclock.console import note, print_json, print_table, say
+from ackclock.quantities import count, seconds
+
+
+@click.command("sender")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--flow",
+    metavar="SEL",
+    help="The connection: a number of `ackclock capture`, a port (:443), an address or both. By default the "
+    "one with the most data.",
+)
+@click.option(
+    "--stack",
+    "stacks",
+    metavar="NAME",
+    multiple=True,
+    help="A stack to try: a preset with modifiers. May be repeated. By default the presets of systems, and "
+    "linux with other windows.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(file: Path, flow: str | None, stacks: tuple[str, ...], as_json: bool) -> None:
+    """Name the sender of a connection: which congestion control, and which timers.
+
+    FILE is a capture made at the sender's end, as `ackclock capture` reads it. Each stack is given the acks
+    of the capture at their times, and what it would have sent, and when, is compared with what was sent. A
+    fit of 0 is perfect; it is the logarithm of the likelihood for each round trip. Behind: the logarithm of
+    how much likelier the first stack is.
+    """
+    from ackclock.results import name_sender
+
+    sender = name_sender(file, flow, stacks or None)
+    if as_json:
+        print_json({**sender.report, "stack": sender.stack})
+        return
+    report = sender.report
+    say(verdict(sender.stack, report))
+    say()
+    rows = [
+        (c["stack"], f"{c['fit']:.2f}", f"{c['behind']:.0f}", deviation(c["deviates"]))
+        for c in sender.candidates
+    ]
+    print_table(
+        [("stack", "left"), ("fit", "right"), ("behind", "right"), ("deviates", "left")],
+        rows,
+        spare=["behind"],
+    )
+    if report["cut"]:
+        note("The connection is longer; its first two million packets were followed.")
+
+
+def verdict(stack: str | None, report: dict[str, Any]) -> str:
+    """What was found, in sentences."""
+    best = report["candidates"][0]
+    ends = f"{report['from']} > {report['to']}"
+    if stack:
+        first = f"{ends}: sent as {stack} sends, window {best['window']}."
+    else:
+        from ackclock.results.sender import FITS
+
+        unlike = best["fit"] < FITS
+        why = "none fits" if unlike else "more than one window fits"
+        first = f"{ends}: no stack is named, {why}; nearest is {best['stack']}."
+    parts = [first, f"Compared over {count(report['rounds'])} round trips."]
+    if (segs := report["initial_window_segs"]) is not None:
+        parts.append(f"Initial window {count(segs)} segments.")
+    if (found := report["min_rto"]) is not None:
+        parts.append(
+            f"Minimum of the timeout {seconds(found['low'])} to {seconds(found['high'])}, likeliest "
+            f"{seconds(found['value'])}."
+        )
+    elif stack:
+        parts.append(
+            "Its minimum does not show in the timeouts."
+            if report["timeouts"]
+            else "No timeout, so its minimum is unknown."
+        )
+    return " ".join(parts)
+
+
+def deviation(found: dict[str, Any] | None) -> str:
+    """Where a stack would have done something else."""
+    if found is None:
+        return "-"
+    packet, what, amount = found["packet"], found["what"], found["amount"]
+    if what in ("fewer", "more"):
+        does = f"{amount:.1f} segments {what}"
+    elif what == "earlier":
+        does = f"{seconds(amount)} earlier"
+    elif what == "timer":
+        does = f"timer {seconds(abs(amount))} {'later' if amount > 0 else 'earlier'}"
+    else:
+        does = what
+    return f"packet {packet:,}: {does}"

@@ -31,6 +31,7 @@ fn transfer(recovery: &str, timestamps: bool, seed: u64) -> Vec<CapturedSegment>
             link: LinkType::Raw,
             interface: 0,
             original_len: bytes.len() as u32,
+            frame: 1,
             data: bytes,
         };
         CapturedSegment::in_packet(&p).expect("a TCP segment")

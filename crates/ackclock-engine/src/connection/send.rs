@@ -178,8 +178,12 @@ impl Connection {
 
     /// Retransmits the segment at `seq`, at most `most` bytes of it.
     #[inline(never)]
-    pub(super) fn retransmit_up_to(&mut self, now: Instant, seq: SeqNumber, most: u32) -> Option<Transmit> {
-        let mut most = most;
+    pub(super) fn retransmit_up_to(
+        &mut self,
+        now: Instant,
+        seq: SeqNumber,
+        mut most: u32,
+    ) -> Option<Transmit> {
         if seldom(self.config.repair_in_window) {
             let end = self.snd_una + self.snd_wnd;
             if seq < end {

@@ -22,7 +22,10 @@ impl Half {
     pub(super) fn third_step(&mut self, ack: u64, at: Instant) {
         let Some(only) = self.verdicts.only_copy.take() else { return };
         let far = self.path.far.unwrap_or_default();
-        let late = self.sent.outstanding.overlapping(only.end, ack.min(only.max)).any(|p| {
+        // The segment after the copy decides: if its own copy may have arrived, that one filled the last gap, and what
+        // is acknowledged with it may have arrived long before.
+        let first = self.sent.outstanding.overlapping(only.end, ack.min(only.max)).next();
+        let late = first.is_some_and(|p| {
             // Its last copy is too young for this ack, if it was sent again at all.
             let original = p.copies == 1 || at.since(p.last) < far.mul_f64(THRESHOLDS.view.own_ack_part);
             p.start >= only.end && p.first <= only.fired && p.seen && !p.sacked && original

@@ -126,6 +126,7 @@ def run_script(
     world: str = "engine",
     ip: str | None = None,
     mtu: int | None = None,
+    departs: bool = False,
 ) -> str: ...
 def differ_scripts(
     seed: int,

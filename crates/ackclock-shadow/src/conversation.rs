@@ -12,11 +12,6 @@ use ackclock_wire::{Flags, SackBlocks, Segment, Timestamps};
 use crate::ShadowError;
 use crate::period::Periods;
 
-/// What follows a longer silence is left out: no stack is told by it, and damaged clocks jump further.
-const SILENCE: Duration = Duration::from_secs(3600);
-/// The least time between two events.
-const APART: Duration = Duration::from_nanos(1);
-
 /// Events of a connection that are followed; what comes later is left out.
 pub const MOST_EVENTS: usize = 2 << 20;
 /// Directions among which the one with the most data is sought.
@@ -211,12 +206,8 @@ impl Reading {
         if !own && (s.dst, s.src) != self.ends {
             return true;
         }
-        // Clocks of captures may step back, and are coarse; what was sent at one time is told apart by its order.
-        let at = s.at.since(*self.began.get_or_insert(s.at)).max(self.latest.saturating_add(APART));
-        if !self.latest.is_zero() && at > self.latest.saturating_add(SILENCE) {
-            self.cut = true;
-            return false;
-        }
+        // Clocks of captures may step back.
+        let at = s.at.since(*self.began.get_or_insert(s.at)).max(self.latest);
         self.latest = at;
         let segment = &s.segment;
         if segment.flags.has(Flags::RST) {

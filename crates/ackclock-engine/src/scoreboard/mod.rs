@@ -132,7 +132,7 @@ impl OutstandingSegments {
     }
 
     /// Moves the epoch to when the oldest segment was sent. A segment sent more than a quarter of an hour ago
-    /// counts as that old, which makes no difference to any policy.
+    /// counts as that old from then on, so that a policy that keeps times of transmissions finds a later one here.
     #[cold]
     fn begin_epoch(&mut self, now: Instant) {
         let before = self.epoch;

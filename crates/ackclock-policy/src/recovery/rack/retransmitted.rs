@@ -38,6 +38,20 @@ impl Retransmitted {
         }
     }
 
+    /// Whether `s`, which entry `i` is of, was retransmitted again after it. Otherwise the time of a transmission that
+    /// was longer ago than a scoreboard can tell has moved.
+    #[cold]
+    fn has_later(&self, i: usize, s: &SentSegment) -> bool {
+        // Those from `i` on are in order, and those before it may be moved.
+        let (mut from, mut to) = (i + 1, self.0.len());
+        while from < to {
+            let middle = from.midpoint(to);
+            if self.0[middle].1 < s.xmit_ts { from = middle + 1 } else { to = middle }
+        }
+        let mut same = self.0.range(from..).take_while(|(_, at)| *at == s.xmit_ts);
+        same.any(|(range, _)| range.start == s.range.start)
+    }
+
     /// Calls `waits` on each that was sent before `latest`, and removes those for which it returns false, and
     /// those that are delivered, marked lost or retransmitted again.
     pub fn retain_waiting(
@@ -54,9 +68,12 @@ impl Retransmitted {
             let (range, at) = self.0[i];
             let current = b
                 .segment(range.start.max(v.snd_una))
-                .filter(|s| !s.sacked && !s.lost && s.xmit_ts == at && s.range.end <= v.snd_nxt);
-            if current.is_some_and(|s| !latest.is_after(s.transmission()) || waits(s)) {
-                self.0[kept] = (range, at);
+                .filter(|s| !s.sacked && !s.lost && s.range.end <= v.snd_nxt)
+                .filter(|s| s.xmit_ts == at || !self.has_later(i, s));
+            if let Some(s) = current
+                && (!latest.is_after(s.transmission()) || waits(s))
+            {
+                self.0[kept] = (range, s.xmit_ts);
                 kept += 1;
             }
         }

@@ -45,7 +45,7 @@ def test_captures_of_other_connections_are_shown_side_by_side(ackclock):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ((NEAR,), "`--compare` takes two captures; 1 would not do"),
+        ((NEAR,), "`--compare` takes two captures, not 1"),
         ((NEAR, FAR, "--csv"), "`--compare` prints text or `--json`"),
         ((NEAR, NEAR.parent / "README.md"), "README.md: "),
     ],

@@ -34,7 +34,7 @@ pub fn follow_capture(
 ) -> PyResult<Captured> {
     let flow = flow.map(Selection::parse).transpose().map_err(InputError::new_err)?;
     let interval = Duration::try_from_secs_f64(interval).map_err(|_| {
-        InputError::new_err(format!("`interval` is {interval}; a time of 0 s or more would do"))
+        InputError::new_err(format!("`interval` is {interval}; expected a time of 0 s or more"))
     })?;
     let (name, mut shown, mut failed) = (path.display().to_string(), Wall::now(), None);
     let look = |so_far: &Analysis| {

@@ -25,7 +25,9 @@ pub fn name_sender(
 ) -> PyResult<String> {
     let end = |text: &str| {
         text.parse::<SocketAddr>().map_err(|_| {
-            InputError::new_err(format!("`{text}` is no end of a connection; `192.0.2.1:443` would do"))
+            InputError::new_err(format!(
+                "`{text}` is no end of a connection; expected one such as `192.0.2.1:443`"
+            ))
         })
     };
     let ends = ends.map(|(from, to)| Ok::<_, PyErr>((end(&from)?, end(&to)?))).transpose()?;
@@ -36,7 +38,10 @@ pub fn name_sender(
              it with the capture",
         )
     })?;
-    found.map(|v| v.to_string()).map_err(|e| InputError::new_err(format!("{}: {e}", path.display())))
+    found.map(|v| v.to_string()).map_err(|e| match e {
+        ShadowError::Stack(e) => InputError::new_err(e.to_string()),
+        e => InputError::new_err(format!("{}: {e}", path.display())),
+    })
 }
 
 fn named(

@@ -102,7 +102,7 @@ impl Conversation {
     /// Those of the file; no such data; a capture that lacks the handshake, or was not made at the sender.
     pub fn read(path: &Path, ends: Option<Ends>) -> Result<Self, ShadowError> {
         if path == Path::new("-") {
-            return Err(ShadowError::Unsupported("standard input cannot be read twice; a file would do"));
+            return Err(ShadowError::Unsupported("standard input cannot be read twice; expected a file"));
         }
         let chosen = match ends {
             Some(ends) => ends,

@@ -46,18 +46,19 @@ impl fmt::Display for ShadowError {
             }
             Self::NoBeginning(from, to) => write!(
                 f,
-                "the capture lacks the handshake of {from} > {to}, so that windows are of unknown scale; one \
-                 that begins with the connection would do"
+                "the capture lacks the handshake of {from} > {to}, so that windows are of unknown scale; \
+                 expected one that begins with the connection"
             ),
             Self::NotAtSender { response_ms, rtt_ms } => write!(
                 f,
                 "the capture was made away from the sender, which responds after {response_ms} ms of a round \
-                 trip of {rtt_ms} ms; a capture at the sender's end would do"
+                 trip of {rtt_ms} ms; expected a capture at the sender's end"
             ),
             Self::TooShort { rounds } => write!(
                 f,
-                "the sender's own window was the limit in {rounds} round trips, too few to tell senders apart; {} or \
-                 more would do",
+                "the sender's own window was the limit in {rounds} round trip{}, too few to tell senders apart; \
+                 expected {} or more",
+                if *rounds == 1 { "" } else { "s" },
                 crate::verdict::LEAST_ROUNDS
             ),
             Self::Unsupported(what) => write!(f, "{what}"),

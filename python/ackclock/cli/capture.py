@@ -117,7 +117,7 @@ def command(
     if compare:
         others = (what_if, as_csv, parquet, packets, plots, out, timers, xpl, html)
         if len(files) != 2:
-            raise InputError(f"`--compare` takes two captures; {len(files)} would not do")
+            raise InputError(f"`--compare` takes two captures, not {len(files)}")
         if any(others):
             raise InputError("`--compare` prints text or `--json`, and takes `--flow` alone of the others")
         from ackclock.cli import capture_compare

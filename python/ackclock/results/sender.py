@@ -49,7 +49,7 @@ def name_sender(
     """
     chosen = stacks if stacks is None else [stacks] if isinstance(stacks, str) else list(stacks)
     if chosen == []:
-        raise InputError("`stacks` is empty; a name such as `linux` would do")
+        raise InputError("`stacks` is empty; expected a name such as `linux`")
     ends = _ends(Path(path), flow) if flow else None
     return Sender(json.loads(_core.name_sender(Path(path), ends, chosen)))
 

@@ -18,6 +18,12 @@ impl ReferenceScoreboard {
         board
     }
 
+    /// Moves the last transmission of the segment at `seq` to `at`, as a scoreboard does with one of long ago.
+    pub fn move_time(&mut self, seq: SeqNumber, at: Instant) {
+        let segment = self.segments.iter_mut().find(|s| s.range.start == seq).expect("outstanding");
+        segment.xmit_ts = at;
+    }
+
     /// Adds a new segment, sent `now`.
     pub fn push(&mut self, range: SeqRange, now: Instant) {
         self.segments.push(SentSegment { range, xmit_ts: now, transmissions: 1, sacked: false, lost: false });

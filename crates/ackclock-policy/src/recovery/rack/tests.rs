@@ -134,16 +134,27 @@ fn the_timer_waits_for_the_last_that_may_still_arrive() {
 
 #[test]
 fn a_lost_retransmission_is_lost_as_any_other_segment() {
+    repair_a_lost_retransmission(|_, _| {});
+}
+
+#[test]
+fn a_lost_retransmission_is_found_although_the_scoreboard_has_moved_its_time() {
+    repair_a_lost_retransmission(|s, first| s.board.move_time(first, s.v.now + MS));
+}
+
+/// Segment 0 is retransmitted, which is lost too. `then` is called when it has left.
+fn repair_a_lost_retransmission(then: impl Fn(&mut Sender, SeqNumber)) {
     let mut s = sender(&[]);
     s.v.unsent = 0;
     s.wait(MS * 9, RTT);
     let first = s.v.snd_una;
     sack(&mut s, 1, 9);
     assert_eq!(s.send(), [first]);
+    then(&mut s, first);
     // New data sent after the retransmission arrives, and that does not.
     s.v.unsent = 2000;
     s.v.window.cwnd = 20_000;
-    s.wait(MS, RTT);
+    s.wait(MS * 2, RTT);
     assert_eq!(s.send().len(), 2);
     s.wait(RTT, RTT);
     assert_eq!(

@@ -112,7 +112,7 @@ impl Connection {
     }
 
     /// A segment with `len` bytes of text arrived, in order or above a gap.
-    #[cold]
+    #[inline(never)]
     pub(super) fn grow_window(&mut self, len: u32, in_order: bool) {
         let (mss, free) = (self.config.mss, self.free_space());
         if let Some(sizing) = self.rare.part_mut(|r| r.right_sizing.as_deref_mut()) {

@@ -177,6 +177,12 @@ pub struct Config {
     /// One lost SYN leaves the initial window as it is; two make it one segment (RFC 5681 §3.1 has one
     /// segment after one).
     pub forgive_syn: bool,
+    /// The SYN-ACK of a simultaneous open gives the first round-trip time (RFC 6298 §3 takes none from it, since it
+    /// repeats the SYN).
+    pub time_syn_ack: bool,
+    /// The ack that completes a handshake echoes a timestamp of our SYN-ACK, or is acknowledged and dropped (RFC
+    /// 7323 does not look at echoes there).
+    pub check_echo: bool,
     /// Take segments without timestamps although they were negotiated (RFC 7323 §3.2 drops them).
     pub untimed_segments: bool,
     /// Idle time before keepalive probes (RFC 9293 §3.8.4); zero for none.
@@ -276,6 +282,8 @@ impl Config {
             grow_after_repair: p.flag("grow_after_repair"),
             cut_once: p.flag("cut_once"),
             forgive_syn: p.flag("forgive_syn"),
+            time_syn_ack: p.flag("time_syn_ack"),
+            check_echo: p.flag("check_echo"),
             untimed_segments: p.flag("untimed_segments"),
             keepalive: p.duration("keepalive"),
             keepalive_interval: p.duration("keepalive_interval"),

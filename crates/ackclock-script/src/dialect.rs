@@ -83,7 +83,8 @@ impl Dialect {
     /// acknowledgment of old text that ends at the next byte expected (`tcp_sequence`), segments without the
     /// timestamps that were negotiated, and no window that is smaller and comes without news
     /// (`tcp_may_update_window`); its timer does not reduce a threshold that was reduced in the same window
-    /// (`tcp_enter_loss`), and one lost SYN not the initial window (`tcp_init_transfer`); it remembers the
+    /// (`tcp_enter_loss`), and one lost SYN not the initial window (`tcp_init_transfer`); it times the SYN-ACK of a
+    /// simultaneous open, and completes a handshake only by an echo of its SYN-ACK (`tcp_check_req`); it remembers the
     /// timestamps of what it predicts first, and of no other old ack (`tcp_rcv_established`), and it
     /// retransmits no more segments than are lost, whichever they are (`tcp_xmit_retransmit_queue`), takes
     /// `TCP_MAXSEG` for a limit only of what the peer announces (`tcp_parse_options`), the ack that undoes
@@ -101,6 +102,8 @@ impl Dialect {
                     ("window_by_news", "true"),
                     ("cut_once", "true"),
                     ("forgive_syn", "true"),
+                    ("time_syn_ack", "true"),
+                    ("check_echo", "true"),
                     ("predict_headers", "true"),
                     ("repair_by_count", "true"),
                     ("uncapped_default", "true"),

@@ -309,3 +309,63 @@ fn a_handshake_ends_with_text_that_does_not_fit() {
     t.inject(100, seg(".").seq(101).ack(1));
     assert_eq!(t.endpoint.connection.stats().bytes_acked, 0);
 }
+
+#[test]
+fn only_where_it_is_chosen_does_a_simultaneous_open_give_a_sample() {
+    // RFC 6298 §3: the SYN-ACK repeats the SYN. Linux times it all the same.
+    for (time_syn_ack, sample) in [(false, None), (true, Some(ms(250).since(ms(0))))] {
+        let mut t = Timeline::new(&plain().with(|c| c.time_syn_ack = time_syn_ack));
+        t.connect();
+        t.expect(0, seg("S"));
+        t.inject(50, seg("S").mss(1460));
+        t.expect(50, seg("S.").seq(0).ack(1));
+        t.inject(300, seg("S.").seq(0).ack(1).mss(1460));
+        assert_eq!(t.state(), State::Established);
+        assert_eq!(t.endpoint.connection.stats().rtt_min.get(), sample);
+    }
+}
+
+#[test]
+fn a_lost_syn_ack_is_forgiven_unless_the_peer_has_repeated_its_syn_too() {
+    // RFC 5681 §3.1 has one segment after a lost SYN; `tcp_init_transfer` counts what was sent again.
+    for (forgive_syn, repeats, segments) in [(false, false, 1), (true, false, 10), (true, true, 1)] {
+        let mut t = Timeline::new(&plain().with(|c| c.forgive_syn = forgive_syn));
+        t.as_mut().listen();
+        t.inject(0, seg("S").mss(1000));
+        t.expect(0, seg("S.").ack(1));
+        if repeats {
+            t.inject(10, seg("S").mss(1000));
+            t.expect(10, seg("S.").ack(1));
+        }
+        t.expect_within(1000, 1010, seg("S.").ack(1));
+        t.inject(1100, seg(".").seq(1).ack(1));
+        t.write(20_000);
+        for i in 0..segments {
+            t.expect(1100, seg(".").seq(1 + 1000 * i).len(1000));
+        }
+        t.expect_silence(1200);
+    }
+}
+
+#[test]
+fn an_echo_of_what_no_syn_ack_said_completes_a_handshake_unless_it_is_checked() {
+    for check_echo in [false, true] {
+        let setup = plain().with(|c| (c.timestamps, c.check_echo) = (true, check_echo));
+        let mut t = Timeline::new(&setup);
+        t.as_mut().listen();
+        t.inject(0, seg("S").mss(1000).timestamps(5, 0));
+        let first = t.expect(0, seg("S.").ack(1)).options.timestamps.map_or(0, |ts| ts.tsval);
+        t.inject(100, seg("S").mss(1000).timestamps(105, 0));
+        let last = t.expect(100, seg("S.").ack(1)).options.timestamps.map_or(0, |ts| ts.tsval);
+        assert_eq!(last.wrapping_sub(first), 100);
+        for echo in [first.wrapping_sub(1), last.wrapping_add(1)] {
+            t.inject(200, seg(".").seq(1).ack(1).timestamps(205, echo));
+            if check_echo {
+                t.expect(200, seg(".").seq(1).ack(1));
+                assert_eq!(t.state(), State::SynReceived);
+            }
+        }
+        t.inject(210, seg(".").seq(1).ack(1).timestamps(215, first.wrapping_add(50)));
+        assert_eq!(t.state(), State::Established);
+    }
+}

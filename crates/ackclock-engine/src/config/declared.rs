@@ -249,7 +249,20 @@ pub const OPTIONS: &[Param] = &[
     Param::flag(
         "forgive_syn",
         false,
-        "one lost SYN leaves the initial window as it is, as in Linux; RFC 5681 3.1 has one segment after it",
+        "one lost SYN leaves the initial window as it is, as in Linux, unless the peer has repeated its SYN as \
+         well; RFC 5681 3.1 has one segment after it",
+    ),
+    Param::flag(
+        "time_syn_ack",
+        false,
+        "the SYN-ACK of a simultaneous open gives the first round-trip time, as in Linux; RFC 6298 3 takes none, \
+         since it repeats the SYN",
+    ),
+    Param::flag(
+        "check_echo",
+        false,
+        "the ack that completes a handshake echoes a timestamp of the SYN-ACK, or is acknowledged and dropped, as \
+         in Linux; RFC 7323 does not look at echoes there",
     ),
     Param::flag(
         "untimed_segments",

@@ -63,7 +63,12 @@ impl Connection {
             let dups = &mut self.sender.make_mut().dup_acks;
             dups.delivered = (dups.delivered + smss).min(most);
         } else if segments_acked > 0 && self.sender.dup_acks.delivered > 0 {
-            let most = self.flight_size().saturating_sub(smss);
+            let outstanding = if self.config.count_segments {
+                self.undelivered_segments().saturating_mul(smss)
+            } else {
+                self.flight_size()
+            };
+            let most = outstanding.saturating_sub(smss);
             let dups = &mut self.sender.make_mut().dup_acks;
             dups.delivered = dups.delivered.saturating_sub((segments_acked - 1) * smss).min(most);
         }

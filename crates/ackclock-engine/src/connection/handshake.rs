@@ -101,7 +101,7 @@ impl Connection {
         } else {
             // Simultaneous open: reply with a SYN-ACK, which repeats our SYN.
             self.state = State::SynReceived;
-            self.rare.make_mut().syn_repeated = true;
+            self.rare.make_mut().syn_repeated = !self.config.time_syn_ack;
             self.pending.syn = true;
         }
         true
@@ -123,6 +123,19 @@ impl Connection {
         self.remember_timestamp(now, segment);
         self.rare.make_mut().syn_repeated = true;
         self.pending.syn = true;
+    }
+
+    /// True where an ack of our SYN-ACK echoes a timestamp that no SYN-ACK had (`tcp_check_req`).
+    #[cold]
+    pub(super) fn echoes_no_syn_ack(&self, segment: &Segment) -> bool {
+        let (Some((first, last)), Some(ts)) = (self.rare.timestamps.syn_acks, segment.options.timestamps) else {
+            return false;
+        };
+        self.passive
+            && !self.opens_early()
+            && segment.ack == self.snd_nxt
+            && ts.tsecr != 0
+            && ts.tsecr.wrapping_sub(first) > last.wrapping_sub(first)
     }
 
     /// Adopts what the peer's SYN or SYN-ACK announces.
@@ -242,6 +255,10 @@ impl Connection {
         };
         if self.config.timestamps {
             self.rare.make_mut().timestamps.last_ack_sent = self.rcv_nxt;
+        }
+        if syn_ack && let Some(ts) = segment.options.timestamps {
+            let first = self.rare.timestamps.syn_acks.map_or(ts.tsval, |(first, _)| first);
+            self.rare.make_mut().timestamps.syn_acks = Some((first, ts.tsval));
         }
         if syn_ack {
             // The SYN-ACK acknowledges any text that came with the SYN.

@@ -72,7 +72,10 @@ impl Connection {
 
     #[inline(never)]
     fn change_phase(&mut self, now: Instant, phase: Phase) {
-        let covered = self.snd_una >= self.sender.recovery_point;
+        let covered = match self.phase {
+            Phase::Cwr => self.ends_reduction(),
+            _ => self.snd_una >= self.sender.recovery_point,
+        };
         let Some(t) = Transition::of(self.phase, phase, covered) else { return };
         self.phase = t.phase;
         if t.begins_episode {
@@ -84,9 +87,7 @@ impl Connection {
             let before = self.sender.window;
             if let Some(c) = t.reduces {
                 self.reduce(c, now);
-            }
-            self.note_reduction();
-            if t.reduces.is_some() {
+                self.note_reduction();
                 self.begin_reduction(before, now);
             }
         }

@@ -222,6 +222,7 @@ impl RareState {
             ts_recent: 0,
             ts_recent_at: Instant::ZERO,
             last_ack_sent: SeqNumber(0),
+            syn_acks: None,
             timeout_tsval: None,
         },
         ecn: EcnState::INITIAL,
@@ -244,6 +245,8 @@ pub(super) struct TimestampState {
     pub(super) ts_recent_at: Instant,
     /// Acknowledgment number of the last segment sent (Last.ACK.sent).
     pub(super) last_ack_sent: SeqNumber,
+    /// Timestamps of the first and the last SYN-ACK.
+    pub(super) syn_acks: Option<(u32, u32)>,
     /// Our timestamp clock when a timeout's first retransmission was sent. An echo of an earlier value means
     /// that the timeout was spurious (RFC 3522 §3.2).
     pub(super) timeout_tsval: Option<u32>,

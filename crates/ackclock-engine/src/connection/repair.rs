@@ -112,7 +112,7 @@ impl Connection {
     /// True when what has been acknowledged ends a reduction for an ECN echo. RFC 3168 §6.1.2 reduces once for a
     /// window of data, which ends there; Linux holds the reduction until something above it is acknowledged.
     #[cold]
-    fn ends_reduction(&self) -> bool {
+    pub(super) fn ends_reduction(&self) -> bool {
         self.snd_una >= self.sender.recovery_point + u32::from(self.config.hold_cwr)
     }
 

@@ -207,7 +207,10 @@ impl Connection {
             (rare.needs, rare.ecn.ect1) = (needs, needs.ect1);
         }
         let mut control = self.sender.policies().window.start(&v);
-        if self.stats.syn_retransmissions > u32::from(self.config.forgive_syn)
+        // A SYN-ACK that was repeated for a repeated SYN counts beside one whose timer expired
+        // (`tcp_init_transfer`).
+        let answered = self.passive && self.rare.is_some_and(|r| r.syn_repeated);
+        if self.stats.syn_retransmissions > u32::from(self.config.forgive_syn && !answered)
             || self.rare.is_some_and(|r| r.ecn.handshake_marked())
         {
             // RFC 5681 §3.1: after a lost SYN the initial window is one segment; a mark on it counts as a

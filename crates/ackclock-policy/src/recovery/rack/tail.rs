@@ -114,7 +114,9 @@ impl Tail {
         let most = v.smss - if v.timestamps { TIMESTAMPS.min(v.smss) } else { 0 };
         let of_probe = |range: SeqRange| range.end == end_seq && range.len() <= most;
         let harmless = !self.is_retrans || a.dsack.is_some_and(of_probe);
-        if harmless || a.ack > end_seq || (a.deliveries.is_some_and(|d| d.repeats) && !a.has_sack) {
+        // Linux looks at what a SACK option tells, not at whether there is one (`tcp_process_tlp_ack`).
+        let tells = if self.rearms() { a.newly_sacked > 0 } else { a.has_sack };
+        if harmless || a.ack > end_seq || (a.deliveries.is_some_and(|d| d.repeats) && !tells) {
             self.end_seq = None;
         }
         (!harmless && a.ack > end_seq).then_some(self.flight_size)

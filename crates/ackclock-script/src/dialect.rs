@@ -130,7 +130,7 @@ impl Dialect {
         const OTHER: &[(&str, &str)] =
             &[("window.in_use", "flight"), ("window.reduce_from", "window"), ("slow_start", "delivered")];
         const RACK: &[(&str, &str)] = &[
-            ("recovery.rtt_of_highest", "true"),
+            ("recovery.linux", "true"),
             ("recovery.sample_before_probe", "false"),
             ("recovery.bounded_duplicates", "true"),
         ];

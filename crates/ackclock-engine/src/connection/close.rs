@@ -70,11 +70,12 @@ impl Connection {
 
     /// Resets the connection: queued data is lost, and the peer gets a RST (RFC 9293 §3.10.5).
     pub fn abort(&mut self, now: Instant) {
-        // If both sides have closed, a RST is sent only if received data was not read (RFC 2525 §2.17).
+        // If both sides have closed, a RST is sent only if received data was not read (RFC 2525 §2.17), and none in
+        // TIME-WAIT, where the peer has finished (RFC 9293 §3.10.5).
         let send_reset = matches!(
             self.state,
             State::SynReceived | State::Established | State::FinWait1 | State::FinWait2 | State::CloseWait
-        ) || (self.state != State::Closed && self.readable() > 0);
+        ) || (!matches!(self.state, State::Closed | State::TimeWait) && self.readable() > 0);
         if send_reset {
             self.rare.make_mut().reset = Some(self.reset(now));
         }

@@ -235,7 +235,7 @@ pub const PRESETS: &[Preset] = &[
 /// What all stacks of Linux have.
 const LINUX: &[(&str, &str)] = &[
     ("recovery", "rack"),
-    ("recovery.rtt_of_highest", "true"),
+    ("recovery.linux", "true"),
     ("recovery.sample_before_probe", "false"),
     ("recovery.bounded_duplicates", "true"),
     ("recovery.pto_margin", "2ms"),

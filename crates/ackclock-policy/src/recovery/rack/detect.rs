@@ -40,16 +40,18 @@ pub(super) struct Detection {
     /// behind `snd_una`.
     examined_to: SeqNumber,
     retransmitted: Retransmitted,
+    /// The last call of [`Detection::detect`] has found a retransmission to be lost.
+    lost_again: bool,
 }
 
 impl Detection {
-    /// Reads [`PERSIST`], [`RTT_OF_HIGHEST`], [`MIN_RTT_SPAN`], [`THRESHOLDS`](quic::THRESHOLDS) and the
+    /// Reads [`PERSIST`], [`LINUX`], [`MIN_RTT_SPAN`], [`THRESHOLDS`](quic::THRESHOLDS) and the
     /// duplicate-ack threshold.
     pub fn new(p: &Params) -> Self {
         Self {
             dup_thresh: p.count("dup_thresh") as u32,
             persist: p.count("reo_wnd_persist") as u32,
-            linux: p.flag("rtt_of_highest"),
+            linux: p.flag("linux"),
             quic: p.choice("thresholds") == "rfc9002",
             min_rtt: MinRtt::over(p.duration("min_rtt_span")),
             initialized: false,
@@ -63,6 +65,7 @@ impl Detection {
             dsack_round: None,
             examined_to: SeqNumber(0),
             retransmitted: Retransmitted::default(),
+            lost_again: false,
         }
     }
 
@@ -196,6 +199,7 @@ impl Detection {
         repairing: bool,
         lost: &mut Vec<SeqRange>,
     ) -> Option<Instant> {
+        self.lost_again = false;
         let latest = self.latest?;
         let wait = self.wait(b, v, repairing);
         let (before, mut next) = (lost.len(), self.detect_first_sent(latest, wait, b, v, lost));
@@ -210,7 +214,8 @@ impl Detection {
             }
             until.is_some()
         });
-        if resent_from < lost.len() {
+        self.lost_again = resent_from < lost.len();
+        if self.lost_again {
             in_order(lost, before);
         }
         #[cfg(debug_assertions)]
@@ -225,6 +230,13 @@ impl Detection {
 
     fn rule(&self, latest: Transmission, wait: Duration) -> Rule {
         Rule { latest, wait, packets: self.quic.then_some(self.dup_thresh), fack: self.fack }
+    }
+
+    /// True where what was found last begins a recovery in the repair after a timeout: a lost retransmission, which
+    /// counts as another sign of congestion (RFC 5681 §4.3), or anything that the timer has found
+    /// (`tcp_fastretrans_alert` with `FLAG_LOST_RETRANS`, `tcp_rack_reo_timeout`).
+    pub fn reopens(&self, by_timer: bool) -> bool {
+        self.linux && (self.lost_again || by_timer)
     }
 
     /// Lets losses that were found but not marked be found again.
@@ -409,13 +421,14 @@ pub(super) const PERSIST: Param = Param::count(
     "recoveries without a DSACK after which the reordering window is reset to a quarter of the smallest RTT \
      (RFC 8985 6.2)",
 );
-/// Which round-trip time an ack of several segments gives.
-pub(super) const RTT_OF_HIGHEST: Param = Param::flag(
-    "rtt_of_highest",
+/// What Linux does otherwise.
+pub(super) const LINUX: Param = Param::flag(
+    "linux",
     false,
-    "take RACK.rtt of the highest segment that an ack acknowledges, or SACKs if it acknowledges none, and let \
-     DSACKs widen the reordering window only after reordering has been seen, as Linux does; otherwise of the \
-     one sent last, and every DSACK (RFC 8985 6.2 steps 2 and 4)",
+    "take RACK.rtt of the highest segment that an ack acknowledges, or SACKs if it acknowledges none, let DSACKs \
+     widen the reordering window only after reordering has been seen, and begin a recovery of its own, with \
+     another reduction, where a retransmission is lost after a timeout, as Linux does; otherwise of the one sent \
+     last, every DSACK, and none (RFC 8985 6.2 steps 2 and 4)",
 );
 /// Span of the windowed minimum RACK.min_RTT.
 pub(super) const MIN_RTT_SPAN: Param = Param::duration(

@@ -6,7 +6,7 @@ mod tail;
 
 use ackclock_units::{Bytes, Instant, SeqRange};
 
-use self::detect::{Detection, MIN_RTT_SPAN, PERSIST, RTT_OF_HIGHEST};
+use self::detect::{Detection, MIN_RTT_SPAN, PERSIST, LINUX};
 use self::quic::THRESHOLDS;
 use self::tail::{MAX_ACK_DELAY, PTO_MARGIN, SAMPLE_BEFORE_PROBE, TLP, Tail};
 use super::bounded::{BOUNDED, Bounded};
@@ -64,12 +64,12 @@ impl State {
 }
 
 impl Rack {
-    /// The phase if something was marked lost: a new episode, or the current one.
-    fn open(&mut self, found: bool, v: &SenderView) -> Option<Phase> {
+    /// The phase if something was marked lost: a new episode, or the current one unless that `reopens`.
+    fn open(&mut self, found: bool, reopens: bool, v: &SenderView) -> Option<Phase> {
         if !found {
             return None;
         }
-        if repairing(v) {
+        if repairing(v) && !reopens {
             return Some(v.phase);
         }
         self.without_sack.duplicates.force_next();
@@ -120,7 +120,8 @@ impl LossRecovery for Rack {
         let before = lost.len();
         state.detect(repairing, b, v, lost);
         if repairing {
-            return v.phase;
+            let reopens = v.phase == Phase::Loss && state.detection.reopens(false);
+            return self.open(reopens, reopens, v).unwrap_or(v.phase);
         }
         if over && v.phase == Phase::Recovery && lost.len() > before {
             // Another episode begins at this moment, but only after this one has ended.
@@ -129,7 +130,7 @@ impl LossRecovery for Rack {
             state.timer = Some(Timer::Reordering(v.now));
             return Phase::Disorder;
         }
-        self.open(lost.len() > before, v).unwrap_or_else(|| match phase_outside_repair(v) {
+        self.open(lost.len() > before, false, v).unwrap_or_else(|| match phase_outside_repair(v) {
             Phase::Open if !b.sacked().is_empty() => Phase::Disorder,
             phase => phase,
         })
@@ -188,7 +189,8 @@ impl LossRecovery for Rack {
             }
             None => {}
         }
-        DeadlineAction { phase: self.open(!lost.is_empty(), v).unwrap_or(v.phase), probe, rearms }
+        let reopens = v.phase == Phase::Loss && self.state.detection.reopens(true);
+        DeadlineAction { phase: self.open(!lost.is_empty(), reopens, v).unwrap_or(v.phase), probe, rearms }
     }
 
     fn next_seg(&mut self, b: &dyn ScoreboardView, v: &SenderView) -> Option<SeqRange> {
@@ -233,7 +235,7 @@ pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
         EARLY_RETRANSMIT,
         THRESHOLDS,
         PERSIST,
-        RTT_OF_HIGHEST,
+        LINUX,
         MIN_RTT_SPAN,
         TLP,
         MAX_ACK_DELAY,

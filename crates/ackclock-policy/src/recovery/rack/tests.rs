@@ -257,7 +257,7 @@ fn linux_sees_reordering_in_a_late_copy_and_in_the_original_of_a_part() {
     };
     for linux in ["false", "true"] {
         let repairing = || {
-            let mut s = sender(&[("rtt_of_highest", linux)]);
+            let mut s = sender(&[("linux", linux)]);
             s.wait(MS * 9, RTT);
             let (una, blocks) = (s.v.snd_una, [segs(&s, 1, 3), segs(&s, 4, 10)]);
             s.ack(una, &blocks);
@@ -331,6 +331,24 @@ fn a_timeout_does_not_mark_what_was_sent_recently() {
     let mut s = Sender::with(choose(&[]), true, SeqNumber(7), 10);
     s.expire();
     assert_eq!(s.board.lost().len(), 10);
+}
+
+/// RFC 5681 §4.3: another sign of congestion. RFC 8985 leaves open what it is in the repair after a timeout.
+#[test]
+fn a_retransmission_lost_after_a_timeout_begins_a_recovery_of_linux() {
+    for (linux, phase) in [("false", Phase::Loss), ("true", Phase::Recovery)] {
+        let mut s = sender(&[("linux", linux)]);
+        s.wait(RTT * 5, RTT);
+        s.expire();
+        (s.v.window.cwnd, s.v.unsent) = (2000, 1000);
+        let first = s.v.snd_una;
+        assert_eq!(s.send(), [first, s.seq(1)]);
+        // The second is delivered, and a round trip later the first is still missing: it was sent before.
+        s.wait(RTT, RTT);
+        let second = segs(&s, 1, 2);
+        assert_eq!(s.ack(first, &[second]), phase, "{linux}");
+        assert!(s.board.lost().contains(&first));
+    }
 }
 
 // §7

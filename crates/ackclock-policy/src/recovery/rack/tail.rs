@@ -103,8 +103,10 @@ impl Tail {
     /// have repaired a loss.
     pub fn process_ack(&mut self, a: &AckInfo, v: &SenderView) -> Option<Bytes> {
         self.sampled |= a.rtt.is_some();
-        if a.ece && self.rearms() && matches!(v.phase, Phase::Open | Phase::Disorder) {
-            // Linux forgets a probe where it reduces the window for an echo (`tcp_init_cwnd_reduction`).
+        let marked = a.ece && (a.newly_acked > 0 || v.flight_size > 0);
+        if marked && self.rearms() && matches!(v.phase, Phase::Open | Phase::Disorder) {
+            // Linux forgets a probe where it reduces the window for an echo (`tcp_init_cwnd_reduction`), which one
+            // that comes while nothing is outstanding does not.
             self.forget();
         }
         let end_seq = self.end_seq.filter(|end_seq| a.ack >= *end_seq)?;

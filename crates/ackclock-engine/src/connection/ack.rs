@@ -139,8 +139,11 @@ impl Connection {
         let marked = if PLAIN { None } else { self.marked_bytes(segment, delivered) };
         if !PLAIN && seldom(!self.sack_on) {
             let before = u64::from(self.sender.dup_acks.delivered);
-            let outstanding =
-                if self.config.count_segments { undelivered.saturating_mul(self.smss) } else { flight_before };
+            let outstanding = if self.config.count_segments {
+                undelivered.saturating_mul(self.smss)
+            } else {
+                flight_before
+            };
             self.count_duplicates(now, is_dup, acked.segments, outstanding);
             // DeliveredData of RFC 9937 §6.2: a duplicate ack delivers a segment, and what it stood for does
             // not count again when it is acknowledged.

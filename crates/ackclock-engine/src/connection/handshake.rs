@@ -128,7 +128,8 @@ impl Connection {
     /// True where an ack of our SYN-ACK echoes a timestamp that no SYN-ACK had (`tcp_check_req`).
     #[cold]
     pub(super) fn echoes_no_syn_ack(&self, segment: &Segment) -> bool {
-        let (Some((first, last)), Some(ts)) = (self.rare.timestamps.syn_acks, segment.options.timestamps) else {
+        let (Some((first, last)), Some(ts)) = (self.rare.timestamps.syn_acks, segment.options.timestamps)
+        else {
             return false;
         };
         self.passive

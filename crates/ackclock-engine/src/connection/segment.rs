@@ -108,7 +108,10 @@ impl Connection {
         if seldom(!flags.any(Flags::ACK | Flags::RST)) && self.config.needs_ack {
             return false;
         }
-        if seldom(self.state == State::SynReceived) && self.config.check_echo && self.echoes_no_syn_ack(segment) {
+        if seldom(self.state == State::SynReceived)
+            && self.config.check_echo
+            && self.echoes_no_syn_ack(segment)
+        {
             if !flags.has(Flags::RST) {
                 self.ack_unacceptable(now, segment);
             }

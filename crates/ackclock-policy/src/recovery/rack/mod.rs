@@ -6,7 +6,7 @@ mod tail;
 
 use ackclock_units::{Bytes, Instant, SeqRange};
 
-use self::detect::{Detection, MIN_RTT_SPAN, PERSIST, LINUX};
+use self::detect::{Detection, LINUX, MIN_RTT_SPAN, PERSIST};
 use self::quic::THRESHOLDS;
 use self::tail::{MAX_ACK_DELAY, PTO_MARGIN, SAMPLE_BEFORE_PROBE, TLP, Tail};
 use super::bounded::{BOUNDED, Bounded};

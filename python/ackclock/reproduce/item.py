@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import difflib
-import time
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ackclock._core import InputError
 from ackclock.reproduce import papers, pointer
+from ackclock.scenario.variation import Variation, applied
 from ackclock.sweep.cluster import held
 
 if TYPE_CHECKING:
@@ -39,6 +39,15 @@ KINDS = {
 
 
 @dataclass(frozen=True)
+class Number:
+    """A number, and the limits between which it must lie."""
+
+    value: float
+    least: float = -math.inf
+    most: float = math.inf
+
+
+@dataclass(frozen=True)
 class Check:
     """One statement of the register, and whether it holds."""
 
@@ -46,6 +55,12 @@ class Check:
     expected: str
     got: str
     holds: bool
+    number: Number | None = None
+    """What it compares, where that is one number."""
+
+    def row(self) -> dict[str, Any]:
+        """What records and JSON hold of it."""
+        return {"name": self.name, "expected": self.expected, "got": self.got, "holds": self.holds}
 
 
 @dataclass
@@ -78,6 +93,8 @@ class Setting:
     """Runs side by side; None for one per core."""
     progress: Callable[[float, str], None] = lambda share, label: None
     """A callback that gets the share of the work that is done."""
+    variation: Variation = field(default_factory=Variation)
+    """Other seeds and values than the item's own, and the scenarios that it ran."""
 
     def run_all(
         self, scenarios: Sequence[Scenario], label: str, share: tuple[float, float] = (0.0, 1.0)
@@ -112,8 +129,9 @@ class Item:
 
     def run(self, setting: Setting | None = None) -> Outcome:
         """Runs it, and checks that what it points at exists."""
-        with held():
-            outcome = self.function(setting or Setting())
+        setting = setting or Setting()
+        with held(), applied(setting.variation):
+            outcome = self.function(setting)
         outcome.checks += self.pointers()
         return outcome
 
@@ -279,18 +297,22 @@ def exactly(name: str, got: Any, expected: Any) -> Check:
 
 def at_most(name: str, got: float, limit: float, wanted: str) -> Check:
     """Holds when `got` does not exceed `limit`; `wanted` says where the limit comes from."""
-    return Check(name, f"{wanted} = {limit:.6g}", f"{got:.6g}", bool(got <= limit))
+    return Check(name, f"{wanted} = {limit:.6g}", f"{got:.6g}", bool(got <= limit), Number(got, most=limit))
 
 
 def at_least(name: str, got: float, limit: float, wanted: str) -> Check:
     """Holds when `got` is not below `limit`; `wanted` says where the limit comes from."""
-    return Check(name, f"{wanted} = {limit:.6g}", f"{got:.6g}", bool(got >= limit))
+    return Check(name, f"{wanted} = {limit:.6g}", f"{got:.6g}", bool(got >= limit), Number(got, least=limit))
 
 
 def within(name: str, got: float, expected: float, tolerance: float) -> Check:
     """Holds when `got` differs from `expected` by at most `tolerance`."""
     return Check(
-        name, f"{expected:.6g} +/- {tolerance:.6g}", f"{got:.6g}", bool(abs(got - expected) <= tolerance)
+        name,
+        f"{expected:.6g} +/- {tolerance:.6g}",
+        f"{got:.6g}",
+        bool(abs(got - expected) <= tolerance),
+        Number(got, expected - tolerance, expected + tolerance),
     )
 
 
@@ -298,7 +320,8 @@ def between(name: str, got: Any, low: float, high: float) -> Check:
     """Holds when every number lies between the two, which it may equal."""
     g = np.atleast_1d(np.asarray(got, float))
     shown = f"{g.min():.6g} to {g.max():.6g}" if g.size > 1 else f"{g[0]:.6g}"
-    return Check(name, f"{low:.6g} to {high:.6g}", shown, bool(((g >= low) & (g <= high)).all()))
+    number = Number(float(g[0]), low, high) if g.size == 1 else None
+    return Check(name, f"{low:.6g} to {high:.6g}", shown, bool(((g >= low) & (g <= high)).all()), number)
 
 
 def stated(name: str, got: str, holds: bool, expected: str = "true") -> Check:
@@ -318,40 +341,3 @@ def _words(value: Any) -> str:
         if isinstance(value, float)
         else str(value)
     )
-
-
-def save(i: Item, outcome: Outcome, setting: Setting, began: float, root: Path) -> dict[str, Any]:
-    """Writes the item's folder below `root` and returns what `--json` prints, which the folder holds as
-    well.
-    """
-    from ackclock._core import version
-    from ackclock.results import folder
-
-    target = (root / i.id).absolute()
-    result: dict[str, Any] = {
-        **i.listing(),
-        "holds": None if outcome.skipped else outcome.holds,
-        "skipped": outcome.skipped,
-        "checks": [vars(c) for c in outcome.checks],
-        "choices": i.choices,
-        "points_at": [pointer.Reference.parse(text).about() for text in i.points_at],
-        "tests": list(i.tests),
-        "answer": outcome.answer,
-        "notes": outcome.notes,
-        "full": setting.full,
-        "version": version,
-        "seconds": round(time.monotonic() - began, 3),
-        "folder": str(target),
-        "data": [str(target / f"{name}.parquet") for name in outcome.tables],
-        "figures": [
-            str(target / f"{name}.{ending}") for name in outcome.figures for ending in ("png", "svg")
-        ],
-    }
-
-    def fill(directory: Path) -> None:
-        for name, table in outcome.tables.items():
-            folder.write_table(table, directory / f"{name}.parquet")
-        folder.write_json(result, directory / folder.SUMMARY)
-
-    folder.write(target, fill, outcome.figures)
-    return result

@@ -8,7 +8,6 @@ results; recorded reasons are kept.
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from typing import Any
 
 from ackclock._core import InputError
@@ -38,7 +37,7 @@ def entry(outcome: Outcome, reason: str = "") -> dict[str, Any]:
         "verdict": verdict(outcome),
         "reason": "" if outcome.holds else reason,
         "answer": outcome.answer,
-        "checks": [asdict(c) for c in outcome.checks],
+        "checks": [c.row() for c in outcome.checks],
         "figures": list(outcome.figures),
         "notes": outcome.notes,
     }

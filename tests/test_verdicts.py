@@ -2,11 +2,14 @@
 record too.
 """
 
+import re
+
 import pytest
 
 from ackclock.reproduce import ITEMS, full, pages, record
 from ackclock.reproduce.item import Outcome, stated
 from ackclock.reproduce.verdicts import disagreement, recorded
+from ackclock.sweep.work import engine
 
 
 @pytest.mark.parametrize(
@@ -14,6 +17,14 @@ from ackclock.reproduce.verdicts import disagreement, recorded
 )
 def test_the_verdict_on_record_is_the_one_found(id):
     assert disagreement(id, ITEMS[id].run()) is None
+
+
+def test_an_item_that_gets_or_loses_its_full_form_is_noticed(monkeypatch):
+    kept = {"verdict": "holds", "reason": "", "checks": [], "full_form": False}
+    monkeypatch.setattr("ackclock.reproduce.verdicts.recorded", lambda: {"B-E1": kept})
+    assert disagreement("B-E1", Outcome([stated("x", "1", True)])) is None
+    outcome = Outcome([stated("x", "1", True)], full_form=True)
+    assert disagreement("B-E1", outcome) == "B-E1 now has two forms, on record one"
 
 
 def test_the_record_names_no_item_that_is_gone():
@@ -38,6 +49,10 @@ def test_the_record_of_full_forms_names_no_item_that_is_gone():
     assert set(full.recorded()) <= set(ITEMS)
 
 
+def test_every_full_form_on_record_has_a_date():
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", entry["date"]) for entry in full.recorded().values())
+
+
 def test_a_full_form_is_described_with_its_time_and_results(monkeypatch, tmp_path):
     monkeypatch.setattr(record, "file", lambda paper, name: tmp_path / f"{paper.name}-{name}.json")
     assert full.sentence("B-F1") == ""
@@ -46,4 +61,6 @@ def test_a_full_form_is_described_with_its_time_and_results(monkeypatch, tmp_pat
     assert entry["verdict"] == "holds"
     assert {c.name: c.got for c in ITEMS["B-F1"].run().checks} == entry["got"]
     assert full.sentence("B-F1").startswith(f"`--full` took {entry['cpu']} s of processor time")
+    assert entry["build"] == engine()
+    assert full.sentence("B-F1").endswith(f"Run of build {engine()}, {entry['date']}.")
     assert any("`--full` took" in part for part in pages.declared(ITEMS["B-F1"]))

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 HOLDS, FALLS_SHORT, OPEN = "holds", "falls short", "open"
 SHOWN = {True: "holds", False: "FALLS SHORT", HOLDS: "holds", FALLS_SHORT: "FALLS SHORT", OPEN: "open"}
 """How verdicts of checks are printed."""
+LISTED = {True: "holds", False: "falls short", None: "-"}
+"""How a list prints verdicts at the paper's size."""
 
 
 @click.command("reproduce")
@@ -139,17 +141,29 @@ def _verdict(result: dict[str, Any]) -> bool | None:
 
 
 def _list(items: Sequence[Item], as_json: bool) -> None:
-    from ackclock.reproduce.papers import order
+    from ackclock.reproduce import counted
+    from ackclock.reproduce.papers import PAPERS, order
+    from ackclock.reproduce.verdicts import recorded
 
-    rows = [i.listing() for i in sorted(items, key=lambda i: order(i.id))]
+    record, rows = recorded(), []
+    for i in sorted(items, key=lambda i: order(i.id)):
+        verdict, decides = counted.decided(i.id, record[i.id]) if i.id in record else (None, counted.QUICK)
+        holds = None if verdict is None or i.kind == "CONTEXT" else verdict == HOLDS
+        rows.append({**i.listing(), "holds": holds, "decides": decides})
     if as_json:
         print_json(rows)
-    else:
-        print_table(
-            [(key, "left") for key in ("id", "paper", "kind", "title")],
-            [list(row.values()) for row in rows],
-            names=("id", "kind"),
-        )
+        return
+    for paper in (p for p in PAPERS.values() if any(i.paper == p.name for i in items)):
+        counts = counted.count(paper, record)
+        say(f"{paper.name}: {counted.sentence(counts)}")
+        others = [(name, counts[name]) for name in (counted.EQUATIONS, counted.RULES) if name in counts]
+        say("Apart: " + ", ".join(f"{c.holds} of {c.of} {name} hold" for name, c in others) + ".")
+    say()
+    print_table(
+        [(key, "left") for key in ("id", "at its size", "kind", "title")],
+        [[r["id"], LISTED[r["holds"]], r["kind"], r["title"]] for r in rows],
+        names=("id", "kind"),
+    )
 
 
 def _show(result: dict[str, Any], *, asked: bool) -> None:

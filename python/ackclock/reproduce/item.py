@@ -76,6 +76,8 @@ class Outcome:
     """The answer that the results give, in a sentence or two, if the item is a question."""
     skipped: str = ""
     """Why it could not be run here, such as a missing permission; it then neither holds nor falls short."""
+    full_form: bool = False
+    """Whether `--full` runs another form than this one; known once the item was run."""
 
     @property
     def holds(self) -> bool:
@@ -83,18 +85,31 @@ class Outcome:
         return all(c.holds for c in self.checks)
 
 
-@dataclass
 class Setting:
     """How an item is to be run."""
 
-    full: bool = False
-    """The paper's own sizes instead of at most a minute on two cores."""
-    workers: int | None = None
-    """Runs side by side; None for one per core."""
-    progress: Callable[[float, str], None] = lambda share, label: None
-    """A callback that gets the share of the work that is done."""
-    variation: Variation = field(default_factory=Variation)
-    """Other seeds and values than the item's own, and the scenarios that it ran."""
+    def __init__(
+        self,
+        full: bool = False,
+        workers: int | None = None,
+        progress: Callable[[float, str], None] = lambda share, label: None,
+        variation: Variation | None = None,
+    ) -> None:
+        self._full = full
+        self.workers = workers
+        """Runs side by side; None for one per core."""
+        self.progress = progress
+        """A callback that gets the share of the work that is done."""
+        self.variation = variation or Variation()
+        """Other seeds and values than the item's own, and the scenarios that it ran."""
+        self.asked = False
+        """Whether the item asked for its size: otherwise both forms are one."""
+
+    @property
+    def full(self) -> bool:
+        """The paper's own sizes instead of at most a minute on two cores."""
+        self.asked = True
+        return self._full
 
     def run_all(
         self, scenarios: Sequence[Scenario], label: str, share: tuple[float, float] = (0.0, 1.0)
@@ -132,6 +147,7 @@ class Item:
         setting = setting or Setting()
         with held(), applied(setting.variation):
             outcome = self.function(setting)
+        outcome.full_form = setting.asked
         outcome.checks += self.pointers()
         return outcome
 

@@ -31,11 +31,13 @@ def verdict(outcome: Outcome) -> str:
 
 def entry(outcome: Outcome, reason: str = "") -> dict[str, Any]:
     """The record of an outcome: `verdict`, `reason` (why it falls short, a sentence; empty where all
-    checks hold), `answer`, `checks`, names of `figures`, `notes`.
+    checks hold), `full_form` (whether `--full` runs another form), `answer`, `checks`, names of `figures`,
+    `notes`.
     """
     return {
         "verdict": verdict(outcome),
         "reason": "" if outcome.holds else reason,
+        "full_form": outcome.full_form,
         "answer": outcome.answer,
         "checks": [c.row() for c in outcome.checks],
         "figures": list(outcome.figures),
@@ -53,6 +55,9 @@ def disagreement(id: str, outcome: Outcome) -> str | None:
     if found["verdict"] != verdict(outcome):
         short = "; ".join(f"{c.name}: {c.got} instead of {c.expected}" for c in outcome.checks if not c.holds)
         return f"{id} now {verdict(outcome)}, on record it {found['verdict']}{': ' + short if short else ''}"
+    if found.get("full_form", outcome.full_form) != outcome.full_form:
+        forms = "two forms, on record one" if outcome.full_form else "one form, on record two"
+        return f"{id} now has {forms}"
     if found["verdict"] == FALLS_SHORT and not found["reason"]:
         return f"{id} falls short, and the record gives no reason"
     return None

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import shlex
 import time
 from collections.abc import Sequence
@@ -204,9 +203,15 @@ def _show(result: dict[str, Any], *, asked: bool) -> None:
         f"{result['folder']}"
     )
     if scenarios := result["scenarios"]:
-        first = shlex.quote(os.path.relpath(scenarios[0]))
+        first = shlex.quote(shortest(scenarios[0]))
         note(f"Scenarios it ran: {len(scenarios)}, each for `ackclock run`; the first: {first}")
     say()
+
+
+def shortest(file: str) -> str:
+    """A file's path from here, if it lies below this folder."""
+    here = Path.cwd()
+    return str(Path(file).relative_to(here)) if Path(file).is_relative_to(here) else file
 
 
 def _show_chance(chance: dict[str, Any]) -> None:

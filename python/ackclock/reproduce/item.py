@@ -308,7 +308,7 @@ def six_digits(name: str, got: Any, expected: Any) -> Check:
 
 def exactly(name: str, got: Any, expected: Any) -> Check:
     """Holds when the two are equal."""
-    return Check(name, _words(expected), _words(got), got == expected)
+    return Check(name, _words(expected), _words(got), bool(got == expected))
 
 
 def at_most(name: str, got: float, limit: float, wanted: str) -> Check:

@@ -81,6 +81,7 @@ def transfer(
     lost: Sequence[int] = (),
     *,
     of: str = "data",
+    faults: Sequence[Any] = (),
     seconds: float = 60.0,
     link: dict[str, Any] | None = None,
     back: dict[str, Any] | None = None,
@@ -88,13 +89,13 @@ def transfer(
     size: int = MSS,
 ) -> Driven:
     """A transfer of so many segments. lost: by number, counted from 1 among the packets `of` that kind, as
-    they arrive at the place of the loss. size: bytes of a segment.
+    they arrive at the place of the loss. faults: further ones. size: bytes of a segment.
     """
     # Each fault counts the packets that those before it have let pass.
-    faults = [ac.fault.NthLoss(number=n - i, of=of) for i, n in enumerate(sorted(lost))]
+    losses = [ac.fault.NthLoss(number=n - i, of=of) for i, n in enumerate(sorted(lost))]
     path = {
         "kind": "single",
-        "link": {"rate": "100Gbit/s", "delay": f"{RTT / 2}s", "faults": faults, **(link or {})},
+        "link": {"rate": "100Gbit/s", "delay": f"{RTT / 2}s", "faults": [*losses, *faults], **(link or {})},
         "rtt": "links",
     }
     if back:
@@ -116,11 +117,11 @@ def of_run(run: Run, size: int = MSS) -> Driven:
     side, began = data[0]["side"], data[0]["time"]
     mine = [r for r in data if r["side"] == side]
     start = mine[0]["seq"]
-    sent, highest = [], -1
+    sent, highest = [], 0
     for r in mine:
-        number = ((r["seq"] - start) % 2**32) // size
-        sent.append(Sent(r["time"] - began, number, number <= highest))
-        highest = max(highest, number)
+        first = (r["seq"] - start) % 2**32
+        sent.append(Sent(r["time"] - began, first // size, first < highest))
+        highest = max(highest, first + r["len"])
     acks = [
         (r["time"] - began, ((r["ack"] - start) % 2**32) // size)
         for r in rows

@@ -123,7 +123,7 @@ def reproduce(setting: Setting) -> Outcome:
     )
     fig, axes = style.figure(
         "Exclusions make a TCP slower, but for short transfers",
-        "Bandwidth over MSS/RTT C/sqrt(p); random loss and no queue but for Vegas, C = 1.31 and 1.22",
+        "Random loss and no queue, C = 1.31; for Vegas a queue, C = 1.22",
     )
     with mpl.rc_context(style.SETTINGS):
         places = range(len(rows))

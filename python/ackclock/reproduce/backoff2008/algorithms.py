@@ -210,6 +210,7 @@ rule(
         "five random peers": "`per_server = 5` of a workload `bulk`: five flows to each node, from "
         "different other ones, drawn at random"
     },
+    points=rules.peers,
 )
 rule(
     "B-U1",

@@ -9,7 +9,7 @@ import numpy as np
 import ackclock as ac
 from ackclock.models import Timer
 from ackclock.reproduce import driven
-from ackclock.reproduce.backoff2008 import testbed
+from ackclock.reproduce.backoff2008 import hot, testbed
 from ackclock.reproduce.item import Check, at_least, between, exactly, six_digits
 from ackclock.results import gaps
 
@@ -127,6 +127,20 @@ def bursts() -> list[Check]:
             0.5 - 2 / np.sqrt(starts["poisson"].size),
             0.5 + 2 / np.sqrt(starts["poisson"].size),
         ),
+    ]
+
+
+def peers() -> list[Check]:
+    """B-A11: every client fetches from five others."""
+    t = hot.network()
+    run = ac.simulate(hot.path(t), hot.p2p(t, spread="100ms"), {"tcp": "sack"}, duration="200ms")
+    fetched: dict[str, list[str]] = {}
+    for f in run.flows.to_pylist():
+        fetched.setdefault(f["server"], []).append(f["client"])
+    return [
+        exactly("clients", len(fetched), len(t.clients)),
+        exactly("peers of each", sorted({len(set(others)) for others in fetched.values()}), [5]),
+        exactly("clients that fetch from themselves", sum(c in others for c, others in fetched.items()), 0),
     ]
 
 

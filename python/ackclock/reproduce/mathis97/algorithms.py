@@ -7,6 +7,7 @@ import numpy as np
 from ackclock.models.mathis97 import fit, power_law_window
 from ackclock.reproduce.item import Check, exactly, rule, six_digits
 from ackclock.reproduce.mathis97 import rules
+from ackclock.reproduce.mathis97.f7_phase_topology import minima
 
 POLICY = "crates/ackclock-policy/src"
 ENGINE = "crates/ackclock-engine/tests"
@@ -241,6 +242,7 @@ rule(
         f"{PHASE}::test_link_and_connections_count_the_same_losses",
     ],
     choices={"as a file": "scenarios/phase-effects.toml"},
+    points=minima,
 )
 rule(
     "M-A14",
@@ -330,6 +332,7 @@ rule(
         "throttled replies": "recognised by evenly spaced replies to the background probe, or by losses "
         "without a queue that vanish at half the rate",
     },
+    points=rules.treno,
 )
 rule(
     "M-U5",
@@ -348,6 +351,7 @@ rule(
         "median of means": "of the means of 20 samples each, since a run has one transfer and the paper "
         "had many",
     },
+    points=rules.background,
 )
 
 

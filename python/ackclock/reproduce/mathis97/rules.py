@@ -7,7 +7,7 @@ from typing import Any
 import ackclock as ac
 from ackclock.reproduce import driven
 from ackclock.reproduce.item import Check, at_least, at_most, between, exactly, six_digits
-from ackclock.reproduce.mathis97 import vegas
+from ackclock.reproduce.mathis97 import probes, vegas
 
 ONE = {"kind": "reno", "initial_window": "segments", "initial_segs": 1, "byte_counting": False}
 """A window that begins with one segment and counts acks."""
@@ -281,6 +281,35 @@ def of_links() -> list[Check]:
     return [
         exactly("drops", found["dropped_full"], 5),
         exactly("most packets that waited", found["queue_max_packets"], 10),
+    ]
+
+
+def treno() -> list[Check]:
+    """M-U3: loss and round-trip time of a path that loses every hundredth packet, 60 ms."""
+    path = probes.path("30ms", {"kind": "periodic-loss", "every": 100})
+    found = probes.simulated(path, probes.settings(60, warmup=5))
+    return [
+        between("p (signals for each packet) over 0.01", found["p"] / 0.01, 0.95, 1.05),
+        between("mean round-trip time (ms)", 1e3 * found["rtt"]["mean"], 59.9, 60.1),
+        exactly("timeouts", found["timeouts"], 0),
+    ]
+
+
+def background() -> list[Check]:
+    """M-U5: a probe every 50 ms before, during and after a test that fills a queue of 100 packets."""
+    queue = {"kind": "drop-tail", "limit": "100packets"}
+    path = probes.path("30ms", None, rate="2Mbit/s", queue=queue)
+    found = probes.simulated(path, probes.settings(30, background=200))["background"]
+    waited = found["during"]["median_of_means"] - found["before"]["median_of_means"]
+    return [
+        exactly(
+            "probes before, during 30 s, after",
+            [found[k]["sent"] for k in ("before", "during", "after")],
+            [200, 600, 200],
+        ),
+        between("idle: median of means (ms)", 1e3 * found["before"]["median_of_means"], 60, 61),
+        # 100 packets of 1500 bytes at 2 Mbit/s take 600 ms.
+        between("busy: median of means less that (ms)", 1e3 * waited, 60, 600),
     ]
 
 

@@ -10,9 +10,6 @@ from ackclock.reproduce.jacobson88 import rules as jacobson
 from ackclock.reproduce.mathis97 import rules as mathis
 from ackclock.reproduce.verdicts import recorded
 
-UNDRIVEN = {"B-A10"}
-"""Algorithms and instruments whose checks say only that names exist. It only shrinks."""
-
 
 def test_the_packets_that_were_named_are_lost_and_what_was_sent_is_read():
     found = driven.transfer(mathis.tcp("sack"), 80, lost=[20, 22])
@@ -52,7 +49,7 @@ def test_another_recovery_falls_short(monkeypatch):
 
 
 @pytest.mark.parametrize("id", [i.id for i in ITEMS.values() if i.kind in ("RULE", "TOOL")])
-def test_every_rule_is_driven_but_for_those_that_are_known(id):
+def test_every_rule_is_driven(id):
     i = ITEMS[id]
     names = {*i.points_at, "tests of it"}
-    assert all(c["name"] in names for c in recorded()[id]["checks"]) == (id in UNDRIVEN)
+    assert any(c["name"] not in names for c in recorded()[id]["checks"]), "it checks only that names exist"

@@ -200,6 +200,7 @@ rule(
         f"{RESULTS}::another_workload_changes_no_draw",
     ],
     choices={"shape": "1.5", "rate and packet size of UDP": "whatever gives the loss: with B-F6a"},
+    points=rules.crowd,
 )
 rule(
     "B-A11",

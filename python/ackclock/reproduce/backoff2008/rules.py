@@ -130,6 +130,22 @@ def bursts() -> list[Check]:
     ]
 
 
+def crowd() -> list[Check]:
+    """B-A10: 300 sources that are ON for 16 s and OFF for 8 s on average send for two thirds of the time."""
+    source = ac.UdpOnOff(
+        rate="800bit/s", bytes="100B", on="16s", off="8s", periods="pareto", shape=1.5, flows=300
+    )
+    run = ac.simulate(
+        {"kind": "single", "link": {"rate": "100Mbit/s"}, "rtt": "10ms"},
+        source,
+        {"tcp": "sack"},
+        duration="2400s",
+    )
+    sent = sum(f["bytes_sent"] for f in run.flows.to_pylist())
+    # The mean of n Pareto periods of shape 1.5 is off by about n^(-1/3): 3 % of 30 000.
+    return [between("share of the time in which they send", 8 * sent / (300 * 800 * 2400), 0.6, 0.73)]
+
+
 def peers() -> list[Check]:
     """B-A11: every client fetches from five others."""
     t = hot.network()

@@ -22,6 +22,7 @@ from ackclock.reproduce.item import ITEMS, KINDS, Item, find
 from ackclock.reproduce.papers import PAPERS, Paper, order
 from ackclock.reproduce.pointer import ROOT, Reference
 from ackclock.reproduce.verdicts import HOLDS, disagreement, keep, recorded
+from ackclock.reproduce.verdicts import stale as stale_reason
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,6 +63,7 @@ def said(id: str, entry: dict[str, Any]) -> str:
     verdict, decides = counted.decided(id, entry)
     quick = "holds" if entry["verdict"] == HOLDS else "falls short"
     reason = f" {entry['reason']}" if entry["reason"] else ""
+    reason += " (Written for other figures than those below.)" if stale_reason(entry) else ""
     if counted.group(id) == counted.CONTEXT:
         return "**Context**, which neither holds nor falls short."
     if verdict is None:

@@ -188,6 +188,8 @@ def _show(result: dict[str, Any], *, asked: bool) -> None:
         unchanged = result["unchanged"].get(key, 0)
         some = f", but in {unchanged} that do not have it" if unchanged else ""
         say(f"Set in its scenarios{some}: {key} = {value}. What the checks expect stays as it was.")
+    if "REAL" in result["kind"].split(", ") and (asked or result["set"]):
+        say("What it runs over real packets is as without `--seed`, `--seeds` and `--set`.")
     for reference in result["points_at"]:
         _show_reference(reference)
     for test in result["tests"]:

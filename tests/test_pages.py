@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from ackclock.reproduce import ITEMS, pages
+from ackclock.reproduce import ITEMS, counted, pages
 from ackclock.reproduce.item import Check, Item, Outcome
 from ackclock.reproduce.papers import PAPERS, order
-from ackclock.reproduce.verdicts import HOLDS, entry, recorded
+from ackclock.reproduce.verdicts import FALLS_SHORT, HOLDS, entry, recorded
 
 RECORD = recorded()
 CASES = [(i.paper, id, pages.section(i, RECORD[id])) for id, i in ITEMS.items() if id in RECORD]
@@ -17,8 +17,7 @@ CASES = [(i.paper, id, pages.section(i, RECORD[id])) for id, i in ITEMS.items() 
 def test_a_section_says_what_is_on_record(paper, id, text):
     assert ITEMS[id].paper == paper
     kept = RECORD[id]
-    said = "Holds." if kept["verdict"] == HOLDS else "Falls short."
-    assert f"**{said}**" in text, f"run `python -m ackclock.reproduce.pages {id}`"
+    assert pages.said(id, kept) in text, f"run `python -m ackclock.reproduce.pages {id}`"
     assert kept["reason"] in text
     rows = re.findall(r"(?m)^\| (yes|\*\*no\*\*) \| (.*) \| (.*) \| (.*) \|$", text)
     assert all(holds == "yes" for holds, *_ in rows) == (kept["verdict"] == HOLDS)
@@ -52,9 +51,12 @@ def test_a_page_counts_its_items_and_links_to_those_that_fall_short(paper):
     page = (pages.FOLDER / f"{paper}.md").read_text(encoding="utf-8")
     ids = list(pages.entries_of(PAPERS[paper]))
     assert ids == sorted(ids, key=order)
-    short = [id for id in ids if RECORD[id]["verdict"] != HOLDS]
-    assert f"{len(ids) - len(short)} of {len(ids)} hold" in page
-    assert all(f"- [{id}](#{pages.anchor(id)})" in page for id in short)
+    counts = counted.count(PAPERS[paper], RECORD)
+    assert f"**{counted.sentence(counts)}**" in page
+    verdicts = {id: {RECORD[id]["verdict"], counted.decided(id, RECORD[id])[0]} for id in ids}
+    assert all(f"- [{id}](#{pages.anchor(id)})" in page for id in ids if FALLS_SHORT in verdicts[id])
+    missing = [id for id in PAPERS[paper].ids() if id not in ITEMS]
+    assert all(f"{id}" in page.partition("Not in the project yet: ")[2].partition("\n")[0] for id in missing)
     for target in re.findall(r"\]\((\.\./[^)#]+)\)", page):
         assert (pages.FOLDER / target).exists(), target
 

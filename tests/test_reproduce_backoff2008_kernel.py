@@ -29,7 +29,8 @@ from ackclock.reproduce.backoff2008.linux import (
     Load,
     Measured,
 )
-from ackclock.reproduce.item import ITEMS, Outcome, Setting, save
+from ackclock.reproduce.item import ITEMS, Outcome, Setting
+from ackclock.reproduce.saved import save
 from ackclock.reproduce.verdicts import disagreement
 
 SHORT = Load("red", 1, 1, 5)

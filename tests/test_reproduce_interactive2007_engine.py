@@ -14,7 +14,8 @@ from ackclock.reproduce.interactive2007 import over_engine, s2_strategies_for_re
 from ackclock.reproduce.interactive2007.for_real import Found, Measured
 from ackclock.reproduce.interactive2007.over_engine import BACKLOGGED, COPIED, PADDED, PLAIN, STRATEGIES, Load
 from ackclock.reproduce.interactive2007.s1_padding_for_real import unfit
-from ackclock.reproduce.item import ITEMS, Setting, save
+from ackclock.reproduce.item import ITEMS, Setting
+from ackclock.reproduce.saved import save
 
 LOAD = Load((0.1,), 15, 5)
 

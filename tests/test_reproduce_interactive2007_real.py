@@ -25,7 +25,8 @@ from ackclock.reproduce.interactive2007.for_real import (
     Load,
     Measured,
 )
-from ackclock.reproduce.item import ITEMS, Setting, save
+from ackclock.reproduce.item import ITEMS, Setting
+from ackclock.reproduce.saved import save
 
 SHORT = Load((0.1,), 10, 6, (AS_IS,))
 

@@ -108,4 +108,10 @@ def test_a_row_runs_no_more_than_its_checks_need():
 
 
 def test_every_exclusion_has_its_transfer():
-    assert len(x7_exclusions.scenarios(Setting())) == 7
+    assert len(x7_exclusions.scenarios(Setting())) == 6
+    rows = x7_exclusions.vegas.runs(Setting(), "x")
+    assert x7_exclusions.vegas.stack().to_scenario()["window"]["kind"] == "vegas"
+    assert {r["stack"] for r in rows} == {"Reno", "Vegas"}
+    row = x7_exclusions.of_vegas(rows[1])
+    assert row["what"].startswith("Vegas, 0.5 Mbit/s")
+    assert row["bandwidth"] / row["model"] == pytest.approx(rows[1]["over"])

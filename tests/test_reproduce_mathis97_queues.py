@@ -10,7 +10,7 @@ import pytest
 
 import ackclock as ac
 from ackclock.reproduce.item import Setting
-from ackclock.reproduce.mathis97 import bottleneck, drops, gateways, modem, steady, x12_tahoe
+from ackclock.reproduce.mathis97 import bottleneck, drops, gateways, modem, steady, vegas, x12_tahoe
 from ackclock.reproduce.mathis97 import f6_measured_rtt as f6
 from ackclock.reproduce.mathis97 import f15_research_user as f15
 
@@ -97,6 +97,19 @@ def test_packets_that_take_200_ms_are_acknowledged_one_by_one():
     )
     assert [bottleneck.slow(r) for r in rows] == [True, False]
     assert rows[0]["c"] > 1.15 * rows[1]["c"]
+
+
+def test_vegas_loses_nothing_where_reno_does():
+    stacks = {"Reno": vegas.reno(), "Vegas": vegas.stack()}
+    rows = bottleneck.runs(Setting(workers=1), stacks, [(1e6, 10)], "x", cycles=10)
+    reno, other = rows
+    assert (reno["stack"], other["stack"]) == ("Reno", "Vegas")
+    assert reno["ca"] > 0
+    assert other["ca"] == other["non_ca"] == 0
+    assert other["utilisation"] > 0.99
+    # Between alpha and beta of its segments are in the queue, beside those on the way and the one in service.
+    waiting = other["window"] - bottleneck.RTT / other["packet_time"] - 1
+    assert 1 <= waiting <= 4
 
 
 def test_the_readings_of_tahoe_differ_as_they_say():

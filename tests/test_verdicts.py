@@ -2,11 +2,14 @@
 record too.
 """
 
+import re
+
 import pytest
 
 from ackclock.reproduce import ITEMS, full, pages, record
 from ackclock.reproduce.item import Outcome, stated
-from ackclock.reproduce.verdicts import disagreement, recorded
+from ackclock.reproduce.verdicts import disagreement, keep, main, recorded, stale
+from ackclock.sweep.work import engine
 
 
 @pytest.mark.parametrize(
@@ -14,6 +17,45 @@ from ackclock.reproduce.verdicts import disagreement, recorded
 )
 def test_the_verdict_on_record_is_the_one_found(id):
     assert disagreement(id, ITEMS[id].run()) is None
+
+
+def test_no_reason_on_record_was_written_for_other_figures():
+    assert not [id for id, kept in recorded().items() if stale(kept)]
+
+
+def test_a_reason_is_stale_once_the_figures_that_it_explains_change(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(record, "file", lambda paper, name: tmp_path / f"{paper.name}-{name}.json")
+    small, smaller = (Outcome([stated("x", got, False), stated("y", "1", True)]) for got in ("2", "3"))
+    keep({"B-E1": small})
+    assert main(["because", "B-E1", "The load is too low."]) == 0
+    assert recorded()["B-E1"]["explains"] == {"x": "2"}
+    keep({"B-E1": small})
+    assert not stale(recorded()["B-E1"])
+    assert "otherwise" not in capsys.readouterr().err
+    keep({"B-E1": smaller})
+    assert stale(recorded()["B-E1"])
+    assert "falls short otherwise than when its reason was written" in capsys.readouterr().err
+    assert "Written for other figures" in pages.said("B-E1", recorded()["B-E1"])
+    assert main(["because", "B-E1", "The load is far too low."]) == 0
+    assert not stale(recorded()["B-E1"])
+
+
+@pytest.mark.parametrize("args", [["B-E2", "It holds."], ["B-E1", " "], ["B-E1"], []])
+def test_a_reason_for_what_does_not_fall_short_or_without_words_is_refused(
+    monkeypatch, tmp_path, capsys, args
+):
+    monkeypatch.setattr(record, "file", lambda paper, name: tmp_path / f"{paper.name}-{name}.json")
+    keep({"B-E1": Outcome([stated("x", "2", False)])})
+    assert main(["because", *args]) == 2
+    assert "expected" in capsys.readouterr().err
+
+
+def test_an_item_that_gets_or_loses_its_full_form_is_noticed(monkeypatch):
+    kept = {"verdict": "holds", "reason": "", "checks": [], "full_form": False}
+    monkeypatch.setattr("ackclock.reproduce.verdicts.recorded", lambda: {"B-E1": kept})
+    assert disagreement("B-E1", Outcome([stated("x", "1", True)])) is None
+    outcome = Outcome([stated("x", "1", True)], full_form=True)
+    assert disagreement("B-E1", outcome) == "B-E1 now has two forms, on record one"
 
 
 def test_the_record_names_no_item_that_is_gone():
@@ -38,6 +80,10 @@ def test_the_record_of_full_forms_names_no_item_that_is_gone():
     assert set(full.recorded()) <= set(ITEMS)
 
 
+def test_every_full_form_on_record_has_a_date():
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", entry["date"]) for entry in full.recorded().values())
+
+
 def test_a_full_form_is_described_with_its_time_and_results(monkeypatch, tmp_path):
     monkeypatch.setattr(record, "file", lambda paper, name: tmp_path / f"{paper.name}-{name}.json")
     assert full.sentence("B-F1") == ""
@@ -46,4 +92,6 @@ def test_a_full_form_is_described_with_its_time_and_results(monkeypatch, tmp_pat
     assert entry["verdict"] == "holds"
     assert {c.name: c.got for c in ITEMS["B-F1"].run().checks} == entry["got"]
     assert full.sentence("B-F1").startswith(f"`--full` took {entry['cpu']} s of processor time")
+    assert entry["build"] == engine()
+    assert full.sentence("B-F1").endswith(f"Run of build {engine()}, {entry['date']}.")
     assert any("`--full` took" in part for part in pages.declared(ITEMS["B-F1"]))

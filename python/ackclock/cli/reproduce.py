@@ -1,12 +1,26 @@
 from __future__ import annotations
 
+import shlex
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ackclock._core import InputError
+from ackclock.cli.run import override
 from ackclock.console import bar, note, print_json, print_table, say
+from ackclock.scenario.scenario import Progress
+
+if TYPE_CHECKING:
+    from ackclock.reproduce.item import Item
+
+HOLDS, FALLS_SHORT, OPEN = "holds", "falls short", "open"
+SHOWN = {True: "holds", False: "FALLS SHORT", HOLDS: "holds", FALLS_SHORT: "FALLS SHORT", OPEN: "open"}
+"""How verdicts of checks are printed."""
+LISTED = {True: "holds", False: "falls short", None: "-"}
+"""How a list prints verdicts at the paper's size."""
 
 
 @click.command("reproduce")
@@ -24,40 +38,77 @@ from ackclock.console import bar, note, print_json, print_table, say
     show_default=True,
     help="Folder for data and figures.",
 )
+@click.option(
+    "--seed",
+    type=click.IntRange(1, 10**15),
+    default=1,
+    show_default=True,
+    help="The first seed: N - 1 is added to each seed of the item.",
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(1, 10_000),
+    default=1,
+    help="Repetitions, each with seeds of its own; the verdict is then on chance, with its interval.",
+)
+@click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change a value in the item's scenarios: --set path.rtt=50ms. May be repeated.",
+)
 @click.option("--workers", type=click.IntRange(1, 1024), help="Runs side by side; one per core by default.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
-    name: str | None, listing: bool, full: bool, out: Path, workers: int | None, as_json: bool
+    name: str | None,
+    listing: bool,
+    full: bool,
+    out: Path,
+    seed: int,
+    seeds: int,
+    overrides: tuple[str, ...],
+    workers: int | None,
+    as_json: bool,
 ) -> int | None:
     """Reproduce items of the papers: figure, numbers, verdict. Exit code 1 where a check falls short."""
-    from ackclock.reproduce.item import Setting, find, save
-    from ackclock.reproduce.papers import order
+    from ackclock.reproduce.chance import repeat
+    from ackclock.reproduce.item import KINDS, Setting, find
+    from ackclock.reproduce.saved import save
     from ackclock.results import folder
+    from ackclock.scenario.variation import Variation
 
     items = find(name or "all")
     if listing or name is None:
-        rows = [i.listing() for i in sorted(items, key=lambda i: order(i.id))]
-        if as_json:
-            print_json(rows)
-        else:
-            print_table(
-                [(key, "left") for key in ("id", "paper", "kind", "title")],
-                [list(row.values()) for row in rows],
-                names=("id", "kind"),
-            )
+        _list(items, as_json)
         return None
+    changes = tuple(map(override, overrides))
+    if changes and len(items) > 1:
+        raise InputError(
+            f"`--set` changes the scenarios of one item, and {len(items)} are named; expected an id such as "
+            f"{items[0].id}"
+        )
     for i in items:
         folder.check_writable(out / i.id)
     results = []
     for i in items:
         began = time.monotonic()
         with bar(i.id) as progress:
-            setting = Setting(full, workers, progress)
-            outcome = i.run(setting)
-        results.append(save(i, outcome, setting, began, out))
+            settings = [
+                Setting(full, workers, _part(progress, n, seeds), Variation(overrides=changes))
+                for n in range(seeds)
+            ]
+            found = repeat(i, settings, seed)
+        if changes and not settings[0].variation.scenarios:
+            raise InputError(
+                f"{i.id} runs no scenario ({', '.join(KINDS[k] for k in i.kind.split(', '))}), so `--set` "
+                "changes nothing; expected an item that does"
+            )
+        several = found if len(found.outcomes) > 1 else None
+        results.append(save(i, found.outcomes[0], settings[0], began, out, several))
         if not as_json:
-            _show(results[-1])
-    holds = all(r["holds"] is not False for r in results)
+            _show(results[-1], asked=seeds > 1 or seed != 1)
+    holds = all(_verdict(r) is not False for r in results)
     if as_json:
         print_json(
             results[0]
@@ -67,23 +118,78 @@ def command(
     elif len(results) > 1:
         skipped = sum(bool(r["skipped"]) for r in results)
         say(
-            f"{sum(bool(r['holds']) for r in results)} of {len(results)} items "
+            f"{sum(bool(_verdict(r)) for r in results)} of {len(results)} items "
             f"hold{f', {skipped} were skipped' if skipped else ''}."
         )
     return None if holds else 1
 
 
-def _show(result: dict[str, Any]) -> None:
+def _part(progress: Progress, n: int, of: int) -> Progress:
+    """The progress of repetition `n`, counted from 0."""
+    if of == 1:
+        return progress
+    return lambda share, label: progress((n + share) / of, f"{label}, repetition {n + 1} of {of}")
+
+
+def _verdict(result: dict[str, Any]) -> bool | None:
+    """Whether an item holds, over all repetitions where there are several; None where that is open."""
+    chance = result["chance"]
+    if not chance:
+        return result["holds"]
+    return {HOLDS: True, FALLS_SHORT: False}.get(chance["verdict"])
+
+
+def _list(items: Sequence[Item], as_json: bool) -> None:
+    from ackclock.reproduce import counted
+    from ackclock.reproduce.papers import PAPERS, order
+    from ackclock.reproduce.verdicts import recorded
+
+    record, rows = recorded(), []
+    for i in sorted(items, key=lambda i: order(i.id)):
+        verdict, decides = counted.decided(i.id, record[i.id]) if i.id in record else (None, counted.QUICK)
+        holds = None if verdict is None or i.kind == "CONTEXT" else verdict == HOLDS
+        rows.append({**i.listing(), "holds": holds, "decides": decides})
+    if as_json:
+        print_json(rows)
+        return
+    for paper in (p for p in PAPERS.values() if any(i.paper == p.name for i in items)):
+        counts = counted.count(paper, record)
+        say(f"{paper.name}: {counted.sentence(counts)}")
+        others = [(name, counts[name]) for name in (counted.EQUATIONS, counted.RULES) if name in counts]
+        say("Apart: " + ", ".join(f"{c.holds} of {c.of} {name} hold" for name, c in others) + ".")
+    say()
+    print_table(
+        [(key, "left") for key in ("id", "at its size", "kind", "title")],
+        [[r["id"], LISTED[r["holds"]], r["kind"], r["title"]] for r in rows],
+        names=("id", "kind"),
+    )
+
+
+def _show(result: dict[str, Any], *, asked: bool) -> None:
+    """Prints an item. asked: whether other seeds were."""
     say(f"{result['id']} ({result['paper']}, {result['kind']}): {result['title']}")
+    chance = result["chance"]
+    of_checks = chance["checks"] if chance else result["checks"]
     rows = [
-        ("holds" if c["holds"] else "FALLS SHORT", c["name"], c["expected"], c["got"])
-        for c in result["checks"]
+        (SHOWN[c["verdict"] if chance else c["holds"]], c["name"], c["expected"], c["got"]) for c in of_checks
     ]
     print_table(
         [("", "left"), ("check", "left"), ("expected", "left"), ("got", "left")], rows, names=("", "check")
     )
+    if chance:
+        _show_chance(chance)
+    elif asked and not result["seeds"]:
+        say(
+            "It takes no seeds: it draws nothing at random, so it was run once, and another seed is the same."
+        )
     if result["skipped"]:
         say(f"Skipped, neither passed nor failed: {result['skipped']}")
+    for key, value in result["set"].items():
+        unchanged = result["unchanged"].get(key, 0)
+        some = f", but in {unchanged} that do not have it" if unchanged else ""
+        say(f"Set in its scenarios{some}: {key} = {value}. What the checks expect stays as it was.")
+    if "REAL" in result["kind"].split(", ") and (asked or result["set"]):
+        say("What it runs over real packets is as without `--seed`, `--seeds` and `--set`.")
     for reference in result["points_at"]:
         _show_reference(reference)
     for test in result["tests"]:
@@ -98,7 +204,33 @@ def _show(result: dict[str, Any]) -> None:
         f"{'Data and figure' if result['figures'] else 'Data' if result['data'] else 'Summary'} in "
         f"{result['folder']}"
     )
+    if scenarios := result["scenarios"]:
+        first = shlex.quote(shortest(scenarios[0]))
+        note(f"Scenarios it ran: {len(scenarios)}, each for `ackclock run`; the first: {first}")
     say()
+
+
+def shortest(file: str) -> str:
+    """A file's path from here, if it lies below this folder."""
+    here = Path.cwd()
+    return str(Path(file).relative_to(here)) if Path(file).is_relative_to(here) else file
+
+
+def _show_chance(chance: dict[str, Any]) -> None:
+    from ackclock.reproduce.chance import ENOUGH
+
+    say(
+        f"Over {chance['repetitions']} repetitions with other seeds: {chance['verdict']}. Means with 95 % "
+        "intervals; in brackets, in how many repetitions the check holds. Open: the interval contains the "
+        f"limit. All checks together hold in {chance['held']}."
+    )
+    if not chance["enough"]:
+        say(f"Fewer than {ENOUGH} repetitions are not enough for a verdict on chance: --seeds {ENOUGH}")
+    added = chance["seeds_added"]
+    say(
+        "Figure, data and scenarios are those of the first; the seeds of the others are larger by "
+        f"{', '.join(str(n - added[0]) for n in added[1:])}."
+    )
 
 
 def _show_reference(reference: dict[str, Any]) -> None:

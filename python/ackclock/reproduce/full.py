@@ -10,6 +10,7 @@ from __future__ import annotations
 import resource
 import sys
 import time
+from datetime import datetime, timezone
 from typing import Any
 
 from ackclock._core import InputError
@@ -17,13 +18,14 @@ from ackclock.console import note
 from ackclock.reproduce import record
 from ackclock.reproduce.item import ITEMS, Outcome, Setting, find
 from ackclock.reproduce.verdicts import HOLDS, verdict
+from ackclock.sweep.work import engine
 
 NAME = "full"
 
 
 def recorded() -> dict[str, dict[str, Any]]:
-    """The record by id: `cpu` and `wall` (s), `memory` (MB, the largest until then), `verdict`, `got` of the
-    checks, and perhaps `reason`: why it falls short.
+    """The record by id: `date`, `build` (empty where it was not recorded), `cpu` and `wall` (s), `memory`
+    (MB, the largest until then), `verdict`, `got` of the checks, and perhaps `reason`: why it falls short.
     """
     return record.read(NAME)
 
@@ -34,6 +36,8 @@ def measure(id: str) -> tuple[Outcome, dict[str, Any]]:
     outcome = ITEMS[id].run(Setting(full=True))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     entry = {
+        "date": datetime.now(timezone.utc).date().isoformat(),
+        "build": engine(),
         "cpu": round(processor() - before),
         "wall": round(time.monotonic() - began),
         "memory": round(memory / 1000),
@@ -56,7 +60,11 @@ def sentence(id: str) -> str:
         return ""
     said = "holds" if found["verdict"] == HOLDS else "falls short"
     reason = f": {found['reason']}" if found.get("reason") else "."
-    return f"`--full` took {found['cpu']} s of processor time on two cores, and {said}{reason}"
+    build = f"of build {found['build']}" if found.get("build") else "of a build that was not recorded"
+    return (
+        f"`--full` took {found['cpu']} s of processor time on two cores, and {said}{reason} Run {build}, "
+        f"{found['date']}."
+    )
 
 
 def main(ids: list[str]) -> int:

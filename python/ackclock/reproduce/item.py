@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import difflib
-import time
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ackclock._core import InputError
 from ackclock.reproduce import papers, pointer
+from ackclock.scenario.variation import Variation, applied
 from ackclock.sweep.cluster import held
 
 if TYPE_CHECKING:
@@ -39,6 +39,15 @@ KINDS = {
 
 
 @dataclass(frozen=True)
+class Number:
+    """A number, and the limits between which it must lie."""
+
+    value: float
+    least: float = -math.inf
+    most: float = math.inf
+
+
+@dataclass(frozen=True)
 class Check:
     """One statement of the register, and whether it holds."""
 
@@ -46,6 +55,12 @@ class Check:
     expected: str
     got: str
     holds: bool
+    number: Number | None = None
+    """What it compares, where that is one number."""
+
+    def row(self) -> dict[str, Any]:
+        """What records and JSON hold of it."""
+        return {"name": self.name, "expected": self.expected, "got": self.got, "holds": self.holds}
 
 
 @dataclass
@@ -61,6 +76,8 @@ class Outcome:
     """The answer that the results give, in a sentence or two, if the item is a question."""
     skipped: str = ""
     """Why it could not be run here, such as a missing permission; it then neither holds nor falls short."""
+    full_form: bool = False
+    """Whether `--full` runs another form than this one; known once the item was run."""
 
     @property
     def holds(self) -> bool:
@@ -68,16 +85,31 @@ class Outcome:
         return all(c.holds for c in self.checks)
 
 
-@dataclass
 class Setting:
     """How an item is to be run."""
 
-    full: bool = False
-    """The paper's own sizes instead of at most a minute on two cores."""
-    workers: int | None = None
-    """Runs side by side; None for one per core."""
-    progress: Callable[[float, str], None] = lambda share, label: None
-    """A callback that gets the share of the work that is done."""
+    def __init__(
+        self,
+        full: bool = False,
+        workers: int | None = None,
+        progress: Callable[[float, str], None] = lambda share, label: None,
+        variation: Variation | None = None,
+    ) -> None:
+        self._full = full
+        self.workers = workers
+        """Runs side by side; None for one per core."""
+        self.progress = progress
+        """A callback that gets the share of the work that is done."""
+        self.variation = variation or Variation()
+        """Other seeds and values than the item's own, and the scenarios that it ran."""
+        self.asked = False
+        """Whether the item asked for its size: otherwise both forms are one."""
+
+    @property
+    def full(self) -> bool:
+        """The paper's own sizes instead of at most a minute on two cores."""
+        self.asked = True
+        return self._full
 
     def run_all(
         self, scenarios: Sequence[Scenario], label: str, share: tuple[float, float] = (0.0, 1.0)
@@ -112,8 +144,10 @@ class Item:
 
     def run(self, setting: Setting | None = None) -> Outcome:
         """Runs it, and checks that what it points at exists."""
-        with held():
-            outcome = self.function(setting or Setting())
+        setting = setting or Setting()
+        with held(), applied(setting.variation):
+            outcome = self.function(setting)
+        outcome.full_form = setting.asked
         outcome.checks += self.pointers()
         return outcome
 
@@ -274,23 +308,27 @@ def six_digits(name: str, got: Any, expected: Any) -> Check:
 
 def exactly(name: str, got: Any, expected: Any) -> Check:
     """Holds when the two are equal."""
-    return Check(name, _words(expected), _words(got), got == expected)
+    return Check(name, _words(expected), _words(got), bool(got == expected))
 
 
 def at_most(name: str, got: float, limit: float, wanted: str) -> Check:
     """Holds when `got` does not exceed `limit`; `wanted` says where the limit comes from."""
-    return Check(name, f"{wanted} = {limit:.6g}", f"{got:.6g}", bool(got <= limit))
+    return Check(name, f"{wanted} = {limit:.6g}", f"{got:.6g}", bool(got <= limit), Number(got, most=limit))
 
 
 def at_least(name: str, got: float, limit: float, wanted: str) -> Check:
     """Holds when `got` is not below `limit`; `wanted` says where the limit comes from."""
-    return Check(name, f"{wanted} = {limit:.6g}", f"{got:.6g}", bool(got >= limit))
+    return Check(name, f"{wanted} = {limit:.6g}", f"{got:.6g}", bool(got >= limit), Number(got, least=limit))
 
 
 def within(name: str, got: float, expected: float, tolerance: float) -> Check:
     """Holds when `got` differs from `expected` by at most `tolerance`."""
     return Check(
-        name, f"{expected:.6g} +/- {tolerance:.6g}", f"{got:.6g}", bool(abs(got - expected) <= tolerance)
+        name,
+        f"{expected:.6g} +/- {tolerance:.6g}",
+        f"{got:.6g}",
+        bool(abs(got - expected) <= tolerance),
+        Number(got, expected - tolerance, expected + tolerance),
     )
 
 
@@ -298,7 +336,8 @@ def between(name: str, got: Any, low: float, high: float) -> Check:
     """Holds when every number lies between the two, which it may equal."""
     g = np.atleast_1d(np.asarray(got, float))
     shown = f"{g.min():.6g} to {g.max():.6g}" if g.size > 1 else f"{g[0]:.6g}"
-    return Check(name, f"{low:.6g} to {high:.6g}", shown, bool(((g >= low) & (g <= high)).all()))
+    number = Number(float(g[0]), low, high) if g.size == 1 else None
+    return Check(name, f"{low:.6g} to {high:.6g}", shown, bool(((g >= low) & (g <= high)).all()), number)
 
 
 def stated(name: str, got: str, holds: bool, expected: str = "true") -> Check:
@@ -318,40 +357,3 @@ def _words(value: Any) -> str:
         if isinstance(value, float)
         else str(value)
     )
-
-
-def save(i: Item, outcome: Outcome, setting: Setting, began: float, root: Path) -> dict[str, Any]:
-    """Writes the item's folder below `root` and returns what `--json` prints, which the folder holds as
-    well.
-    """
-    from ackclock._core import version
-    from ackclock.results import folder
-
-    target = (root / i.id).absolute()
-    result: dict[str, Any] = {
-        **i.listing(),
-        "holds": None if outcome.skipped else outcome.holds,
-        "skipped": outcome.skipped,
-        "checks": [vars(c) for c in outcome.checks],
-        "choices": i.choices,
-        "points_at": [pointer.Reference.parse(text).about() for text in i.points_at],
-        "tests": list(i.tests),
-        "answer": outcome.answer,
-        "notes": outcome.notes,
-        "full": setting.full,
-        "version": version,
-        "seconds": round(time.monotonic() - began, 3),
-        "folder": str(target),
-        "data": [str(target / f"{name}.parquet") for name in outcome.tables],
-        "figures": [
-            str(target / f"{name}.{ending}") for name in outcome.figures for ending in ("png", "svg")
-        ],
-    }
-
-    def fill(directory: Path) -> None:
-        for name, table in outcome.tables.items():
-            folder.write_table(table, directory / f"{name}.parquet")
-        folder.write_json(result, directory / folder.SUMMARY)
-
-    folder.write(target, fill, outcome.figures)
-    return result

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock._core import InputError
 from ackclock.console import note
-from ackclock.reproduce import full
+from ackclock.reproduce import counted, full
 from ackclock.reproduce.item import ITEMS, KINDS, Item, find
 from ackclock.reproduce.papers import PAPERS, Paper, order
 from ackclock.reproduce.pointer import ROOT, Reference
 from ackclock.reproduce.verdicts import HOLDS, disagreement, keep, recorded
+from ackclock.reproduce.verdicts import stale as stale_reason
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,10 +37,8 @@ COLOURS = 64
 
 def section(i: Item, entry: dict[str, Any]) -> str:
     """One item in Markdown. entry: its record, as `verdicts.entry` makes it."""
-    said = "Holds." if entry["verdict"] == HOLDS else "Falls short."
-    reason = f" {entry['reason']}" if entry["reason"] else ""
     text = (
-        f"## {i.id}: {i.title}\n\n**{said}**{reason} Kind: "
+        f"## {i.id}: {i.title}\n\n{said(i.id, entry)} Kind: "
         f"{', '.join(KINDS[k] for k in i.kind.split(', '))}.\n"
     )
     if entry["answer"]:
@@ -55,6 +54,24 @@ def section(i: Item, entry: dict[str, Any]) -> str:
     if entry["notes"]:
         text += "\n" + "".join(f"- {line}\n" for line in entry["notes"])
     return text
+
+
+def said(id: str, entry: dict[str, Any]) -> str:
+    """The verdicts of an item in Markdown: at the paper's size, and of the quick form where that is another
+    one.
+    """
+    verdict, decides = counted.decided(id, entry)
+    quick = "holds" if entry["verdict"] == HOLDS else "falls short"
+    reason = f" {entry['reason']}" if entry["reason"] else ""
+    reason += " (Written for other figures than those below.)" if stale_reason(entry) else ""
+    if counted.group(id) == counted.CONTEXT:
+        return "**Context**, which neither holds nor falls short."
+    if verdict is None:
+        return f"**The quick form {quick}**; it was not run at the paper's size yet.{reason}"
+    word = "Holds" if verdict == HOLDS else "Falls short"
+    if decides == counted.ONLY:
+        return f"**{word}.**{reason}"
+    return f"**{word} at the paper's size.** The quick form, whose numbers are below, {quick}.{reason}"
 
 
 def image(id: str, name: str) -> str:
@@ -114,25 +131,31 @@ def png(fig: Figure) -> bytes:
 
 
 def head(paper: Paper, entries: dict[str, dict[str, Any]]) -> str:
-    """The top of a page: title, how many items hold, the answers, the items that fall short, the paper's
-    contradictions. entries: the records by id.
+    """The top of a page: title, how many items hold at the paper's size, the answers, the items that fall
+    short, what is missing, the paper's contradictions. entries: the records by id.
     """
-    short = {id: entry["reason"] for id, entry in entries.items() if entry["verdict"] != HOLDS}
+    short = {id: line for id, entry in entries.items() if (line := falls_short(id, entry))}
+    counts = counted.count(paper, entries)
     text = (
         f"{NOTE}# {paper.citation}\n\nThe register lists the statements, figures and numbers of the paper "
-        "that can be checked. Below is each of its items with its verdict, its figures, and its checks: "
-        "what was expected and what the quick form gave. "
+        "that can be checked. "
     )
+    text += f"**{counted.sentence(counts)}**\n\n{table(counts)}\n"
     text += (
-        f"{len(entries) - len(short)} of {len(entries)} hold. `ackclock reproduce ID` runs an item, `--full` "
-        "at the paper's own sizes.\n"
+        "An item holds at the paper's size if its full form on record (`--full`) does, or its only form "
+        "where it has just one. One with a full form that was not run is not counted. The quick form, at "
+        "most a minute on two cores, is tested at every change. Below is each item with its verdict, its "
+        "figures, and its checks: what was expected and what the quick form gave. `ackclock reproduce ID` "
+        "runs an item.\n"
     )
     introduction, readings = read(paper)
     # The answers come before the items that fall short.
     answers = together(introduction, entries)
     if short:
         heading = "\n## Those that fall short\n\n" if answers else "\nThose that fall short:\n\n"
-        answers += heading + "".join(f"- [{id}](#{anchor(id)}): {reason}\n" for id, reason in short.items())
+        answers += heading + "".join(f"- [{id}](#{anchor(id)}): {line}\n" for id, line in short.items())
+    if missing := [id for id in paper.ids() if id not in entries]:
+        answers += f"\nNot in the project yet: {', '.join(missing)}.\n"
     text += answers
     if readings:
         text += (
@@ -141,6 +164,35 @@ def head(paper: Paper, entries: dict[str, dict[str, Any]]) -> str:
         )
     text += "".join(f"| {where} | {cell(both)} | {cell(here)} |\n" for where, both, here in readings)
     return text
+
+
+def table(counts: dict[str, counted.Counts]) -> str:
+    """The counts of a paper in Markdown."""
+    rows = "".join(
+        f"| {name} | {c.of} | - | - | - | {c.missing} | - |\n"
+        if name == counted.CONTEXT
+        else f"| {name} | {c.of} | {c.holds} | {c.short} | {c.not_run} | {c.missing} | {c.quick} |\n"
+        for name, c in counts.items()
+    )
+    return (
+        "| | all | hold at the paper's size | fall short at it | not run at it yet | not in the project yet "
+        f"| quick form holds |\n|---|---|---|---|---|---|---|\n{rows}"
+    )
+
+
+def falls_short(id: str, entry: dict[str, Any]) -> str:
+    """In which form an item falls short, and why; empty where it does not."""
+    verdict, decides = counted.decided(id, entry)
+    quick = entry["verdict"] != HOLDS
+    if decides == counted.ONLY:
+        return entry["reason"] if quick else ""
+    if verdict is None:
+        return f"in its quick form. {entry['reason']}" if quick else ""
+    longer = full.recorded()[id].get("reason", "")
+    if verdict == HOLDS:
+        return f"in its quick form alone. {entry['reason']}" if quick else ""
+    both = "at both sizes" if quick else "at the paper's size alone"
+    return f"{both}. {' '.join(dict.fromkeys(filter(None, (entry['reason'], longer))))}".strip()
 
 
 def read(paper: Paper) -> tuple[str, list[tuple[str, str, str]]]:

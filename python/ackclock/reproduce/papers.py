@@ -25,6 +25,13 @@ PACKAGE = "ackclock.reproduce"
 PAPERS: dict[str, Paper] = {}
 """The papers by the name of their folder, in their order."""
 
+MARKS = {
+    "beyond": "asked beyond the paper",
+    "question": "left open by the paper: answered with evidence, without a limit to hold",
+    "missing": "not in the project yet",
+}
+"""Marks of ids in a register."""
+
 LETTERS = "AEFTNXSU"
 """Letters of ids after the prefix, in their order: algorithms, equations, figures, tables, numbers, further
 experiments, sceptics' questions, tools.
@@ -44,8 +51,8 @@ class Paper:
     order: float
     """Its place among the papers."""
     register: str = ""
-    """The file in its folder that lists its ids, one a line, in the order in which they are shown; the word
-    `beyond` marks what is asked beyond the paper. Without one, items are shown by kind and number.
+    """The file in its folder that lists its ids, one a line, in the order in which they are shown, some with
+    words of `MARKS` behind them. Without one, items are shown by kind and number.
     """
     remark: str = ""
     """A remark for indexes, in Markdown."""
@@ -57,13 +64,17 @@ class Paper:
         """The name of its folder, by which commands know it."""
         return self.folder.name
 
-    def ids(self) -> dict[str, bool]:
-        """The ids of its register, in order, with whether they are asked beyond the paper."""
+    def ids(self) -> dict[str, frozenset[str]]:
+        """The ids of its register, in order, with their marks."""
         if not self.register:
             return {}
-        lines = (self.folder / self.register).read_text(encoding="utf-8").splitlines()
+        file = self.folder / self.register
+        lines = file.read_text(encoding="utf-8").splitlines()
         words = [line.split() for line in lines if line.strip() and not line.startswith("#")]
-        return {id: marks == ["beyond"] for id, *marks in words}
+        for id, *marks in words:
+            if wrong := [m for m in marks if m not in MARKS]:
+                raise InputError(f"{file}: {id} is marked `{wrong[0]}`; expected {', '.join(MARKS)}")
+        return {id: frozenset(marks) for id, *marks in words}
 
 
 def discover(path: list[str]) -> None:

@@ -2,13 +2,14 @@
 falls short, and its results, from which the papers' pages are written.
 
 `python -m ackclock.reproduce.verdicts [ID | PAPER ...]` runs the items, by default all, and records their
-results; recorded reasons are kept.
+results; recorded reasons are kept. `python -m ackclock.reproduce.verdicts because ID 'SENTENCE'` records why
+an item falls short, of the figures on record: a reason is stale once they change.
 """
 
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ackclock._core import InputError
@@ -30,18 +31,43 @@ def verdict(outcome: Outcome) -> str:
     return HOLDS if outcome.holds else FALLS_SHORT
 
 
-def entry(outcome: Outcome, reason: str = "") -> dict[str, Any]:
+def entry(outcome: Outcome, reason: str = "", explains: dict[str, str] | None = None) -> dict[str, Any]:
     """The record of an outcome: `verdict`, `reason` (why it falls short, a sentence; empty where all
-    checks hold), `answer`, `checks`, names of `figures`, `notes`.
+    checks hold), `explains` (what the checks that fell short gave when that was written), `full_form`
+    (whether `--full` runs another form), `answer`, `checks`, names of `figures`, `notes`.
     """
     return {
         "verdict": verdict(outcome),
         "reason": "" if outcome.holds else reason,
+        "explains": {} if outcome.holds or not reason else explains or {},
+        "full_form": outcome.full_form,
         "answer": outcome.answer,
-        "checks": [asdict(c) for c in outcome.checks],
+        "checks": [c.row() for c in outcome.checks],
         "figures": list(outcome.figures),
         "notes": outcome.notes,
     }
+
+
+def short(checks: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """What the checks that fall short gave, by name."""
+    return {c["name"]: c["got"] for c in checks if not c["holds"]}
+
+
+def stale(found: Mapping[str, Any]) -> bool:
+    """Whether the reason of an entry was written for other figures than those on record."""
+    return bool(found["reason"]) and found.get("explains") != short(found["checks"])
+
+
+def explain(id: str, reason: str) -> None:
+    """Records why an item falls short, of the figures that are on record. Raises `InputError` where it does
+    not.
+    """
+    found = recorded().get(id)
+    if found is None or found["verdict"] != FALLS_SHORT:
+        raise InputError(f"{id} does not fall short on record; expected an item that does")
+    if not reason.strip():
+        raise InputError(f"the reason of {id} is empty; expected a sentence")
+    record.add(NAME, {id: {**found, "reason": reason.strip(), "explains": short(found["checks"])}})
 
 
 def disagreement(id: str, outcome: Outcome) -> str | None:
@@ -54,6 +80,9 @@ def disagreement(id: str, outcome: Outcome) -> str | None:
     if found["verdict"] != verdict(outcome):
         short = "; ".join(f"{c.name}: {c.got} instead of {c.expected}" for c in outcome.checks if not c.holds)
         return f"{id} now {verdict(outcome)}, on record it {found['verdict']}{': ' + short if short else ''}"
+    if found.get("full_form", outcome.full_form) != outcome.full_form:
+        forms = "two forms, on record one" if outcome.full_form else "one form, on record two"
+        return f"{id} now has {forms}"
     if found["verdict"] == FALLS_SHORT and not found["reason"]:
         return f"{id} falls short, and the record gives no reason"
     return None
@@ -66,13 +95,19 @@ def keep(outcomes: dict[str, Outcome]) -> None:
         if outcome.skipped:
             note(f"{id} was skipped, and its verdict stays: {outcome.skipped}")
             continue
-        entries[id] = entry(outcome, before.get(id, {}).get("reason", ""))
+        old = before.get(id, {})
+        entries[id] = entry(outcome, old.get("reason", ""), old.get("explains"))
+        if stale(entries[id]):
+            note(f"{id} falls short otherwise than when its reason was written: `verdicts because {id} ...`")
     record.add(NAME, entries)
 
 
 def main(names: list[str]) -> int:
     """Runs items, by default all, and records their results."""
     try:
+        if names[:1] == ["because"]:
+            explain(*(names[1:] if len(names) == 3 else (" ".join(names[1:2]), "")))
+            return 0
         items = [i for name in names or ["all"] for i in find(name)]
     except InputError as e:
         note(str(e))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import os
 import sys
 import time
@@ -24,6 +25,12 @@ TRACED_EVENTS: int | None = None
 """Traced events to keep in memory; None for the engine's default, two million."""
 Progress = Callable[[float, str], None]
 """A callback that gets the share of the work that is done, and what is being done."""
+
+
+BEFORE_RUNS: contextvars.ContextVar[Callable[[Sequence[Scenario]], list[Scenario]] | None] = (
+    contextvars.ContextVar("before_runs", default=None)
+)
+"""What replaces scenarios that this thread is about to run; `ackclock.scenario.variation` sets it."""
 
 
 class Arrivals(NamedTuple):
@@ -130,11 +137,12 @@ class Scenario:
         from ackclock.results.run import host, of_result
 
         began = time.perf_counter()
+        (given,) = to_run([self])
         spill = spills.Spill(
             scratch, spills.LIMIT if trace_limit is None else size("trace_limit", trace_limit)
         )
         result = _core.simulate(
-            *self._read(),
+            *given._read(),
             workers or cores(),
             progress,
             self.allow_files,
@@ -166,13 +174,20 @@ class Scenario:
         """
         from ackclock.kernel import run_testbed
 
-        self.resolve()
+        (given,) = to_run([self])
+        given.resolve()
         return run_testbed(
-            self._read(),
+            given._read(),
             allow_files=self.allow_files,
             progress=progress,
             capture=capture,
         )
+
+
+def to_run(scenarios: Sequence[Scenario]) -> list[Scenario]:
+    """The scenarios as they are run: themselves, unless this thread changes what it runs."""
+    change = BEFORE_RUNS.get()
+    return change(scenarios) if change else list(scenarios)
 
 
 def simulate(

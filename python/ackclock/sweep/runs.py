@@ -12,7 +12,8 @@ from ackclock._core import AckclockError, InputError, SimulationError
 from ackclock.results import Run
 from ackclock.results.encoded import decode
 from ackclock.scenario import Scenario
-from ackclock.scenario.scenario import Progress, cores
+from ackclock.scenario.scenario import Progress, cores, to_run
+from ackclock.scenario.variation import applied
 from ackclock.sweep import worlds
 from ackclock.sweep.cluster import pool
 from ackclock.sweep.remote import Scheduler
@@ -87,6 +88,19 @@ def make(
     """Runs jobs, those left out that are kept in the folder `keep`. Jobs with the same key are run once.
     Those of the testbed are run by this machine once all others are done, whoever makes the others.
     """
+    # A variation has changed the scenarios of jobs already.
+    with applied(None):
+        return _make(jobs, workers, scheduler, processes, keep, progress)
+
+
+def _make(
+    jobs: Sequence[Job],
+    workers: int | None,
+    scheduler: str | Scheduler | None,
+    processes: bool,
+    keep: str | Path | None,
+    progress: Progress | None,
+) -> Made:
     store = Store(Path(keep)) if keep is not None else None
     made = Made(store)
     missing = {}
@@ -154,7 +168,7 @@ def run_all(
 
     Raises the error of the first scenario that is invalid or fails.
     """
-    jobs = [worlds.job(scenario.resolve(), scenario.name) for scenario in scenarios]
+    jobs = [worlds.job(scenario.resolve(), scenario.name) for scenario in to_run(scenarios)]
     made = make(jobs, workers=workers, scheduler=scheduler, processes=processes, keep=keep, progress=progress)
     for job in jobs:
         if job.key in made.failures:

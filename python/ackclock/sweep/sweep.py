@@ -13,7 +13,7 @@ from ackclock import _core
 from ackclock._core import AckclockError, InputError, ScenarioError
 from ackclock.results.run import MORE
 from ackclock.scenario import Scenario
-from ackclock.scenario.scenario import Progress
+from ackclock.scenario.scenario import BEFORE_RUNS, Progress, to_run
 from ackclock.sweep import worlds
 from ackclock.sweep.axis import Axis
 from ackclock.sweep.remote import Scheduler
@@ -154,8 +154,13 @@ class Sweep:
 
     def _of_point(self, point: Point, seeds: list[int | None]) -> list[Case]:
         wanted = None if seeds == [None] else [s for s in seeds if s is not None]
+        made = self.scenario.but(point.overrides)
         try:
-            resolved = self.scenario.but(point.overrides).resolve_seeds(wanted)
+            resolved = made.resolve_seeds(wanted)
+            # A variation changes each run; in the tables it keeps the seed that the sweep has for it.
+            if BEFORE_RUNS.get():
+                each = to_run([replace(made, text=text, overrides=()) for text in resolved.values()])
+                resolved = dict(zip(resolved, (s.resolve() for s in each), strict=True))
         except InputError as e:
             return [Case(point.values, None, None, _failure(e))]
         return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ackclock import _core
-from ackclock.reproduce.backoff2008 import testbed
+from ackclock.reproduce.backoff2008 import rules, testbed
 from ackclock.reproduce.item import Check, context, exactly, rule, six_digits
 
 POLICY = "crates/ackclock-policy/src"
@@ -79,6 +79,7 @@ rule(
         f"{POLICY}/estimator/rfc6298.rs::the_floor_is_one_second_and_the_ceiling_sixty",
         f"{KIT}/options.rs::without_timestamps_a_retransmitted_segment_gives_no_sample",
     ],
+    points=rules.timeout,
 )
 rule(
     "B-A2",
@@ -108,6 +109,7 @@ rule(
     "backoff freebsd-syn",
     "stack sack+freebsd-syn",
     tests=[f"{BACKOFF}::freebsd_does_not_back_off_the_first_five_syns"],
+    points=rules.freebsd,
 )
 rule(
     "B-A4",
@@ -123,6 +125,7 @@ rule(
         "its links have dropped",
         "RTO below RTT": "`spurious_timeouts`: expiries whose original had arrived, or was still to arrive",
     },
+    points=rules.conservation,
 )
 rule(
     "B-A5",
@@ -146,6 +149,7 @@ rule(
         "crates/ackclock-engine/tests/transfer.rs::an_unanswered_syn_is_given_up_after_its_retries",
     ],
     choices={"N": "SYNs sent in all: 3 are two retries, 5 are four"},
+    points=rules.admission,
 )
 rule(
     "B-A7",
@@ -182,6 +186,7 @@ rule(
         f"{ARRIVALS}::random_periods_keep_the_average",
     ],
     choices={"periods": "constant; `exponential` and `pareto` are others"},
+    points=rules.bursts,
 )
 rule(
     "B-A10",
@@ -195,6 +200,7 @@ rule(
         f"{RESULTS}::another_workload_changes_no_draw",
     ],
     choices={"shape": "1.5", "rate and packet size of UDP": "whatever gives the loss: with B-F6a"},
+    points=rules.crowd,
 )
 rule(
     "B-A11",
@@ -205,6 +211,7 @@ rule(
         "five random peers": "`per_server = 5` of a workload `bulk`: five flows to each node, from "
         "different other ones, drawn at random"
     },
+    points=rules.peers,
 )
 rule(
     "B-U1",
@@ -223,6 +230,7 @@ rule(
         "segment are one gap, and look like one",
         "first gap": "from the request's last transmission to what arrives first",
     },
+    points=rules.inferred,
 )
 rule(
     "B-U2",
@@ -236,6 +244,7 @@ rule(
         f"{SIM}/tests/link.rs::counters_in_the_middle_count_only_what_has_happened",
     ],
     choices={"goodput": "`unique_bytes` of the table `links`: payload put on the wire for the first time"},
+    points=rules.recorder,
 )
 context(
     "B-X11",

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import ackclock as ac
-from ackclock.reproduce.item import Check, Setting
+from ackclock.reproduce.item import Check, Number, Setting
 from ackclock.results import Run
 from ackclock.results.confidence import half_width
 from ackclock.results.joined import numbered_table
@@ -173,4 +173,5 @@ def ratio(
         wanted = f"at most {most:g}" if most is not None else f"at least {least:g}"
     holds = bool(np.isfinite(got) and (most is None or got <= most) and (least is None or got >= least))
     width = f" +/- {half_width(a / b):.2g}" if a.size > 1 and a.size == b.size else ""
-    return Check(name, wanted, f"{got:.4g}{width}", holds)
+    number = Number(got, -np.inf if least is None else least, np.inf if most is None else most)
+    return Check(name, wanted, f"{got:.4g}{width}", holds, number)

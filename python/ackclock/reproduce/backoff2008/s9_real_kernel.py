@@ -194,7 +194,7 @@ def tails(name: str, ours: np.ndarray, theirs: np.ndarray) -> Check:
 
 def check_of(load: Load, check: Check) -> Check:
     """A check with the queue that it is of."""
-    return Check(f"{load.queue}: {check.name}", check.expected, check.got, check.holds)
+    return replace(check, name=f"{load.queue}: {check.name}")
 
 
 def p99(measured: list[Measured], stack: str) -> np.ndarray:

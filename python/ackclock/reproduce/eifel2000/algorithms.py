@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ackclock._core import backoff_schedule
+from ackclock.reproduce.eifel2000 import rules
 from ackclock.reproduce.item import Check, exactly, rule
 
 POLICY = "crates/ackclock-policy/src"
@@ -44,6 +45,7 @@ rule(
         f"{POLICY}/timer/restart_on_ack.rs::it_follows_rfc_6298",
         f"{POLICY}/timer/restart_on_ack.rs::a_fast_retransmit_restarts_it_if_configured",
     ],
+    points=rules.lite,
 )
 rule(
     "E-A2",
@@ -79,6 +81,7 @@ rule(
         "rate": "with every segment timed it is derived from the acks of the last round trip: 1, or 1/2 "
         "with delayed acks"
     },
+    points=rules.sampling,
 )
 rule(
     "E-A4",
@@ -92,6 +95,7 @@ rule(
         f"{POLICY}/replay/tests.rs::a_loss_costs_the_age_as_well_where_every_ack_restarts",
         f"{POLICY}/timer/heartbeat.rs::the_next_tick_of_a_heartbeat_counts",
     ],
+    points=rules.faults,
 )
 rule(
     "E-A5",
@@ -103,6 +107,7 @@ rule(
         "cost": "no pass over all connections: a deadline lies on a tick of the clock, in the one queue of "
         "events"
     },
+    points=rules.heartbeat,
 )
 rule(
     "E-A6",
@@ -121,6 +126,7 @@ rule(
         "a window that does not fill": "what is in flight counts in place of CWND",
         "one sample per RTT": "fewer than 1.5 samples per round trip; its gain, 1/3, is the largest of all",
     },
+    points=rules.eifel,
 )
 rule(
     "E-A7",
@@ -141,6 +147,7 @@ rule(
         "order": "a spurious timeout raises AGG before the sample lowers it",
         "MAXCWND": "learnt from this cycle and the one before",
     },
+    points=rules.aggressive,
 )
 rule(
     "E-A8",
@@ -162,6 +169,7 @@ rule(
         "window": "restored, as the paper says; RFC 4015's, which avoids a burst, and its adaptation of "
         "the timer are parameters"
     },
+    points=rules.undo,
 )
 rule(
     "E-A9",
@@ -173,6 +181,7 @@ rule(
         "the corrected computation": "real arithmetic instead of the integers whose inaccuracy the paper "
         "mentions without describing it",
     },
+    points=rules.sample_floor,
 )
 rule(
     "E-A10",
@@ -188,6 +197,7 @@ rule(
         "start of a cycle": "half of the largest load and one segment (SSTHRESH + 1); `from_half` starts "
         "at half"
     },
+    points=rules.spreadsheet,
 )
 rule(
     "E-A11",
@@ -196,4 +206,5 @@ rule(
     "formula serial-time",
     tests=["tests/test_verdicts.py::test_the_verdict_on_record_is_the_one_found"],
     choices={"serial cable": "simulated: a link of 10 bits for each byte (E-E17) with a queue of 40 packets"},
+    points=rules.serial_line,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ackclock.reproduce.interactive2007 import testbed
+from ackclock.reproduce.interactive2007 import rules, testbed
 from ackclock.reproduce.item import Check, context, exactly, rule
 
 POLICY = "crates/ackclock-policy/src"
@@ -44,6 +44,7 @@ rule(
         "to that or to the packet's own ack (I-U1)",
         "packets": testbed.CHOICES["packets"],
     },
+    points=rules.telnet,
 )
 rule(
     "I-A2",
@@ -59,6 +60,7 @@ rule(
             "a packet is kept in the application until it leaves at once: no dummy is queued before it"
         )
     },
+    points=rules.backlogged,
 )
 rule(
     "I-A3",
@@ -77,6 +79,7 @@ rule(
         "marks' place. Marks by the clock favour packets that follow a silence: I-F5 and I-F8 "
         "count every packet",
     },
+    points=rules.marks,
 )
 rule(
     "I-A4",
@@ -116,6 +119,7 @@ rule(
         f"{HERE}::test_more_cross_traffic_loses_more",
     ],
     choices={key: testbed.CHOICES[key] for key in ("path", "RED", "cross traffic")},
+    points=rules.queues,
 )
 rule(
     "I-F1",
@@ -125,6 +129,7 @@ rule(
         f"{APPLICATION}::dummies_never_exceed_the_window_and_packets_come_first",
         f"{APPLICATION}::a_packet_larger_than_any_window_goes_alone",
     ],
+    points=rules.backlogged,
 )
 rule(
     "I-U1",
@@ -145,6 +150,7 @@ rule(
         "loss ratio": "where both ends are known, what did not arrive over what was sent; at one end, what "
         "was retransmitted",
     },
+    points=rules.logger,
 )
 rule(
     "I-U2",
@@ -160,6 +166,7 @@ rule(
         "where": "`ackclock.results.gain`: `Experience.of` takes loss ratios and mean response times of "
         "flows, `gain` bins and divides them"
     },
+    points=rules.aggregator,
 )
 context(
     "I-X6",

@@ -18,6 +18,7 @@ from ackclock.results import Run
 from ackclock.results.gain import Experience
 from ackclock.results.responses import Responses
 from ackclock.results.transfer import segments
+from ackclock.scenario import variation
 
 Key = TypeVar("Key")
 Found = TypeVar("Found")
@@ -129,7 +130,7 @@ def poisson(begin: float, end: float, mean: float, seed: int = 1) -> list[np.nda
     """Marks between two moments (s): `MARKED` processes of exponential intervals with a mean of so many
     seconds (I-A3, I-X7).
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(variation.seed(seed))
     times = [
         begin + np.cumsum(rng.exponential(mean, int(2 * (end - begin) / mean) + 100)) for _ in range(MARKED)
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ackclock.reproduce.interactive2007 import rules
 from ackclock.reproduce.item import rule
 
 POLICY = "crates/ackclock-policy/src"
@@ -27,6 +28,7 @@ rule(
         "congestion window": "taken for no less than the initial one: a packet sent alone after a timeout "
         "is no exception",
     },
+    points=rules.thin,
 )
 rule(
     "I-A6",
@@ -44,6 +46,7 @@ rule(
         "spacing": "1 ms between a packet, its first dummy and each further one; the paper does not say "
         "how far writes are apart"
     },
+    points=rules.padded,
 )
 rule(
     "I-A7",
@@ -64,6 +67,7 @@ rule(
         "say",
         "other segments outstanding": "copied as well where SACK reports what was a duplicate; not stated",
     },
+    points=rules.copies,
 )
 rule(
     "I-A8",
@@ -81,4 +85,5 @@ rule(
         "window below four segments": "the part of it that is used: a single packet is cut whatever the "
         "window"
     },
+    points=rules.framing,
 )

@@ -7,6 +7,7 @@ import numpy as np
 from ackclock._core import backoff_schedule, rate_intervals
 from ackclock.models import Timer
 from ackclock.reproduce.item import Check, at_least, exactly, rule, six_digits
+from ackclock.reproduce.jacobson88 import rules
 from ackclock.reproduce.jacobson88.golden import GOLDEN_FALL, GOLDEN_REAL, GOLDEN_RISE, real, ticks, words
 
 POLICY = "crates/ackclock-policy/src"
@@ -102,6 +103,7 @@ rule(
         f"{WINDOW}::initial_windows",
         f"{POLICY}/laws/window.rs::slow_start_grows_no_faster_than_what_is_acknowledged",
     ],
+    points=rules.slow_start,
 )
 rule(
     "J-A3",
@@ -175,6 +177,7 @@ rule(
         f"{KIT}/options.rs::without_timestamps_a_retransmitted_segment_gives_no_sample",
     ],
     choices={"definition": "E-A2's, since this paper only names it"},
+    points=rules.karn,
 )
 rule(
     "J-A9",
@@ -185,6 +188,7 @@ rule(
         f"{WINDOW}::a_round_trip_adds_at_most_a_segment",
     ],
     choices={"floor": "one segment, since nothing could be sent with less"},
+    points=rules.avoidance_alone,
 )
 rule(
     "J-A10",
@@ -197,6 +201,7 @@ rule(
         f"{WINDOW}::per_ack_increments_are_exact",
     ],
     choices={"floor of ssthresh": "2 segments (mathis97 calls that common)", "first ssthresh": "none"},
+    points=rules.combined,
 )
 rule(
     "J-A11",
@@ -210,6 +215,7 @@ rule(
         f"{KIT}/windows.rs::a_sender_does_not_send_silly_segments",
     ],
     choices={"resolution": "bytes, and a carried remainder of 2^-32 of one"},
+    points=rules.increments,
 )
 rule(
     "J-A12",
@@ -228,6 +234,7 @@ rule(
         "are options",
         "restart window": "the initial window (RFC 5681 4.1), one packet in a stack that begins with one",
     },
+    points=rules.idle,
 )
 rule(
     "J-A13",
@@ -245,6 +252,7 @@ rule(
     ]
     + [f"{KIT}/options.rs::an_old_receiver_delays_acks_of_out_of_order_segments"],
     choices={"200 ms timer": "4.3BSD's is free-running (the fast timer)"},
+    points=rules.receivers,
 )
 rule(
     "J-A14",
@@ -255,6 +263,7 @@ rule(
         f"{ENGINE}/tests/stacks.rs::one_loss_is_repaired_by_fast_retransmit",
     ],
     choices={"definition": "the third duplicate ack, as the other papers have it; this one only names it"},
+    points=rules.fast_retransmit,
 )
 rule(
     "J-A15",
@@ -293,6 +302,7 @@ rule(
         "backoff of the old stack": "doubles up to 64 times, and the next new ack ends it",
         "timing": "one segment at a time, and through its retransmissions",
     },
+    points=rules.old,
 )
 rule(
     "J-A17",
@@ -304,4 +314,5 @@ rule(
         "multiplicative increase": "each round trip's acks together add (b - 1) times the window that they "
         "acknowledge"
     },
+    points=rules.aimd,
 )

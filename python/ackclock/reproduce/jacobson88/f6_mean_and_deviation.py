@@ -8,6 +8,7 @@ from ackclock.models.timer import Array
 from ackclock.reproduce.item import Outcome, Setting, at_most, exactly, item, stated
 from ackclock.reproduce.jacobson88 import timers
 from ackclock.reproduce.jacobson88.f5_rfc793_timer import CHOICES, FLAT, SEEDS, compare, picture, table
+from ackclock.scenario import variation
 
 RISE, FALL = 50, 66
 """Packets after which the series begins to rise and to fall."""
@@ -27,7 +28,7 @@ def ticks() -> tuple[pa.Table, str]:
     """Spurious timeouts and the mean excess over the flat part, by tick of the clock: a row for each, over
     seeds of the noise.
     """
-    series = [round_trips.arpanet(seed) for seed in range(SEEDS)]
+    series = [round_trips.arpanet(variation.seed(seed)) for seed in range(SEEDS)]
     rows = []
     for tick in (1.0, 0.5, 0.2, 0.1, 0.01):
         made = [timers.ticking(tick).rows(s) for s in series]

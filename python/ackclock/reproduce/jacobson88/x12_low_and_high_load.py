@@ -12,6 +12,7 @@ from ackclock.models.timer import Timer
 from ackclock.plot import style
 from ackclock.reproduce.item import Outcome, Setting, at_least, at_most, item, stated
 from ackclock.reproduce.jacobson88 import timers
+from ackclock.scenario import variation
 
 LOADS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9)
 BASE, SERVICE = 1.0, 0.25
@@ -22,20 +23,22 @@ SATELLITE, SPREAD = 0.5, 0.01
 GROWTH = 3.0
 """What "sharply" is taken to mean: at 90 % load so many times the rate of 30 % load."""
 TIMERS = {"RFC 793 (J-A3)": timers.OLD, "J-A6": timers.NEW, "J-A6, tick 10 ms": timers.ticking(0.01)}
+SEED = 1988
+"""Of random numbers."""
 LINE, DELAY = 9600, 0.25
 FLOWS, BYTES = 20, 500
 
 
 def rates(timer: Timer, packets: int, every: int) -> list[float]:
     """Share of packets with a spurious timeout at each load."""
-    made = (round_trips.queueing(load, packets, BASE, SERVICE, every) for load in LOADS)
+    made = (round_trips.queueing(load, packets, BASE, SERVICE, every, variation.seed(SEED)) for load in LOADS)
     return [timers.spurious(timer, s) / packets for s in made]
 
 
 def satellite(timer: Timer, packets: int) -> float:
     """Mean timeout on the satellite-like path, seconds."""
-    rtt = SATELLITE + np.random.default_rng(1988).uniform(-SPREAD, SPREAD, packets)
-    return float(timer.rows(round_trips.phased(rtt, timers.TICK))["rto"][100:].mean())
+    rtt = SATELLITE + np.random.default_rng(variation.seed(SEED)).uniform(-SPREAD, SPREAD, packets)
+    return float(timer.rows(round_trips.phased(rtt, timers.TICK, variation.seed(SEED)))["rto"][100:].mean())
 
 
 def by_tick(packets: int, rfc793: float) -> tuple[pa.Table, str]:

@@ -13,9 +13,12 @@ from ackclock.models.jacobson88.shared_medium import MEDIA, Bench
 from ackclock.plot import style
 from ackclock.reproduce.item import Check, Outcome, Setting, at_least, at_most, item, stated
 from ackclock.reproduce.jacobson88 import senders
+from ackclock.scenario import variation
 
 SOURCES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 BACKOFFS = {"exponential": "exponential", "linear": "linear", "none": "constant"}
+SEED = 1988
+"""Of random numbers."""
 OVERLOAD, MANY = 64, 256
 """Sources that overload both media, and the most at which doubling that stops at 64 times still has room:
 half of 64 timeouts of 8 slots.
@@ -91,7 +94,9 @@ def reproduce(setting: Setting) -> Outcome:
     }
     for i, n in enumerate(SOURCES):
         for medium, name in found:
-            found[medium, name][n] = float(Bench(n, name, slots=slots).run(medium)[slots // 2 :].mean())
+            found[medium, name][n] = float(
+                Bench(n, name, slots=slots, seed=variation.seed(SEED)).run(medium)[slots // 2 :].mean()
+            )
         setting.progress(0.9 * (i + 1) / len(SOURCES), "J-X9")
     rows = routed(setting)
     worst = {name: min(r["goodput"] for r in rows if r["backoff"] == name) for name in BACKOFFS}

@@ -6,6 +6,8 @@ import numpy as np
 
 from ackclock.models.mathis97 import fit, power_law_window
 from ackclock.reproduce.item import Check, exactly, rule, six_digits
+from ackclock.reproduce.mathis97 import rules
+from ackclock.reproduce.mathis97.f7_phase_topology import minima
 
 POLICY = "crates/ackclock-policy/src"
 ENGINE = "crates/ackclock-engine/tests"
@@ -35,6 +37,7 @@ rule(
         "half a window": "in bytes; `whole_segs_left` rounds it down to whole segments, which what may be "
         "sent is all the same"
     },
+    points=rules.avoidance,
 )
 rule(
     "M-A2",
@@ -49,6 +52,7 @@ rule(
         f"{POLICY}/ack/tests.rs::a_broken_receiver_stretches_its_acks",
     ],
     choices={"broken variants": "`+stretch-acks(n)`: one ack for n segments (RFC 2525 2.13)"},
+    points=rules.delayed_acks,
 )
 rule(
     "M-A3",
@@ -66,6 +70,7 @@ rule(
         "the threshold": "half of the window, as Tahoe has it; `keep_ssthresh` is the paper's wording, by "
         "which it stays"
     },
+    points=rules.tahoe,
 )
 rule(
     "M-A4",
@@ -81,6 +86,7 @@ rule(
         "inflation": "what duplicate acks say has arrived comes off the estimate of what is in the "
         "network; the window itself stays halved"
     },
+    points=rules.reno,
 )
 rule(
     "M-A5",
@@ -93,6 +99,7 @@ rule(
         f"{RECOVERY}::careful_newreno_infers_no_loss_from_its_own_retransmissions",
         f"{ENGINE}/stacks.rs::several_losses_in_a_window_distinguish_the_recoveries",
     ],
+    points=rules.newreno,
 )
 rule(
     "M-A6",
@@ -109,6 +116,7 @@ rule(
         "pipe": "counted from the scoreboard (RFC 6675); one less for each duplicate ack and two less for a "
         "partial one approximate it"
     },
+    points=rules.sack,
 )
 FACK = "a definition from common knowledge of FACK: the paper names it and cites its own"
 rule(
@@ -126,6 +134,7 @@ rule(
         "in flight": "snd.nxt - snd.fack and what was resent and is not acknowledged",
         "without SACK": "NewReno",
     },
+    points=rules.fack,
 )
 rule(
     "M-A8",
@@ -153,6 +162,7 @@ rule(
         "nothing lost after all": "the window stays, and what was held back may go once the hole is filled",
         "slow-start threshold": "the window that the round trip ends with",
     },
+    points=rules.rate_halving,
 )
 rule(
     "M-A9",
@@ -168,6 +178,7 @@ rule(
         "three later segments": "counted as RFC 6675 counts them: three ranges, or more bytes than two "
         "segments have"
     },
+    points=rules.thresholded,
 )
 rule(
     "M-A10",
@@ -185,6 +196,7 @@ rule(
         "the window": "reduced again, once per round trip (RFC 5681 4.3), which makes the episode a non-CA "
         "event; `resend` leaves it",
     },
+    points=rules.lost_retransmission,
 )
 rule(
     "M-A11",
@@ -197,6 +209,7 @@ rule(
         f"{FACK_TESTS}::rate_halving_ends_at_half_of_what_arrived",
     ],
     choices={"bounds": "2 segments, and half of the window at the first SACK; 2 segments where that is more"},
+    points=rules.bounds,
 )
 rule(
     "M-A12",
@@ -215,6 +228,7 @@ rule(
     choices={
         "RED": "ns-2's parameters: thresholds of 5 and 15 packets, weight 0.002, probability 0.1, gentle"
     },
+    points=rules.links,
 )
 rule(
     "M-A13",
@@ -228,6 +242,20 @@ rule(
         f"{PHASE}::test_link_and_connections_count_the_same_losses",
     ],
     choices={"as a file": "scenarios/phase-effects.toml"},
+    points=minima,
+)
+rule(
+    "M-A14",
+    "Vegas",
+    "window vegas(alpha_segs=1, beta_segs=3, gamma_segs=1)",
+    "item M-X18",
+    tests=[
+        f"{POLICY}/window/vegas.rs::two_to_four_segments_stay_in_the_queue",
+        f"{POLICY}/window/vegas.rs::slow_start_ends_with_more_than_a_segment_in_the_queue",
+        f"{POLICY}/window/vegas.rs::a_loss_halves_it_and_the_next_flight_is_not_judged",
+    ],
+    points=rules.vegas_window,
+    choices={"constants": "ns's published defaults; the policy's own are Linux's, 2 and 4"},
 )
 rule(
     "M-U1",
@@ -261,6 +289,7 @@ rule(
         "without the beginning": "`measure_from`, a moment, or `measure_after`, a number of loss episodes",
         "all cuts": "`window_cuts` counts every downward adjustment, several in one episode too",
     },
+    points=rules.instruments,
 )
 rule(
     "M-U2",
@@ -276,6 +305,7 @@ rule(
         "queue": "packets that wait, the one in service not counted; `queue_mean_delay` of the table "
         "`links` is their bytes over the rate"
     },
+    points=rules.of_links,
 )
 rule(
     "M-U3",
@@ -302,6 +332,7 @@ rule(
         "throttled replies": "recognised by evenly spaced replies to the background probe, or by losses "
         "without a queue that vanish at half the rate",
     },
+    points=rules.treno,
 )
 rule(
     "M-U5",
@@ -320,6 +351,7 @@ rule(
         "median of means": "of the means of 20 samples each, since a run has one transfer and the paper "
         "had many",
     },
+    points=rules.background,
 )
 
 

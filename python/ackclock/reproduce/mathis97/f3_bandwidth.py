@@ -7,6 +7,7 @@ import numpy as np
 from ackclock.models import mathis97 as m
 from ackclock.reproduce.item import Outcome, Setting, at_least, at_most, between, item
 from ackclock.reproduce.mathis97 import lossy, scatter
+from ackclock.scenario import variation
 
 ROW = "FACK-RH DA"
 CHOICES = {
@@ -14,7 +15,6 @@ CHOICES = {
     "losses": "3e-5 to 0.3 in steps spaced logarithmically; without --full the smallest with one or three "
     "of the fifteen paths each",
 }
-_kept: dict[bool, list[dict[str, Any]]] = {}
 
 
 def cases(full: bool) -> list[lossy.Case]:
@@ -42,9 +42,9 @@ def cases(full: bool) -> list[lossy.Case]:
 
 def runs(setting: Setting) -> list[dict[str, Any]]:
     """The runs, which figures 3 and 4 share."""
-    if setting.full not in _kept:
-        _kept[setting.full] = lossy.measure(setting, cases(setting.full), "random loss")
-    return _kept[setting.full]
+    return variation.once(
+        ("M-F3", setting.full), lambda: lossy.measure(setting, cases(setting.full), "random loss")
+    )
 
 
 def over(rows: list[dict[str, Any]]) -> np.ndarray:

@@ -8,6 +8,7 @@ import pyarrow as pa
 from ackclock.reproduce.item import Check, Outcome, Setting, item, within
 from ackclock.reproduce.mathis97 import probes, scatter
 from ackclock.reproduce.real import LEFT_OUT
+from ackclock.scenario import variation
 
 C = 0.9
 """Of the register's check."""
@@ -88,14 +89,14 @@ def fault(loss: str, p: float) -> dict[str, Any]:
 
 def scattered(count: int, setting: Setting) -> list[dict[str, Any]]:
     """Runs of a minute over paths drawn at random."""
-    rng = np.random.default_rng(1997)
+    rng = np.random.default_rng(variation.seed(1997))
     rows = []
     for i in range(count):
         p, rtt = (
             10 ** rng.uniform(np.log10(2e-4), np.log10(0.2)),
             10 ** rng.uniform(np.log10(0.03), np.log10(0.3)),
         )
-        path = probes.path(f"{rtt / 2 * 1e6:.0f}us", fault(RANDOM, p), seed=i + 1)
+        path = probes.path(f"{rtt / 2 * 1e6:.0f}us", fault(RANDOM, p), seed=variation.seed(i + 1))
         found = probes.simulated(path, probes.settings(SECONDS))
         if found["p"]:
             rows.append(row("scatter", RANDOM, p, rtt, found))

@@ -9,6 +9,7 @@ from typing import Any
 from ackclock.models import mathis97 as m
 from ackclock.reproduce.item import Setting
 from ackclock.reproduce.mathis97 import lossy
+from ackclock.scenario import variation
 
 PLACES = (0.01, 0.033, 0.1)
 """Losses at which table 4 has shares."""
@@ -52,8 +53,6 @@ CHOICES = {
     "the table `shares`",
 }
 
-_kept: dict[tuple[str, bool], tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {}
-
 
 def runs(
     setting: Setting, rows: Sequence[str]
@@ -61,22 +60,17 @@ def runs(
     """For each row the runs of the fits, and those of the shares. What one item has run another need not run
     again.
     """
-    missing = [row for row in rows if (row, setting.full) not in _kept]
+    return {row: variation.once((row, setting.full), lambda row=row: run(setting, row)) for row in rows}
+
+
+def run(setting: Setting, row: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The runs of a row's fits, and those of its shares."""
     losses = [p for p in lossy.grid(3e-5, 0.3, 18) if setting.full or p >= 8e-5]
-    fits = [
-        lossy.Case(row, p, seed=seed)
-        for row in missing
-        for p in losses
-        for seed in range(1, (3 if setting.full else 1) + 1)
-    ]
-    shares = [lossy.Case(row, p, cycles=2000 if setting.full else 400) for row in missing for p in PLACES]
-    if missing:
-        done = lossy.measure(setting, [*fits, *shares], "ten TCPs")
-        for row in missing:
-            mine = [r for r in done if r["row"] == row]
-            count = len(losses) * (3 if setting.full else 1)
-            _kept[row, setting.full] = mine[:count], mine[count:]
-    return {row: _kept[row, setting.full] for row in rows}
+    seeds = range(1, (3 if setting.full else 1) + 1)
+    fits = [lossy.Case(row, p, seed=seed) for p in losses for seed in seeds]
+    shares = [lossy.Case(row, p, cycles=2000 if setting.full else 400) for p in PLACES]
+    done = lossy.measure(setting, [*fits, *shares], "ten TCPs")
+    return done[: len(fits)], done[len(fits) :]
 
 
 def fits(of: Sequence[dict[str, Any]], p: str = "p") -> tuple[m.Fit, m.Fit]:

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ackclock.scenario import variation
+
 SENDERS = 1000
 """Windows that are followed side by side, each with loss of its own."""
 WARM, COUNTED = 3, 3
@@ -20,7 +22,7 @@ def constant(p: float, increase: float, random: bool, seed: int = 1997) -> float
     p: signals per packet, each packet losing by itself (`random`) or every 1/p-th; increase: packets that a
     window's acks add, 1, or 0.5 with delayed acks. Each packet takes RTT/W; a loss halves.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(variation.seed(seed))
     interval = round(1 / p)
     w = np.sqrt(1.5 / p) * rng.uniform(0.7, 1.3, SENDERS if random else 1)
     time, signals = 0.0, 0

@@ -4,12 +4,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use ackclock_engine::{Allowed, Connection, Stack};
-use ackclock_policy::Ecn;
+use ackclock_policy::{Ecn, Phase};
 use ackclock_units::{Duration, Instant, Rng, SeqNumber, SeqRange};
 use ackclock_wire::{Flags, Options, Segment, Timestamps};
 
 use crate::score::{Differences, Round};
 use crate::timer::Expiry;
+use crate::why::{Reason, Why};
 use crate::{Conversation, Event, Kind};
 
 /// What a stack would have done along a conversation.
@@ -19,6 +20,8 @@ pub struct Followed {
     pub rounds: Vec<Round>,
     /// The expiries of the retransmission timer that the capture shows.
     pub expiries: Vec<Expiry>,
+    /// Why it would have sent the retransmissions that it explains, in the order of the capture.
+    pub reasons: Vec<Reason>,
 }
 
 impl Followed {
@@ -47,6 +50,8 @@ const MOST_MISSING: u32 = 1 << 28;
 const MOST_OUTSTANDING: u32 = 1 << 27;
 /// Timeouts that are kept.
 const MOST_EXPIRIES: usize = 1000;
+/// Retransmissions that are explained.
+const MOST_REASONS: usize = 1 << 18;
 
 /// Follows `conversation` with a sender of `stack`.
 pub fn follow(stack: &Stack, conversation: &Conversation) -> Followed {
@@ -57,7 +62,7 @@ pub fn follow(stack: &Stack, conversation: &Conversation) -> Followed {
         }
     }
     shadow.end_round();
-    Followed { rounds: shadow.rounds, expiries: shadow.expiries }
+    Followed { rounds: shadow.rounds, expiries: shadow.expiries, reasons: shadow.reasons }
 }
 
 struct Shadow<'a> {
@@ -71,6 +76,7 @@ struct Shadow<'a> {
     round: Differences,
     rounds: Vec<Round>,
     expiries: Vec<Expiry>,
+    reasons: Vec<Reason>,
 }
 
 /// What the capture shows of the sender's progress.
@@ -126,6 +132,7 @@ impl<'a> Shadow<'a> {
             round: Differences::default(),
             rounds: Vec::new(),
             expiries: Vec::new(),
+            reasons: Vec::new(),
         };
         shadow.open(own, peer);
         shadow
@@ -242,7 +249,11 @@ impl<'a> Shadow<'a> {
             self.judge_new(now, packet, range, &allowed);
             self.capture.nxt = range.end;
         } else {
-            self.judge_again(now, packet, range);
+            if let Some(why) = self.judge_again(now, packet, range)
+                && self.reasons.len() < MOST_REASONS
+            {
+                self.reasons.push(Reason { packet, why });
+            }
         }
         let sent = self.connection.follow_sent(now, range);
         if sent.is_some() {
@@ -317,7 +328,8 @@ impl<'a> Shadow<'a> {
         }
     }
 
-    fn judge_again(&mut self, now: Instant, packet: u64, range: SeqRange) {
+    /// Judges a retransmission. Returns why the stack would have sent it, if it would.
+    fn judge_again(&mut self, now: Instant, packet: u64, range: SeqRange) -> Option<Why> {
         let mut allowed = self.connection.allowed(now);
         let oldest = range.start <= self.capture.una;
         if oldest && self.is_near_expiry(now, &allowed) {
@@ -333,7 +345,9 @@ impl<'a> Shadow<'a> {
         }
         if let Some(probe) = allowed.probe {
             if probe.start < range.end && range.start < probe.end {
-                return self.round.timer(packet, now.since(self.clocks.probe_at).as_secs_f64());
+                let late = now.since(self.clocks.probe_at);
+                self.round.timer(packet, late.as_secs_f64());
+                return (late <= NEAR).then_some(Why::Probe);
             }
             self.round.no_probe(packet);
         }
@@ -347,7 +361,9 @@ impl<'a> Shadow<'a> {
         }
         if !repairs {
             self.round.unexplained(packet);
+            return None;
         }
+        Some(if allowed.phase == Phase::Loss { Why::AfterTimeout } else { Why::Recovery })
     }
 
     fn srtt(&self) -> Duration {
@@ -360,18 +376,21 @@ impl<'a> Shadow<'a> {
         allowed.retransmission_at.is_some_and(near) && now.since(self.clocks.acked_at) > AT_ONCE
     }
 
-    /// The sender's retransmission timer has fired.
-    fn expired(&mut self, now: Instant, packet: u64) {
+    /// The sender's retransmission timer has fired. The stack explains it where its own would have by then.
+    fn expired(&mut self, now: Instant, packet: u64) -> Option<Why> {
+        let mut why = None;
         if let Some((started, timeout)) = self.connection.retransmission_timer() {
             let waited = now.since(started);
             self.round.timer(packet, waited.as_secs_f64() - timeout.as_secs_f64());
             let level = self.connection.backoff_level();
+            why = crate::timer::fits(waited, timeout).then_some(Why::Timeout);
             if self.expiries.len() < MOST_EXPIRIES {
                 self.expiries.push(Expiry { packet, waited, timeout, srtt: self.srtt(), level });
             }
         }
         self.connection.follow_expiry(now);
         self.clocks.acked_at = now;
+        why
     }
 
     fn acked(&mut self, now: Instant, packet: u64, segment: &Segment) {

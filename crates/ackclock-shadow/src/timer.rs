@@ -34,9 +34,17 @@ pub struct MinRto {
 /// left too, and a tick is added; beyond 62 ticks its buckets have eight of them.
 const FINE_LATE: Duration = Duration::from_millis(12);
 const COARSE_LATE: Duration = Duration::from_millis(40);
+const TICK: Duration = Duration::from_millis(4);
 const FINE: Duration = Duration::from_millis(248);
 /// What a host takes to send.
 const HOST: Duration = Duration::from_millis(1);
+
+/// True where a timer that was set to `timeout` may have fired after `waited`: no earlier than a tick before, by
+/// which the two clocks may differ.
+pub(crate) fn fits(waited: Duration, timeout: Duration) -> bool {
+    let late = if timeout <= FINE { FINE_LATE } else { COARSE_LATE };
+    waited + TICK >= timeout && waited <= timeout + late + HOST
+}
 
 /// The minimum that most of `expiries` agree with, which must be those of a stack with exact timers. `variations`
 /// are those of the same stack without a minimum: its timeout is what a larger minimum replaces.

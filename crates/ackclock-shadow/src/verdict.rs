@@ -8,6 +8,8 @@ use crate::{Conversation, Followed, MinRto, ShadowError, follow, min_rto};
 
 /// Round trips with data that a verdict needs.
 pub const LEAST_ROUNDS: usize = 5;
+/// A stack fits whose logarithm of the likelihood per round trip is at least this.
+pub const FITS: f64 = -1.5;
 /// A stack deviates where it has become so much less likely than the one that fits, in logarithms: 20 times.
 const DEVIATES: f64 = 3.0;
 
@@ -82,23 +84,7 @@ pub fn default_stacks(registry: &Registry) -> Result<Vec<Stack>, ShadowError> {
 /// # Errors
 /// Too little was sent.
 pub fn name_sender(conversation: &Conversation, stacks: &[Stack]) -> Result<Verdict, ShadowError> {
-    let initial_segs = conversation.initial_burst().map(|b| b.div_ceil(conversation.segment_size()).max(1));
-    let mut tried: Vec<(Stack, Followed)> = Vec::with_capacity(stacks.len());
-    for stack in stacks {
-        let mut stack = stack.clone();
-        if let Some(n) = initial_segs.filter(|n| *n != 10) {
-            // Windows without this parameter keep their own.
-            let _ = stack.set("window.initial_window", "segments");
-            let _ = stack.set("window.initial_segs", &n.to_string());
-        }
-        let followed = follow(&stack, conversation);
-        tried.push((stack, followed));
-    }
-    tried.sort_by(|a, b| b.1.log_likelihood().total_cmp(&a.1.log_likelihood()));
-    let rounds = tried.first().map_or(0, |(_, f)| f.rounds.iter().filter(|r| r.counts).count());
-    if rounds < LEAST_ROUNDS {
-        return Err(ShadowError::TooShort { rounds });
-    }
+    let Ranked { tried, rounds, initial_segs } = rank(conversation, stacks)?;
     let (minimum, timeouts) = minimum_of(&tried[0].0, conversation)?;
     let best = &tried[0].1;
     let candidates = tried.iter().map(|(stack, followed)| Candidate {
@@ -118,6 +104,37 @@ pub fn name_sender(conversation: &Conversation, stacks: &[Stack]) -> Result<Verd
     })
 }
 
+/// Stacks that have followed a conversation.
+pub(crate) struct Ranked {
+    /// The likeliest first; not empty.
+    pub tried: Vec<(Stack, Followed)>,
+    /// Round trips that were scored.
+    pub rounds: usize,
+    initial_segs: Option<u32>,
+}
+
+/// Follows `conversation` with each of `stacks`.
+pub(crate) fn rank(conversation: &Conversation, stacks: &[Stack]) -> Result<Ranked, ShadowError> {
+    let initial_segs = conversation.initial_burst().map(|b| b.div_ceil(conversation.segment_size()).max(1));
+    let mut tried: Vec<(Stack, Followed)> = Vec::with_capacity(stacks.len());
+    for stack in stacks {
+        let mut stack = stack.clone();
+        if let Some(n) = initial_segs.filter(|n| *n != 10) {
+            // Windows without this parameter keep their own.
+            let _ = stack.set("window.initial_window", "segments");
+            let _ = stack.set("window.initial_segs", &n.to_string());
+        }
+        let followed = follow(&stack, conversation);
+        tried.push((stack, followed));
+    }
+    tried.sort_by(|a, b| b.1.log_likelihood().total_cmp(&a.1.log_likelihood()));
+    let rounds = tried.first().map_or(0, |(_, f)| f.rounds.iter().filter(|r| r.counts).count());
+    if rounds < LEAST_ROUNDS {
+        return Err(ShadowError::TooShort { rounds });
+    }
+    Ok(Ranked { tried, rounds, initial_segs })
+}
+
 fn window_of(stack: &Stack) -> String {
     stack.entries().into_iter().find(|(key, _)| key == "window").map_or(String::new(), |(_, value)| value)
 }
@@ -127,6 +144,13 @@ fn window_of(stack: &Stack) -> String {
 /// likeliest says when the timer was started.
 fn minimum_of(stack: &Stack, conversation: &Conversation) -> Result<(Option<MinRto>, usize), ShadowError> {
     let variations = follow(&with_minimum(stack, 0, "0ms")?, conversation).expiries;
+    let supposed = supposed_minimum(stack, conversation)?;
+    let expiries = follow(&with_minimum(stack, supposed, "0ms")?, conversation).expiries;
+    Ok((min_rto(&expiries, &variations), expiries.len()))
+}
+
+/// The minimum, ms, of those supposed under which the capture is likeliest.
+fn supposed_minimum(stack: &Stack, conversation: &Conversation) -> Result<u64, ShadowError> {
     let mut best: Option<(f64, u64)> = None;
     for supposed in SUPPOSED_MS {
         let followed = follow(&with_minimum(stack, supposed, "4ms")?, conversation);
@@ -135,9 +159,35 @@ fn minimum_of(stack: &Stack, conversation: &Conversation) -> Result<(Option<MinR
             best = Some((likelihood, supposed));
         }
     }
-    let supposed = best.map_or(SUPPOSED_MS[0], |(_, supposed)| supposed);
-    let expiries = follow(&with_minimum(stack, supposed, "0ms")?, conversation).expiries;
-    Ok((min_rto(&expiries, &variations), expiries.len()))
+    Ok(best.map_or(SUPPOSED_MS[0], |(_, supposed)| supposed))
+}
+
+/// The stack with the minimum of the timeout that fits, and with or without tail loss probes, whichever is likelier.
+pub(crate) fn timers_of(
+    stack: &Stack,
+    conversation: &Conversation,
+) -> Result<(Stack, Followed), ShadowError> {
+    let mut tries = vec![stack.clone()];
+    let mut without = stack.clone();
+    if without.set("recovery.tlp", "false").is_ok() {
+        without.rename(&format!("{} without probes", stack.name()));
+        tries.push(without);
+    }
+    let mut best: Option<(Stack, Followed)> = None;
+    for stack in tries {
+        let supposed = supposed_minimum(&stack, conversation)?;
+        let exact = follow(&with_minimum(&stack, supposed, "0ms")?, conversation).expiries;
+        let variations = follow(&with_minimum(&stack, 0, "0ms")?, conversation).expiries;
+        let found = min_rto(&exact, &variations).map_or(supposed, |m| m.value.as_millis());
+        for minimum in [supposed, found] {
+            let timed = with_minimum(&stack, minimum, "4ms")?;
+            let followed = follow(&timed, conversation);
+            if best.as_ref().is_none_or(|(_, b)| followed.log_likelihood() > b.log_likelihood()) {
+                best = Some((timed, followed));
+            }
+        }
+    }
+    best.ok_or(ShadowError::TooShort { rounds: 0 })
 }
 
 /// The same stack with this tick of its timers, and this minimum of its timeout, ms.

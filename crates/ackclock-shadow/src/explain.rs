@@ -24,10 +24,10 @@ pub struct Explained {
 pub fn explain(conversation: &Conversation, stacks: &[Stack]) -> Result<Explained, ShadowError> {
     let ranked = rank(conversation, stacks)?;
     let (best, _) = &ranked.tried[0];
-    let (timed, followed) = timers_of(best, conversation)?;
-    let fit = followed.log_likelihood() / ranked.rounds as f64;
+    let timed = timers_of(best, conversation)?;
+    let fit = timed.followed.log_likelihood() / ranked.rounds as f64;
     if fit < FITS {
-        return Err(ShadowError::NoFit { nearest: timed.name().to_owned() });
+        return Err(ShadowError::NoFit { nearest: timed.stack.name().to_owned() });
     }
-    Ok(Explained { stack: timed.name().to_owned(), fit, reasons: followed.reasons })
+    Ok(Explained { stack: timed.stack.name().to_owned(), fit, reasons: timed.followed.reasons })
 }

@@ -9,7 +9,7 @@ use ackclock_units::{Duration, Instant, Rng, SeqNumber, SeqRange};
 use ackclock_wire::{Flags, Options, Segment, Timestamps};
 
 use crate::score::{Differences, Round};
-use crate::timer::Expiry;
+use crate::timer::{Expiry, error};
 use crate::why::{Reason, Why};
 use crate::{Conversation, Event, Kind};
 
@@ -103,6 +103,8 @@ struct Clocks {
     had_room: bool,
     /// When the pending tail loss probe was due.
     probe_at: Instant,
+    /// When something was last sent or received.
+    event_at: Instant,
 }
 
 impl<'a> Shadow<'a> {
@@ -128,7 +130,13 @@ impl<'a> Shadow<'a> {
             smss: 1,
             timestamps: VecDeque::new(),
             capture: Progress { una: first, nxt: first, period: 0, round: None, counts: true, missing: 0 },
-            clocks: Clocks { acked_at: ORIGIN, room_since: ORIGIN, had_room: false, probe_at: ORIGIN },
+            clocks: Clocks {
+                acked_at: ORIGIN,
+                room_since: ORIGIN,
+                had_room: false,
+                probe_at: ORIGIN,
+                event_at: ORIGIN,
+            },
             round: Differences::default(),
             rounds: Vec::new(),
             expiries: Vec::new(),
@@ -213,6 +221,7 @@ impl<'a> Shadow<'a> {
                 self.acked(now, event.packet, &segment);
             }
         }
+        self.clocks.event_at = now;
         self.connection.state() != ackclock_engine::State::Closed
     }
 
@@ -245,7 +254,14 @@ impl<'a> Shadow<'a> {
         }
         if range.end > self.capture.nxt {
             self.offer(now, range);
-            let allowed = self.connection.allowed(now);
+            let mut allowed = self.connection.allowed(now);
+            // What the window had room for would have left long before.
+            let silent = allowed.pacing.is_none() && now.since(self.clocks.event_at) >= LEAST_WAIT;
+            let unprompted = silent || allowed.room < u64::from(self.smss);
+            if let Some(due) = self.sooner_probe(now, &allowed).filter(|_| unprompted) {
+                self.probed_sooner(now, packet, due);
+                allowed = self.connection.allowed(now);
+            }
             self.judge_new(now, packet, range, &allowed);
             self.capture.nxt = range.end;
         } else {
@@ -300,12 +316,37 @@ impl<'a> Shadow<'a> {
         }
     }
 
+    /// When the sender's tail loss probe was due, if it is sooner than the shadow's and has come by now: Linux
+    /// counts the timeout, before which it probes, from when the oldest segment was sent, if it sent something
+    /// since (`tcp_schedule_loss_probe`).
+    fn sooner_probe(&self, now: Instant, allowed: &Allowed) -> Option<Instant> {
+        let (_, timeout) = self.connection.retransmission_timer()?;
+        let due = allowed.recovery_at?.min(allowed.oldest_sent_at? + timeout);
+        let silent = now.since(self.clocks.event_at) > AT_ONCE;
+        (allowed.probe.is_none() && allowed.phase == Phase::Open && silent && due.since(now) <= NEAR)
+            .then_some(due)
+    }
+
+    /// The sender has probed before the shadow would have, at or after `due`.
+    fn probed_sooner(&mut self, now: Instant, packet: u64, due: Instant) {
+        self.connection.follow_recovery_timer(now);
+        self.judge_probe(now, packet, due);
+        self.clocks.probe_at = now;
+    }
+
+    /// Judges a probe that was due at `due`.
+    fn judge_probe(&mut self, now: Instant, packet: u64, due: Instant) {
+        let waited = now.since(self.clocks.event_at);
+        let timeout = (waited + due.since(now)).saturating_sub(now.since(due));
+        self.round.timer(packet, error(waited, timeout));
+    }
+
     fn judge_new(&mut self, now: Instant, packet: u64, range: SeqRange, allowed: &Allowed) {
         let flight = self.flight();
         let len = u64::from(range.len());
         if let Some(probe) = allowed.probe {
             if probe.start >= self.capture.nxt {
-                self.round.timer(packet, now.since(self.clocks.probe_at).as_secs_f64());
+                self.judge_probe(now, packet, self.clocks.probe_at);
                 return;
             }
             self.round.no_probe(packet);
@@ -332,21 +373,23 @@ impl<'a> Shadow<'a> {
     fn judge_again(&mut self, now: Instant, packet: u64, range: SeqRange) -> Option<Why> {
         let mut allowed = self.connection.allowed(now);
         let oldest = range.start <= self.capture.una;
-        if oldest && self.is_near_expiry(now, &allowed) {
+        let newest = range.end >= self.capture.nxt;
+        let sooner = self.sooner_probe(now, &allowed).filter(|_| newest && allowed.repair.is_none());
+        if let Some(due) = sooner {
+            self.probed_sooner(now, packet, due);
+            allowed = self.connection.allowed(now);
+        } else if oldest && self.is_near_expiry(now, &allowed) {
             return self.expired(now, packet);
         }
-        let planned = allowed.recovery_at.is_some_and(|at| at.since(now) <= NEAR);
-        if allowed.probe.is_none() && allowed.repair.is_none() && planned {
-            let early = allowed.recovery_at.map_or(0.0, |at| at.since(now).as_secs_f64());
-            self.connection.follow_recovery_timer(now);
-            self.round.timer(packet, -early);
-            self.clocks.probe_at = now;
+        let planned = allowed.recovery_at.filter(|at| at.since(now) <= NEAR);
+        if let (None, None, Some(at)) = (allowed.probe, allowed.repair, planned) {
+            self.probed_sooner(now, packet, at);
             allowed = self.connection.allowed(now);
         }
         if let Some(probe) = allowed.probe {
             if probe.start < range.end && range.start < probe.end {
                 let late = now.since(self.clocks.probe_at);
-                self.round.timer(packet, late.as_secs_f64());
+                self.judge_probe(now, packet, self.clocks.probe_at);
                 return (late <= NEAR).then_some(Why::Probe);
             }
             self.round.no_probe(packet);
@@ -381,9 +424,9 @@ impl<'a> Shadow<'a> {
         let mut why = None;
         if let Some((started, timeout)) = self.connection.retransmission_timer() {
             let waited = now.since(started);
-            self.round.timer(packet, waited.as_secs_f64() - timeout.as_secs_f64());
+            self.round.timer(packet, error(waited, timeout));
             let level = self.connection.backoff_level();
-            why = crate::timer::fits(waited, timeout).then_some(Why::Timeout);
+            why = (error(waited, timeout) == 0.0).then_some(Why::Timeout);
             if self.expiries.len() < MOST_EXPIRIES {
                 self.expiries.push(Expiry { packet, waited, timeout, srtt: self.srtt(), level });
             }

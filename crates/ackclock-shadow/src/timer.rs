@@ -39,11 +39,12 @@ const FINE: Duration = Duration::from_millis(248);
 /// What a host takes to send.
 const HOST: Duration = Duration::from_millis(1);
 
-/// True where a timer that was set to `timeout` may have fired after `waited`: no earlier than a tick before, by
-/// which the two clocks may differ.
-pub(crate) fn fits(waited: Duration, timeout: Duration) -> bool {
-    let late = if timeout <= FINE { FINE_LATE } else { COARSE_LATE };
-    waited + TICK >= timeout && waited <= timeout + late + HOST
+/// By how much, in seconds, a timer that was set to `timeout` fired after, or, if negative, before what ticks and
+/// the host make of it, if it did after `waited`. The two clocks may differ by a tick.
+pub(crate) fn error(waited: Duration, timeout: Duration) -> f64 {
+    let latest = timeout + if timeout <= FINE { FINE_LATE } else { COARSE_LATE } + HOST;
+    let earliest = timeout.saturating_sub(TICK);
+    waited.saturating_sub(latest).as_secs_f64() - earliest.saturating_sub(waited).as_secs_f64()
 }
 
 /// The minimum that most of `expiries` agree with, which must be those of a stack with exact timers. `variations`

@@ -57,6 +57,8 @@ pub struct Verdict {
 
 /// Minima of the timeout that are supposed, ms: Linux's default first.
 const SUPPOSED_MS: [u64; 9] = [200, 25, 50, 75, 100, 150, 300, 400, 1000];
+/// How often the minimum that timeouts show is supposed in turn.
+const MOST_REFINED: usize = 3;
 
 /// The stacks that are tried where none are named: the presets of Linux and of other systems, and `linux` with
 /// every other window of `registry`.
@@ -85,7 +87,7 @@ pub fn default_stacks(registry: &Registry) -> Result<Vec<Stack>, ShadowError> {
 /// Too little was sent.
 pub fn name_sender(conversation: &Conversation, stacks: &[Stack]) -> Result<Verdict, ShadowError> {
     let Ranked { tried, rounds, initial_segs } = rank(conversation, stacks)?;
-    let (minimum, timeouts) = minimum_of(&tried[0].0, conversation)?;
+    let timed = timers_of(&tried[0].0, conversation)?;
     let best = &tried[0].1;
     let candidates = tried.iter().map(|(stack, followed)| Candidate {
         stack: stack.name().to_owned(),
@@ -99,8 +101,8 @@ pub fn name_sender(conversation: &Conversation, stacks: &[Stack]) -> Result<Verd
         rounds,
         initial_segs,
         paces: ["bbr", "bbr1", "copa"].contains(&window_of(&tried[0].0).as_str()),
-        min_rto: minimum,
-        timeouts,
+        min_rto: timed.minimum,
+        timeouts: timed.timeouts,
     })
 }
 
@@ -139,55 +141,62 @@ fn window_of(stack: &Stack) -> String {
     stack.entries().into_iter().find(|(key, _)| key == "window").map_or(String::new(), |(_, value)| value)
 }
 
-/// The minimum of the timeout that fits, and the number of timeouts. A minimum changes when tail loss probes are
-/// sent, after which the timer starts anew: so minima are supposed, and the one under which the capture is
-/// likeliest says when the timer was started.
-fn minimum_of(stack: &Stack, conversation: &Conversation) -> Result<(Option<MinRto>, usize), ShadowError> {
-    let variations = follow(&with_minimum(stack, 0, "0ms")?, conversation).expiries;
-    let supposed = supposed_minimum(stack, conversation)?;
-    let expiries = follow(&with_minimum(stack, supposed, "0ms")?, conversation).expiries;
-    Ok((min_rto(&expiries, &variations), expiries.len()))
-}
-
-/// The minimum, ms, of those supposed under which the capture is likeliest.
-fn supposed_minimum(stack: &Stack, conversation: &Conversation) -> Result<u64, ShadowError> {
-    let mut best: Option<(f64, u64)> = None;
-    for supposed in SUPPOSED_MS {
-        let followed = follow(&with_minimum(stack, supposed, "4ms")?, conversation);
-        let likelihood = followed.log_likelihood();
-        if best.is_none_or(|(most, _)| likelihood > most) {
-            best = Some((likelihood, supposed));
-        }
-    }
-    Ok(best.map_or(SUPPOSED_MS[0], |(_, supposed)| supposed))
+/// A stack with the timers that fit.
+pub(crate) struct Timed {
+    pub stack: Stack,
+    pub followed: Followed,
+    /// The minimum of the timeout, where a timeout shows it.
+    pub minimum: Option<MinRto>,
+    /// Expiries of the retransmission timer.
+    pub timeouts: usize,
 }
 
 /// The stack with the minimum of the timeout that fits, and with or without tail loss probes, whichever is likelier.
-pub(crate) fn timers_of(
-    stack: &Stack,
-    conversation: &Conversation,
-) -> Result<(Stack, Followed), ShadowError> {
-    let mut tries = vec![stack.clone()];
+///
+/// A minimum changes when probes are sent, after which the timer starts anew: so minima are supposed, and the one
+/// under which the capture is likeliest says when the timer was started. What that shows is supposed next.
+pub(crate) fn timers_of(stack: &Stack, conversation: &Conversation) -> Result<Timed, ShadowError> {
+    let mut best: Option<(f64, Stack, u64)> = None;
     let mut without = stack.clone();
-    if without.set("recovery.tlp", "false").is_ok() {
-        without.rename(&format!("{} without probes", stack.name()));
-        tries.push(without);
-    }
-    let mut best: Option<(Stack, Followed)> = None;
-    for stack in tries {
-        let supposed = supposed_minimum(&stack, conversation)?;
-        let exact = follow(&with_minimum(&stack, supposed, "0ms")?, conversation).expiries;
-        let variations = follow(&with_minimum(&stack, 0, "0ms")?, conversation).expiries;
-        let found = min_rto(&exact, &variations).map_or(supposed, |m| m.value.as_millis());
-        for minimum in [supposed, found] {
-            let timed = with_minimum(&stack, minimum, "4ms")?;
-            let followed = follow(&timed, conversation);
-            if best.as_ref().is_none_or(|(_, b)| followed.log_likelihood() > b.log_likelihood()) {
-                best = Some((timed, followed));
-            }
+    let probes = without.set("recovery.tlp", "false").is_ok();
+    without.rename(&format!("{} without probes", stack.name()));
+    for stack in [Some(stack), Some(&without).filter(|_| probes)].into_iter().flatten() {
+        for supposed in SUPPOSED_MS {
+            try_minimum(stack, supposed, conversation, &mut best)?;
         }
     }
-    best.ok_or(ShadowError::TooShort { rounds: 0 })
+    let (stack, mut supposed) = best.as_ref().map_or((stack.clone(), SUPPOSED_MS[0]), |b| (b.1.clone(), b.2));
+    let variations = follow(&with_minimum(&stack, 0, "0ms")?, conversation).expiries;
+    let mut found = None;
+    for _ in 0..MOST_REFINED {
+        let expiries = follow(&with_minimum(&stack, supposed, "0ms")?, conversation).expiries;
+        found = min_rto(&expiries, &variations);
+        let Some(next) = found.map(|m: MinRto| m.value.as_millis()).filter(|next| *next != supposed) else {
+            break;
+        };
+        if !try_minimum(&stack, next, conversation, &mut best)? {
+            break;
+        }
+        supposed = next;
+    }
+    let stack = with_minimum(&stack, supposed, "4ms")?;
+    let followed = follow(&stack, conversation);
+    Ok(Timed { timeouts: followed.expiries.len(), stack, followed, minimum: found })
+}
+
+/// Follows with this minimum, ms. True where it is likelier than what was best.
+fn try_minimum(
+    stack: &Stack,
+    minimum: u64,
+    conversation: &Conversation,
+    best: &mut Option<(f64, Stack, u64)>,
+) -> Result<bool, ShadowError> {
+    let likelihood = follow(&with_minimum(stack, minimum, "4ms")?, conversation).log_likelihood();
+    let better = best.as_ref().is_none_or(|(most, ..)| likelihood > *most);
+    if better {
+        *best = Some((likelihood, stack.clone(), minimum));
+    }
+    Ok(better)
 }
 
 /// The same stack with this tick of its timers, and this minimum of its timeout, ms.

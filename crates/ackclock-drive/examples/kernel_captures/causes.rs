@@ -117,20 +117,12 @@ pub fn score(folder: &Path, only: Option<&str>) -> Result<(), Box<dyn std::error
     Ok(())
 }
 
-/// What the kernel did for each retransmission that was captured at `times`: both in order, and equal numbers of
-/// them are the same ones.
+/// What the kernel did for each retransmission that was captured at `times`: the event that is nearest in time. One
+/// of a segment that a device cuts stands for several packets.
 fn paired(times: &[u64], events: &[(u64, Option<Why>)]) -> Vec<Option<Why>> {
-    if times.len() == events.len() {
-        return events.iter().map(|e| e.1).collect();
-    }
-    let mut next = 0;
     let one = |at: &u64| {
-        while next < events.len() && events[next].0 + SAME < *at {
-            next += 1;
-        }
-        let event = events.get(next).filter(|e| e.0.abs_diff(*at) <= SAME)?;
-        next += 1;
-        event.1
+        let nearest = events.iter().min_by_key(|e| e.0.abs_diff(*at))?;
+        if nearest.0.abs_diff(*at) <= SAME { nearest.1 } else { None }
     };
     times.iter().map(one).collect()
 }

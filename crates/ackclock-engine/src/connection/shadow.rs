@@ -32,6 +32,8 @@ pub struct Allowed {
     pub retransmission_at: Option<Instant>,
     /// When the timer of its loss recovery fires: reordering or tail loss probe.
     pub recovery_at: Option<Instant>,
+    /// When the oldest segment that is outstanding was sent last.
+    pub oldest_sent_at: Option<Instant>,
     /// Where it is in its loss repair.
     pub phase: Phase,
 }
@@ -54,6 +56,7 @@ impl Connection {
             probe: self.rare.loss_probe,
             retransmission_at: self.timers.deadline(Timer::Retransmission),
             recovery_at: self.timers.deadline(Timer::Recovery),
+            oldest_sent_at: self.sender.sent.oldest_sent_at(),
             phase: self.phase,
         }
     }

@@ -113,6 +113,23 @@ impl Conversation {
         reading.finish(ends)
     }
 
+    /// The direction `ends` (from, to) of segments that were captured, each with the number of its packet.
+    ///
+    /// # Errors
+    /// No such data; segments that lack the handshake, or were not captured at the sender.
+    pub fn of<'a>(
+        ends: Ends,
+        segments: impl IntoIterator<Item = (u64, &'a CapturedSegment)>,
+    ) -> Result<Self, ShadowError> {
+        let mut reading = Reading::new(ends);
+        for (packet, segment) in segments {
+            if !reading.take(packet, segment) {
+                break;
+            }
+        }
+        reading.finish(Some(ends))
+    }
+
     /// Reads the directions `ends` (from, to) of the capture at `path` at once. Of all of them together
     /// [`MOST_EVENTS`] are kept.
     ///

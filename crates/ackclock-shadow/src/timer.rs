@@ -47,19 +47,21 @@ pub(crate) fn error(waited: Duration, timeout: Duration) -> f64 {
     waited.saturating_sub(latest).as_secs_f64() - earliest.saturating_sub(waited).as_secs_f64()
 }
 
-/// The minimum that most of `expiries` agree with, which must be those of a stack with exact timers. `variations`
-/// are those of the same stack without a minimum: its timeout is what a larger minimum replaces.
-pub fn min_rto(expiries: &[Expiry], variations: &[Expiry]) -> Option<MinRto> {
+/// The minimum that most of `expiries` agree with, which must be those of a stack with exact timers and the minimum
+/// `supposed`. `variations` are those of the same stack without a minimum: its timeout is what a larger minimum
+/// replaces.
+///
+/// A minimum that is so much larger lengthens the timeout by as much.
+pub fn min_rto(expiries: &[Expiry], variations: &[Expiry], supposed: Duration) -> Option<MinRto> {
     let ranges: Vec<(Duration, Duration)> = expiries
         .iter()
         .filter(|e| e.level == 0)
         .filter_map(|e| {
             let late = if e.waited <= FINE { FINE_LATE } else { COARSE_LATE };
-            let high = e.waited.saturating_sub(e.srtt);
+            let high = (supposed + e.waited).saturating_sub(e.timeout);
             let i = variations.binary_search_by_key(&e.packet, |v| v.packet).ok();
-            let variation = i.map(|i| variations[i].timeout.saturating_sub(variations[i].srtt));
             // The variation was larger than the minimum.
-            if variation.is_some_and(|v| high <= v + late) {
+            if i.is_some_and(|i| e.waited <= variations[i].timeout + late) {
                 return None;
             }
             Some((high.saturating_sub(late + HOST), high))
@@ -77,6 +79,8 @@ pub fn min_rto(expiries: &[Expiry], variations: &[Expiry]) -> Option<MinRto> {
 /// steps.
 fn roundest(low: Duration, high: Duration) -> Duration {
     let default = Duration::from_millis(200);
+    // Clocks and round trips are known to about this.
+    let low = low.saturating_sub(HOST * 2);
     if low <= default && default <= high {
         return default;
     }
@@ -104,7 +108,8 @@ mod tests {
 
     #[test]
     fn timeouts_that_agree_bound_the_minimum() {
-        let found = min_rto(&[expiry(127, 25, 20, 0), expiry(145, 60, 41, 0), expiry(300, 25, 20, 1)], &[]);
+        let found =
+            min_rto(&[expiry(127, 70, 20, 0), expiry(145, 91, 41, 0), expiry(300, 70, 20, 1)], &[], ms(50));
         let found = found.expect("two timeouts were not backed off");
         assert_eq!((found.timeouts, found.high, found.value), (2, ms(104), ms(100)));
         assert_eq!(found.low, ms(94));
@@ -112,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_variation_above_the_minimum_says_nothing() {
-        assert_eq!(min_rto(&[expiry(286, 240, 40, 0)], &[expiry(250, 248, 40, 0)]), None);
+        assert_eq!(min_rto(&[expiry(286, 240, 40, 0)], &[expiry(250, 248, 40, 0)], ms(200)), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use ackclock_engine::Stack;
 use ackclock_policy::{CongestionControl, Registry};
+use ackclock_units::Duration;
 
 use crate::score::Difference;
 use crate::{Conversation, Followed, MinRto, ShadowError, follow, min_rto};
@@ -170,7 +171,7 @@ pub(crate) fn timers_of(stack: &Stack, conversation: &Conversation) -> Result<Ti
     let mut found = None;
     for _ in 0..MOST_REFINED {
         let expiries = follow(&with_minimum(&stack, supposed, "0ms")?, conversation).expiries;
-        found = min_rto(&expiries, &variations);
+        found = min_rto(&expiries, &variations, Duration::from_millis(supposed));
         let Some(next) = found.map(|m: MinRto| m.value.as_millis()).filter(|next| *next != supposed) else {
             break;
         };

@@ -31,10 +31,30 @@ impl Why {
             Cause::Timeout => Self::Timeout,
             Cause::AfterTimeout => Self::AfterTimeout,
             Cause::TailLossProbe => Self::Probe,
-            Cause::Fast | Cause::Sack | Cause::Fack | Cause::Rack => Self::Recovery,
-            Cause::Syn | Cause::ZeroWindowProbe | Cause::Keepalive | Cause::Copy | Cause::Unknown => {
-                return None;
-            }
+            cause if cause.is_by_acks() => Self::Recovery,
+            _ => return None,
         })
+    }
+
+    /// The cause, where segments are marked by the times at which others were delivered (`rack`), or else by
+    /// duplicate acks.
+    pub(crate) fn cause(self, rack: bool) -> Cause {
+        match self {
+            Self::Timeout => Cause::Timeout,
+            Self::AfterTimeout => Cause::AfterTimeout,
+            Self::Probe => Cause::TailLossProbe,
+            Self::Recovery if rack => Cause::Rack,
+            Self::Recovery => Cause::Fast,
+        }
+    }
+
+    /// What sent the segment, in words.
+    pub(crate) const fn words(self) -> &'static str {
+        match self {
+            Self::Timeout => "its timer fires here",
+            Self::AfterTimeout => "it repairs after its timeout",
+            Self::Probe => "its probe is due",
+            Self::Recovery => "its recovery sends this",
+        }
     }
 }

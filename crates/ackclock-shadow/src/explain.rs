@@ -2,7 +2,7 @@
 
 use ackclock_engine::Stack;
 
-use crate::verdict::{FITS, rank, timers_of};
+use crate::verdict::{TIMED, rank, timers_of};
 use crate::{Conversation, Reason, ShadowError};
 
 /// The stack that fits a conversation, and what it says of the retransmissions.
@@ -26,7 +26,7 @@ pub fn explain(conversation: &Conversation, stacks: &[Stack]) -> Result<Explaine
     let (best, _) = &ranked.tried[0];
     let timed = timers_of(best, conversation)?;
     let fit = timed.followed.log_likelihood() / ranked.rounds as f64;
-    if fit < FITS {
+    if fit < TIMED {
         return Err(ShadowError::NoFit { nearest: timed.stack.name().to_owned() });
     }
     Ok(Explained { stack: timed.stack.name().to_owned(), fit, reasons: timed.followed.reasons })

@@ -9,8 +9,9 @@ use crate::{Conversation, Followed, MinRto, ShadowError, follow, min_rto};
 
 /// Round trips with data that a verdict needs.
 pub const LEAST_ROUNDS: usize = 5;
-/// A stack fits whose logarithm of the likelihood per round trip is at least this.
-pub const FITS: f64 = -1.5;
+/// The logarithm of the likelihood per round trip from which on a stack's timers and causes are taken for the
+/// sender's. Below, windows may differ in so many round trips that a silence is another one than the sender's.
+pub const TIMED: f64 = -0.5;
 /// A stack deviates where it has become so much less likely than the one that fits, in logarithms: 20 times.
 const DEVIATES: f64 = 3.0;
 
@@ -89,6 +90,7 @@ pub fn default_stacks(registry: &Registry) -> Result<Vec<Stack>, ShadowError> {
 pub fn name_sender(conversation: &Conversation, stacks: &[Stack]) -> Result<Verdict, ShadowError> {
     let Ranked { tried, rounds, initial_segs } = rank(conversation, stacks)?;
     let timed = timers_of(&tried[0].0, conversation)?;
+    let trusted = timed.followed.log_likelihood() / rounds as f64 >= TIMED;
     let best = &tried[0].1;
     let candidates = tried.iter().map(|(stack, followed)| Candidate {
         stack: stack.name().to_owned(),
@@ -102,7 +104,7 @@ pub fn name_sender(conversation: &Conversation, stacks: &[Stack]) -> Result<Verd
         rounds,
         initial_segs,
         paces: ["bbr", "bbr1", "copa"].contains(&window_of(&tried[0].0).as_str()),
-        min_rto: timed.minimum,
+        min_rto: timed.minimum.filter(|_| trusted),
         timeouts: timed.timeouts,
     })
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use ackclock_capture::read::{Packets, open};
 use ackclock_capture::{Analysis, Options, Report};
 use ackclock_policy::Registry;
-use ackclock_shadow::{Conversation, Why, default_stacks, explain, name_sender};
+use ackclock_shadow::{Conversation, Explained, Why, default_stacks, explain, name_sender};
 use serde_json::Value;
 
 type Ends = (SocketAddr, SocketAddr);
@@ -90,7 +90,7 @@ pub fn score(folder: &Path, only: Option<&str>) -> Result<(), Box<dyn std::error
     );
     let part = |n: u32| f64::from(n) / f64::from(sums.all.max(1));
     println!(
-        "retransmissions {}, explained {}; right by the rules {} ({:.4}), with the stacks' {} ({:.4})",
+        "retransmissions with truth {}, explained {}; right by the rules {} ({:.4}), with the stacks' {} ({:.4})",
         sums.all,
         sums.explained,
         sums.rules_right,
@@ -167,11 +167,11 @@ fn one(
             Ok(explained) => explained,
             Err(e) => {
                 println!("{name} {side}: {e}");
-                continue;
+                Explained { stack: "none".into(), fit: f64::NEG_INFINITY, reasons: Vec::new() }
             }
         };
-        sums.fitting += 1;
-        let verdict = name_sender(&conversation, stacks)?;
+        sums.fitting += u32::from(explained.fit.is_finite());
+        let verdict = name_sender(&conversation, stacks).ok();
         let of = known["plan"].as_str().unwrap_or("");
         let control = of.split("congestion_control\", \"").nth(1).and_then(|t| t.split('"').next());
         let least = of.split("rto_min_us\", \"").nth(1).and_then(|t| t.split('"').next());
@@ -180,9 +180,14 @@ fn one(
             explained.stack,
             explained.fit,
             control.unwrap_or("?"),
-            verdict.min_rto.map(|m| (m.low.as_millis(), m.value.as_millis(), m.high.as_millis(), m.timeouts)),
+            verdict.as_ref().and_then(|v| v.min_rto).map(|m| (
+                m.low.as_millis(),
+                m.value.as_millis(),
+                m.high.as_millis(),
+                m.timeouts
+            )),
             least.unwrap_or("200000"),
-            verdict.timeouts,
+            verdict.as_ref().map_or(0, |v| v.timeouts),
         );
         for (row, real) in rows.iter().zip(&real).filter(|(_, real)| real.is_some()) {
             let found = explained.reasons.iter().find(|r| r.packet == row.frame).map(|r| r.why);

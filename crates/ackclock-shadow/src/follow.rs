@@ -24,6 +24,8 @@ pub struct Followed {
     pub expiries: Vec<Expiry>,
     /// Why it would have sent the retransmissions that it explains, in the order of the capture.
     pub reasons: Vec<Reason>,
+    /// Retransmissions that it would not have sent then.
+    pub unexplained: usize,
 }
 
 impl Followed {
@@ -66,7 +68,12 @@ pub fn follow(stack: &Stack, conversation: &Conversation) -> Followed {
         }
     }
     shadow.end_round();
-    Followed { rounds: shadow.rounds, expiries: shadow.expiries, reasons: shadow.reasons }
+    Followed {
+        rounds: shadow.rounds,
+        expiries: shadow.expiries,
+        reasons: shadow.reasons,
+        unexplained: shadow.unexplained,
+    }
 }
 
 struct Shadow<'a> {
@@ -81,6 +88,7 @@ struct Shadow<'a> {
     rounds: Vec<Round>,
     expiries: Vec<Expiry>,
     reasons: Vec<Reason>,
+    unexplained: usize,
 }
 
 /// What the capture shows of the sender's progress.
@@ -145,6 +153,7 @@ impl<'a> Shadow<'a> {
             rounds: Vec::new(),
             expiries: Vec::new(),
             reasons: Vec::new(),
+            unexplained: 0,
         };
         shadow.open(own, peer);
         shadow
@@ -272,10 +281,10 @@ impl<'a> Shadow<'a> {
             self.judge_new(now, packet, range, &allowed);
             self.capture.nxt = range.end;
         } else {
-            if let Some(why) = self.judge_again(now, packet, range)
-                && self.reasons.len() < MOST_REASONS
-            {
-                self.reasons.push(Reason { packet, why });
+            match self.judge_again(now, packet, range) {
+                Some(why) if self.reasons.len() < MOST_REASONS => self.reasons.push(Reason { packet, why }),
+                Some(_) => {}
+                None => self.unexplained += 1,
             }
         }
         let sent = self.connection.follow_sent(now, range);

@@ -36,6 +36,8 @@ const FINE_LATE: Duration = Duration::from_millis(12);
 const COARSE_LATE: Duration = Duration::from_millis(40);
 const TICK: Duration = Duration::from_millis(4);
 const FINE: Duration = Duration::from_millis(248);
+/// The smoothed round-trip time is known to about this.
+const KNOWN: Duration = Duration::from_millis(2);
 /// What a host takes to send.
 const HOST: Duration = Duration::from_millis(1);
 
@@ -72,6 +74,7 @@ pub fn min_rto(expiries: &[Expiry], variations: &[Expiry], supposed: Duration) -
     let best = ranges.iter().map(|(low, _)| *low).max_by_key(|low| (agree(*low), std::cmp::Reverse(*low)))?;
     let those = || ranges.iter().filter(|(low, high)| *low <= best && best <= *high);
     let (low, high) = (those().map(|r| r.0).max()?, those().map(|r| r.1).min()?);
+    let (low, high) = (low.saturating_sub(KNOWN), high + KNOWN);
     Some(MinRto { low, high, value: roundest(low, high), timeouts: those().count() })
 }
 
@@ -79,8 +82,6 @@ pub fn min_rto(expiries: &[Expiry], variations: &[Expiry], supposed: Duration) -
 /// steps.
 fn roundest(low: Duration, high: Duration) -> Duration {
     let default = Duration::from_millis(200);
-    // Clocks and round trips are known to about this.
-    let low = low.saturating_sub(HOST * 2);
     if low <= default && default <= high {
         return default;
     }
@@ -111,8 +112,8 @@ mod tests {
         let found =
             min_rto(&[expiry(127, 70, 20, 0), expiry(145, 91, 41, 0), expiry(300, 70, 20, 1)], &[], ms(50));
         let found = found.expect("two timeouts were not backed off");
-        assert_eq!((found.timeouts, found.high, found.value), (2, ms(104), ms(100)));
-        assert_eq!(found.low, ms(94));
+        assert_eq!((found.timeouts, found.high, found.value), (2, ms(106), ms(100)));
+        assert_eq!(found.low, ms(92));
     }
 
     #[test]

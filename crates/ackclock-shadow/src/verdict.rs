@@ -59,6 +59,9 @@ pub struct Verdict {
 
 /// Minima of the timeout that are supposed, ms: Linux's default first.
 const SUPPOSED_MS: [u64; 9] = [200, 25, 50, 75, 100, 150, 300, 400, 1000];
+/// What a retransmission that a stack does not explain costs it where its timers are sought: as much as a timer
+/// that is off by five ticks in a round without another difference, ln(1 + 5).
+const UNEXPLAINED: f64 = 1.8;
 /// How often the minimum that timeouts show is supposed in turn.
 const MOST_REFINED: usize = 3;
 
@@ -178,6 +181,8 @@ pub(crate) fn timers_of(stack: &Stack, conversation: &Conversation) -> Result<Ti
             break;
         };
         if !try_minimum(&stack, next, conversation, &mut best)? {
+            // A silence that no minimum explains says nothing.
+            found = found.filter(|m| m.low.as_millis() <= supposed && supposed <= m.high.as_millis());
             break;
         }
         supposed = next;
@@ -194,7 +199,9 @@ fn try_minimum(
     conversation: &Conversation,
     best: &mut Option<(f64, Stack, u64)>,
 ) -> Result<bool, ShadowError> {
-    let likelihood = follow(&with_minimum(stack, minimum, "4ms")?, conversation).log_likelihood();
+    let followed = follow(&with_minimum(stack, minimum, "4ms")?, conversation);
+    // A round bounds what a timer that is off costs, so that one which never fires would be the cheapest.
+    let likelihood = followed.log_likelihood() - UNEXPLAINED * followed.unexplained as f64;
     let better = best.as_ref().is_none_or(|(most, ..)| likelihood > *most);
     if better {
         *best = Some((likelihood, stack.clone(), minimum));

@@ -80,7 +80,8 @@ fn connections_that_are_not_wanted_are_not_asked() {
 fn a_minimum_below_the_default_is_seen_where_probes_come_before_the_timeouts() {
     let stacks = default_stacks(&Registry::builtin()).expect("all are built in");
     let conversation = Conversation::read(&capture(), None).expect("the capture is whole");
-    let found = name_sender(&conversation, &stacks).expect("it is long enough").min_rto.expect("four timeouts");
+    let found =
+        name_sender(&conversation, &stacks).expect("it is long enough").min_rto.expect("four timeouts");
     assert_eq!((found.value.as_millis(), found.timeouts), (100, 4), "{found:?}");
 }
 

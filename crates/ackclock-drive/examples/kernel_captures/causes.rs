@@ -149,7 +149,7 @@ fn one(
         let rows: Vec<_> = direction
             .retransmissions
             .iter()
-            .filter(|r| r.cause.counts() && !(r.cause == ackclock_capture::Cause::Syn && side == 1))
+            .filter(|r| r.cause.counts() && r.cause != ackclock_capture::Cause::Syn)
             .collect();
         let Some(real) = events.get(&ends).filter(|_| !rows.is_empty()) else { continue };
         sums.directions += 1;

@@ -10,11 +10,13 @@ use crate::why::Why;
 
 impl Shadow<'_> {
     /// When the sender's tail loss probe was due, if it is sooner than the shadow's and has come by now: Linux
-    /// counts the timeout, before which it probes, from when the oldest segment was sent, if it sent something
-    /// since (`tcp_schedule_loss_probe`).
+    /// counts the timeout, before which it probes, from when the oldest segment was sent, if it has sent something
+    /// since the last ack (`tcp_schedule_loss_probe`).
     pub(super) fn sooner_probe(&self, now: Instant, allowed: &Allowed) -> Option<Instant> {
         let (_, timeout) = self.connection.retransmission_timer()?;
-        let due = allowed.recovery_at?.min(allowed.oldest_sent_at? + timeout);
+        let planned = allowed.recovery_at?;
+        let sent_since = self.clocks.event_at > self.clocks.acked_at;
+        let due = if sent_since { planned.min(allowed.oldest_sent_at? + timeout) } else { planned };
         let silent = now.since(self.clocks.event_at) > AT_ONCE;
         (allowed.probe.is_none() && allowed.phase == Phase::Open && silent && due.since(now) <= NEAR)
             .then_some(due)

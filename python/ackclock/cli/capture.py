@@ -37,7 +37,7 @@ PLOTS = ("sequence", "rtt", "flight", "what-if")
 @click.option(
     "--by-stack",
     is_flag=True,
-    help="Ask the stacks of ackclock why each segment was sent again: the one that fits a sender names the causes.",
+    help="Ask the stacks of ackclock: the one that fits a sender names the causes of its retransmissions.",
 )
 @click.option(
     "--compare",

@@ -84,8 +84,8 @@ def read_capture(
     keeps a row for every ack that moves forward. `packets` keeps a row for every packet of these connections,
     about a million of them at most, which figures need. `what_if` names timers in place of the senders'
     (`"rfc6298+no-backoff,eifel"`, a list, or `"all"`). `progress` gets the bytes read.
-    With `by_stack`, the stacks of ackclock follow each sender that was captured at its own end, and the one that
-    fits names the causes of its retransmissions; that takes seconds.
+    With `by_stack`, the stacks of ackclock follow each sender that was captured at its own end, and the one
+    that fits names the causes of its retransmissions; that takes seconds.
     """
     timers = what_if if what_if is None or isinstance(what_if, str) else ",".join(what_if)
     return _described(_read(Path(path), flow, samples, progress, packets, timers, by_stack))

@@ -57,7 +57,9 @@ def _by_stack(asked: list[dict[str, Any]]) -> str:
     names = sorted({a["stack"] for a in fitting})
     explained, of = sum(a["explained"] for a in fitting), sum(a["retransmissions"] for a in asked)
     changed = [c for a in fitting for c in a["changed"]]
-    first = f"As {' and '.join(names)} send{'s' if len(names) == 1 else ''}, {count(explained)} of {count(of)} "
+    first = (
+        f"As {' and '.join(names)} send{'s' if len(names) == 1 else ''}, {count(explained)} of {count(of)} "
+    )
     first += "retransmissions are explained"
     if not changed:
         return f"{first}; no cause is another than acks and silences suggest."

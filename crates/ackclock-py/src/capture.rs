@@ -55,6 +55,7 @@ pub struct Captured {
 /// `what_if` names timers to simulate in place of the senders' (`Timing::list`). `progress` is called with
 /// the bytes read. With `by_stack` the stacks that fit name the causes of retransmissions. Raises `InputError`.
 #[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "they are keywords of Python")]
 #[pyo3(signature = (path, flow = None, samples = false, progress = None, packets = false, what_if = None, by_stack = false))]
 pub fn read_capture(
     py: Python<'_>,

@@ -60,7 +60,7 @@ test-python: build
 	$(BIN)/python -m pytest
 
 # libFuzzer with the stable toolchain (fuzz/README.md): every target, or TARGET, for so many SECONDS each.
-TARGET ?= packet options connection exchange capture encapsulated conversation script script_lines scenario scenario_keys \
+TARGET ?= packet options connection exchange capture encapsulated conversation shadow script script_lines scenario scenario_keys \
 	delivery_trace schedule arrivals jitter edges
 SECONDS ?= 60
 fuzz:

@@ -38,3 +38,36 @@ def test_a_wrong_choice_is_one_sentence(ackclock, more, says):
     assert done.code == 2
     assert says in done.err
     assert "Traceback" not in done.err
+
+
+CAUSES = FIXTURES / "kernel-causes.pcap.gz"
+
+
+def test_the_stack_that_fits_names_the_causes(ackclock):
+    before = ac.read_capture(CAUSES, samples=False).connections[0]["directions"][0]
+    capture = ac.read_capture(CAUSES, samples=False, by_stack=True)
+    found = capture.connections[0]["directions"][0]
+    said = found["by_stack"]
+    assert before["by_stack"] is None
+    assert said["stack"].startswith("linux") and said["fit"] > -0.5 and said["why_not"] is None
+    assert said["explained"] == said["retransmissions"] == len(found["retransmissions"])
+    kinds = {r["frame"]: r["kind"] for r in before["retransmissions"]}
+    for change in said["changed"]:
+        assert kinds[change["frame"]] == change["rules"] != change["stack"]
+    assert len(said["changed"]) == 18
+    done = ackclock("capture", CAUSES, "--by-stack")
+    assert done.code == 0, done
+    assert "95 of 95 retransmissions are explained; 18 have another cause" in done.out
+
+
+def test_why_no_stack_names_causes_is_said(ackclock):
+    far = FIXTURES.parents[2] / "ackclock-capture/tests/fixtures/kernel-lost-tails.pcap.gz"
+    done = ackclock("capture", far, "--by-stack")
+    assert done.code == 0, done
+    assert "No stack names the causes of retransmissions: " in done.out
+
+
+def test_a_pipe_cannot_be_read_twice(ackclock):
+    done = ackclock("capture", "-", "--by-stack")
+    assert done.code == 2
+    assert "standard input cannot be read twice; expected a file" in done.err

@@ -96,6 +96,7 @@ def read_capture(
     progress: Callable[[int], object] | None = None,
     packets: bool = False,
     what_if: str | None = None,
+    by_stack: bool = False,
 ) -> Captured: ...
 def follow_capture(
     path: Path,

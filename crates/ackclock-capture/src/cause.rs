@@ -57,6 +57,11 @@ impl Cause {
         }
     }
 
+    /// True where acks called for it, outside of a repair after a timeout.
+    pub const fn is_by_acks(self) -> bool {
+        matches!(self, Self::Fast | Self::Sack | Self::Fack | Self::Rack)
+    }
+
     /// True if it counts as a retransmission of data, SYN or FIN, as in the kernel's counters. Probes of a
     /// closed window and keepalives do not, and copies are sent before any loss can be known.
     pub const fn counts(self) -> bool {

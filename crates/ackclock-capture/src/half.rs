@@ -23,6 +23,8 @@ mod third_step;
 mod unseen;
 mod verdicts;
 
+use std::sync::Arc;
+
 use ackclock_policy::RttEstimator;
 use ackclock_units::{Duration, Instant, SeqNumber};
 
@@ -92,7 +94,7 @@ impl Half {
             sent: Sent::default(),
             heard: Heard::default(),
             path: Path::new(start, estimator),
-            verdicts: Verdicts::default(),
+            verdicts: Verdicts { known: Arc::clone(&wanted.causes), ..Verdicts::default() },
             limits: Limits::default(),
             reached: Reached::default(),
             gaps: Gaps::default(),

@@ -51,4 +51,4 @@ pub use segment::{CapturedSegment, NotASegment};
 pub use select::Selection;
 pub use spread::Spread;
 pub use tables::Tables;
-pub use wanted::Options;
+pub use wanted::{KnownCause, KnownCauses, Options};

@@ -308,8 +308,7 @@ impl Direction {
 
     /// True if most retransmissions triggered by acks were spurious: the path reorders massively (M-X14).
     pub fn massive_reordering(&self) -> bool {
-        let called =
-            |r: &&Retransmission| matches!(r.cause, Cause::Fast | Cause::Sack | Cause::Fack | Cause::Rack);
+        let called = |r: &&Retransmission| r.cause.is_by_acks();
         let all = self.retransmissions.iter().filter(called).count();
         let vain = self.retransmissions.iter().filter(called).filter(|r| r.needed == Some(false)).count();
         vain >= FEWEST_EVENTS as usize && 2 * vain > all

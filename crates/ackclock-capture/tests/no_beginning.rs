@@ -43,7 +43,7 @@ fn seen(line: &Line) -> CapturedSegment {
 
 fn report(lines: &[CapturedSegment]) -> Report {
     let what_if = Timing::all(&Registry::builtin()).into();
-    let mut analysis = Analysis::new(Options { what_if, samples: true });
+    let mut analysis = Analysis::new(Options { what_if, samples: true, ..Options::default() });
     lines.iter().for_each(|s| analysis.packet(s.at, Ok(*s)));
     analysis.finish()
 }

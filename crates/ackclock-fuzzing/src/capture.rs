@@ -28,7 +28,7 @@ pub(crate) const LISTED: usize = 3000;
 
 /// Every analysis, with every timer in place of the senders'.
 pub(crate) fn everything() -> Looks {
-    Looks { samples: true, what_if: Timing::all(&Registry::builtin()).into() }
+    Looks { samples: true, what_if: Timing::all(&Registry::builtin()).into(), ..Looks::default() }
 }
 
 /// A segment relative to the ones before it.

@@ -11,6 +11,7 @@ mod packet;
 mod records;
 mod scenario;
 mod script;
+mod shadow;
 
 pub use capture::{conversation, file as capture_file};
 pub use connection::connection;
@@ -21,3 +22,4 @@ pub use packet::{options, packet};
 pub use records::mutate;
 pub use scenario::{scenario, scenario_keys};
 pub use script::{script, script_lines};
+pub use shadow::shadow;

@@ -296,6 +296,11 @@ fn conversations() {
 }
 
 #[test]
+fn shadows() {
+    run("shadow", cases(300), |rng| bytes(rng, 2000), fuzzing::shadow);
+}
+
+#[test]
 fn stalls_that_overlap_last_no_longer_than_the_capture() {
     // Found by a fuzzer: retransmitted SYNs with two sequence numbers, each after a wait of nearly the whole
     // capture.

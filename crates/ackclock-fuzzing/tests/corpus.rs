@@ -25,6 +25,7 @@ const BODIES: &[(&str, Body)] = &[
     ("arrivals", fuzzing::arrivals),
     ("jitter", fuzzing::jitter),
     ("edges", fuzzing::edges),
+    ("shadow", fuzzing::shadow),
 ];
 
 #[test]

@@ -8,6 +8,7 @@ use ackclock_capture::gaps::ByTime;
 use ackclock_capture::read::{Packets, open};
 use ackclock_capture::{Analysis, MOST_PACKETS, Options, Report, Selection};
 use ackclock_policy::Timing;
+use ackclock_shadow::{ByStack, ShadowError, default_stacks};
 use ackclock_trace::Row;
 use ackclock_units::{Duration, Instant};
 use pyo3::prelude::*;
@@ -52,9 +53,10 @@ pub struct Captured {
 /// Analyses the capture at `path` (`-` for standard input). `flow` selects connections (`Selection::parse`);
 /// `samples` keeps a row for every cumulative ack, `packets` one for every packet of these connections;
 /// `what_if` names timers to simulate in place of the senders' (`Timing::list`). `progress` is called with
-/// the bytes read. Raises `InputError`.
+/// the bytes read. With `by_stack` the stacks that fit name the causes of retransmissions. Raises `InputError`.
 #[pyfunction]
-#[pyo3(signature = (path, flow = None, samples = false, progress = None, packets = false, what_if = None))]
+#[expect(clippy::too_many_arguments, reason = "they are keywords of Python")]
+#[pyo3(signature = (path, flow = None, samples = false, progress = None, packets = false, what_if = None, by_stack = false))]
 pub fn read_capture(
     py: Python<'_>,
     path: PathBuf,
@@ -63,12 +65,13 @@ pub fn read_capture(
     progress: Option<Py<PyAny>>,
     packets: bool,
     what_if: Option<&str>,
+    by_stack: bool,
 ) -> PyResult<Captured> {
     let what_if = what_if
         .map(|names| Timing::list(registry(), names))
         .transpose()
         .map_err(|e| InputError::new_err(e.to_string()))?;
-    let options = Options { samples, what_if: what_if.unwrap_or_default().into() };
+    let options = Options { samples, what_if: what_if.unwrap_or_default().into(), ..Options::default() };
     let flow = flow.map(Selection::parse).transpose().map_err(InputError::new_err)?;
     let mut stopped_by = None;
     let report_progress = |bytes: u64| {
@@ -84,8 +87,13 @@ pub fn read_capture(
         })
     };
     let listed = packets.then(|| flow.clone());
-    let report =
-        py.detach(|| catch_unwind(AssertUnwindSafe(|| report(&path, options, listed, report_progress))));
+    let mut said = Vec::new();
+    let report = py.detach(|| {
+        catch_unwind(AssertUnwindSafe(|| match by_stack {
+            true => asked(&path, options, (listed, flow.as_ref()), &mut said, report_progress),
+            false => Ok(report(&path, options, listed, report_progress)?),
+        }))
+    });
     let report = report.map_err(|_| {
         SimulationError::new_err(
             "the analysis violated one of its own invariants (a panic); please report it with the capture",
@@ -95,7 +103,25 @@ pub fn read_capture(
         return Err(e);
     }
     let report = report.map_err(|e| InputError::new_err(format!("{}: {e}", path.display())))?;
-    captured(py, report, &path.display().to_string(), flow.as_ref())
+    captured(py, report, &path.display().to_string(), flow.as_ref(), &said)
+}
+
+/// Analyses the capture twice: the stacks that fit its senders are asked in between.
+fn asked(
+    path: &Path,
+    options: Options,
+    (listed, flow): (Option<Option<Selection>>, Option<&Selection>),
+    said: &mut Vec<ByStack>,
+    mut report_progress: impl FnMut(u64) -> ControlFlow<()>,
+) -> Result<Report, ShadowError> {
+    if path == Path::new("-") {
+        return Err(ShadowError::Unsupported("standard input cannot be read twice; expected a file"));
+    }
+    let first = report(path, Options::default(), None, &mut report_progress)?;
+    let wanted = |n: usize| flow.is_none_or(|f| f.includes(n, &first.connections[n]));
+    let (causes, by_stack) = ackclock_shadow::ask(path, &first, &default_stacks(registry())?, wanted)?;
+    *said = by_stack;
+    Ok(report(path, Options { causes: causes.into(), ..options }, listed, report_progress)?)
 }
 
 /// The results of the connections that `flow` selects.
@@ -104,6 +130,7 @@ pub(crate) fn captured(
     mut report: Report,
     name: &str,
     flow: Option<&Selection>,
+    said: &[ByStack],
 ) -> PyResult<Captured> {
     // Only packets of the selected connections were listed.
     let packets = report.take_packets();
@@ -111,7 +138,7 @@ pub(crate) fn captured(
     let tables = report.tables(name, wanted);
     let table = |batch| Py::new(py, Table::new(batch));
     Ok(Captured {
-        json: describe(&report, &tables, name, wanted).to_string(),
+        json: describe(&report, &tables, name, wanted, said).to_string(),
         directions: table(Row::record_batch(&tables.directions))?,
         retransmissions: table(Row::record_batch(&tables.retransmissions))?,
         timeouts: table(Row::record_batch(&tables.timeouts))?,

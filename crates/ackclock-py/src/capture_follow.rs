@@ -75,7 +75,7 @@ pub fn follow_capture(
     }
     let report =
         report.map_err(|e: ackclock_capture::CaptureError| InputError::new_err(format!("{name}: {e}")))?;
-    captured(py, report, &name, flow.as_ref())
+    captured(py, report, &name, flow.as_ref(), &[])
 }
 
 fn at_a_glance(so_far: &Analysis, most: usize) -> Value {

@@ -3,6 +3,7 @@
 
 use ackclock_capture::gaps::{GapRule, SENT_AGAIN};
 use ackclock_capture::{Connection, Direction, Report, Spread, Tables, View, WhatIf};
+use ackclock_shadow::ByStack;
 use ackclock_trace::{
     CellValue, DirectionRow, EpisodeRow, RetransmissionRow, Row, StallRow, TimeoutRow, WhatIfRow,
 };
@@ -131,7 +132,13 @@ fn with(mut object: Map<String, Value>, more: Value) -> Value {
 }
 
 /// The report in JSON. `tables` are those of the connections that `wanted` selects by number.
-pub fn describe(r: &Report, tables: &Tables, file: &str, wanted: impl Fn(usize) -> bool) -> Value {
+pub fn describe(
+    r: &Report,
+    tables: &Tables,
+    file: &str,
+    wanted: impl Fn(usize) -> bool,
+    said: &[ByStack],
+) -> Value {
     let mut rows = Rows::new(tables);
     let chosen = r.connections.iter().enumerate().filter(|(n, _)| wanted(*n));
     json!({
@@ -143,8 +150,29 @@ pub fn describe(r: &Report, tables: &Tables, file: &str, wanted: impl Fn(usize) 
         "start": r.span.map(|s| s.0.as_secs_f64()),
         "end": r.span.map(|s| s.1.as_secs_f64()),
         "notes": r.notes,
-        "connections": Value::from_iter(chosen.map(|(n, c)| rows.connection(n, c))),
+        "connections": Value::from_iter(chosen.map(|(n, c)| with_stacks(rows.connection(n, c), n, said))),
     })
+}
+
+/// A connection with what stacks say of its directions: null where none was asked.
+fn with_stacks(mut connection: Value, number: usize, said: &[ByStack]) -> Value {
+    for (side, direction) in connection["directions"].as_array_mut().into_iter().flatten().enumerate() {
+        let of = said.iter().find(|s| (s.connection, s.side) == (number, side));
+        direction["by_stack"] = of.map_or(Value::Null, |s| {
+            let changed = s.changed.iter().map(
+                |(frame, rules, stack)| json!({"frame": frame, "rules": rules.word(), "stack": stack.word()}),
+            );
+            json!({
+                "stack": s.found.as_ref().ok().map(|f| &f.stack),
+                "fit": s.found.as_ref().ok().map(|f| f.fit),
+                "why_not": s.found.as_ref().err().map(ToString::to_string),
+                "retransmissions": s.retransmissions,
+                "explained": s.explained,
+                "changed": Value::from_iter(changed),
+            })
+        });
+    }
+    connection
 }
 
 /// The rows of each table not yet taken, in order of their direction.

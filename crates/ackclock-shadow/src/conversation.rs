@@ -113,6 +113,63 @@ impl Conversation {
         reading.finish(ends)
     }
 
+    /// The direction `ends` (from, to) of segments that were captured, each with the number of its packet.
+    ///
+    /// # Errors
+    /// No such data; segments that lack the handshake, or were not captured at the sender.
+    pub fn of<'a>(
+        ends: Ends,
+        segments: impl IntoIterator<Item = (u64, &'a CapturedSegment)>,
+    ) -> Result<Self, ShadowError> {
+        let mut reading = Reading::new(ends);
+        for (packet, segment) in segments {
+            if !reading.take(packet, segment) {
+                break;
+            }
+        }
+        reading.finish(Some(ends))
+    }
+
+    /// Reads the directions `ends` (from, to) of the capture at `path` at once. Of all of them together
+    /// [`MOST_EVENTS`] are kept.
+    ///
+    /// # Errors
+    /// Those of the file; what one direction lacks is in its own result.
+    pub fn read_each(path: &Path, ends: &[Ends]) -> Result<Vec<Result<Self, ShadowError>>, ShadowError> {
+        let mut readings: Vec<Reading> = ends.iter().map(|ends| Reading::new(*ends)).collect();
+        let mut by_ends: BTreeMap<Ends, Vec<usize>> = BTreeMap::new();
+        for (i, (from, to)) in ends.iter().enumerate() {
+            by_ends.entry((*from, *to)).or_default().push(i);
+            by_ends.entry((*to, *from)).or_default().push(i);
+        }
+        let mut left = MOST_EVENTS;
+        let mut over = vec![false; readings.len()];
+        each_segment(path, |packet, s| {
+            for &i in by_ends.get(&(s.src, s.dst)).into_iter().flatten() {
+                if over[i] {
+                    continue;
+                }
+                let before = readings[i].events.len();
+                if left == 0 {
+                    readings[i].cut = true;
+                }
+                if left == 0 || !readings[i].take(packet, s) {
+                    over[i] = true;
+                } else {
+                    left -= readings[i].events.len() - before;
+                }
+            }
+            true
+        })?;
+        Ok(readings
+            .into_iter()
+            .map(|r| {
+                let ends = r.ends;
+                r.finish(Some(ends))
+            })
+            .collect())
+    }
+
     /// Payload of a full segment: the longest that was sent, within what was announced.
     pub fn segment_size(&self) -> u32 {
         let announced = self.opening.peer.options.mss.map_or(536, u32::from);

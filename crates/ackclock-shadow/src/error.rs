@@ -28,6 +28,11 @@ pub enum ShadowError {
         /// Round trips that the sender's own window limited.
         rounds: usize,
     },
+    /// No stack explains what was sent.
+    NoFit {
+        /// The likeliest of them.
+        nearest: String,
+    },
     /// A connection to itself, or standard input, which cannot be read twice.
     Unsupported(&'static str),
 }
@@ -61,6 +66,9 @@ impl fmt::Display for ShadowError {
                 if *rounds == 1 { "" } else { "s" },
                 crate::verdict::LEAST_ROUNDS
             ),
+            Self::NoFit { nearest } => {
+                write!(f, "no stack sends as this sender did; `{nearest}` is nearest, expected one that fits")
+            }
             Self::Unsupported(what) => write!(f, "{what}"),
         }
     }

@@ -1,5 +1,7 @@
 //! A connection of the engine that follows a captured sender.
 
+mod judge;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -10,6 +12,7 @@ use ackclock_wire::{Flags, Options, Segment, Timestamps};
 
 use crate::score::{Differences, Round};
 use crate::timer::Expiry;
+use crate::why::Reason;
 use crate::{Conversation, Event, Kind};
 
 /// What a stack would have done along a conversation.
@@ -19,6 +22,10 @@ pub struct Followed {
     pub rounds: Vec<Round>,
     /// The expiries of the retransmission timer that the capture shows.
     pub expiries: Vec<Expiry>,
+    /// Why it would have sent the retransmissions that it explains, in the order of the capture.
+    pub reasons: Vec<Reason>,
+    /// Retransmissions that it would not have sent then.
+    pub unexplained: usize,
 }
 
 impl Followed {
@@ -39,6 +46,8 @@ const AT_ONCE: Duration = Duration::from_micros(300);
 /// A retransmission that nothing else explains shows a timeout where it comes this much after a smoothed
 /// round-trip time.
 const LEAST_WAIT: Duration = Duration::from_millis(10);
+/// Those who pace send this many segments at once, or fewer.
+const PACED_SEGS: u64 = 8;
 
 /// What a capture may lose at once, and altogether, bytes.
 const MOST_AHEAD: u32 = 1 << 22;
@@ -47,6 +56,8 @@ const MOST_MISSING: u32 = 1 << 28;
 const MOST_OUTSTANDING: u32 = 1 << 27;
 /// Timeouts that are kept.
 const MOST_EXPIRIES: usize = 1000;
+/// Retransmissions that are explained.
+const MOST_REASONS: usize = 1 << 18;
 
 /// Follows `conversation` with a sender of `stack`.
 pub fn follow(stack: &Stack, conversation: &Conversation) -> Followed {
@@ -57,7 +68,12 @@ pub fn follow(stack: &Stack, conversation: &Conversation) -> Followed {
         }
     }
     shadow.end_round();
-    Followed { rounds: shadow.rounds, expiries: shadow.expiries }
+    Followed {
+        rounds: shadow.rounds,
+        expiries: shadow.expiries,
+        reasons: shadow.reasons,
+        unexplained: shadow.unexplained,
+    }
 }
 
 struct Shadow<'a> {
@@ -71,6 +87,8 @@ struct Shadow<'a> {
     round: Differences,
     rounds: Vec<Round>,
     expiries: Vec<Expiry>,
+    reasons: Vec<Reason>,
+    unexplained: usize,
 }
 
 /// What the capture shows of the sender's progress.
@@ -97,6 +115,8 @@ struct Clocks {
     had_room: bool,
     /// When the pending tail loss probe was due.
     probe_at: Instant,
+    /// When something was last sent or received.
+    event_at: Instant,
 }
 
 impl<'a> Shadow<'a> {
@@ -122,10 +142,18 @@ impl<'a> Shadow<'a> {
             smss: 1,
             timestamps: VecDeque::new(),
             capture: Progress { una: first, nxt: first, period: 0, round: None, counts: true, missing: 0 },
-            clocks: Clocks { acked_at: ORIGIN, room_since: ORIGIN, had_room: false, probe_at: ORIGIN },
+            clocks: Clocks {
+                acked_at: ORIGIN,
+                room_since: ORIGIN,
+                had_room: false,
+                probe_at: ORIGIN,
+                event_at: ORIGIN,
+            },
             round: Differences::default(),
             rounds: Vec::new(),
             expiries: Vec::new(),
+            reasons: Vec::new(),
+            unexplained: 0,
         };
         shadow.open(own, peer);
         shadow
@@ -206,6 +234,7 @@ impl<'a> Shadow<'a> {
                 self.acked(now, event.packet, &segment);
             }
         }
+        self.clocks.event_at = now;
         self.connection.state() != ackclock_engine::State::Closed
     }
 
@@ -238,11 +267,25 @@ impl<'a> Shadow<'a> {
         }
         if range.end > self.capture.nxt {
             self.offer(now, range);
-            let allowed = self.connection.allowed(now);
+            let mut allowed = self.connection.allowed(now);
+            // What the window had room for would have left long before.
+            let paced = allowed
+                .pacing
+                .map_or(Duration::ZERO, |rate| rate.time_to_send(u64::from(self.smss) * PACED_SEGS));
+            let silent = now.since(self.clocks.event_at) >= LEAST_WAIT + paced;
+            let unprompted = silent || allowed.room < u64::from(self.smss);
+            if let Some(due) = self.sooner_probe(now, &allowed).filter(|_| unprompted) {
+                self.probed_sooner(now, packet, due);
+                allowed = self.connection.allowed(now);
+            }
             self.judge_new(now, packet, range, &allowed);
             self.capture.nxt = range.end;
         } else {
-            self.judge_again(now, packet, range);
+            match self.judge_again(now, packet, range) {
+                Some(why) if self.reasons.len() < MOST_REASONS => self.reasons.push(Reason { packet, why }),
+                Some(_) => {}
+                None => self.unexplained += 1,
+            }
         }
         let sent = self.connection.follow_sent(now, range);
         if sent.is_some() {
@@ -287,91 +330,6 @@ impl<'a> Shadow<'a> {
             }
             self.capture.period += 1;
         }
-    }
-
-    fn judge_new(&mut self, now: Instant, packet: u64, range: SeqRange, allowed: &Allowed) {
-        let flight = self.flight();
-        let len = u64::from(range.len());
-        if let Some(probe) = allowed.probe {
-            if probe.start >= self.capture.nxt {
-                self.round.timer(packet, now.since(self.clocks.probe_at).as_secs_f64());
-                return;
-            }
-            self.round.no_probe(packet);
-        }
-        let early = len.saturating_sub(allowed.room);
-        self.round.volume(packet, self.segs(early), flight);
-        let srtt = self.srtt();
-        match allowed.pacing {
-            Some(rate) => {
-                let due = allowed.paced_until.unwrap_or(ORIGIN).max(self.clocks.room_since);
-                let rounded = |d: Duration| self.segs(rate.bytes_in(d));
-                let ahead = allowed.held_until.map_or(0.0, |at| rounded(at.since(now)));
-                let behind = if early == 0 { rounded(now.since(due)).min(flight.max(10.0)) } else { 0.0 };
-                self.round.paced(packet, ahead - behind, flight);
-                if early == 0 {
-                    self.round.late(packet, now.since(due), srtt);
-                }
-            }
-            None => self.round.late(packet, now.since(self.clocks.acked_at), srtt),
-        }
-    }
-
-    fn judge_again(&mut self, now: Instant, packet: u64, range: SeqRange) {
-        let mut allowed = self.connection.allowed(now);
-        let oldest = range.start <= self.capture.una;
-        if oldest && self.is_near_expiry(now, &allowed) {
-            return self.expired(now, packet);
-        }
-        let planned = allowed.recovery_at.is_some_and(|at| at.since(now) <= NEAR);
-        if allowed.probe.is_none() && allowed.repair.is_none() && planned {
-            let early = allowed.recovery_at.map_or(0.0, |at| at.since(now).as_secs_f64());
-            self.connection.follow_recovery_timer(now);
-            self.round.timer(packet, -early);
-            self.clocks.probe_at = now;
-            allowed = self.connection.allowed(now);
-        }
-        if let Some(probe) = allowed.probe {
-            if probe.start < range.end && range.start < probe.end {
-                return self.round.timer(packet, now.since(self.clocks.probe_at).as_secs_f64());
-            }
-            self.round.no_probe(packet);
-        }
-        // What an ack or the recovery's timer lets go leaves at once; what could have left long before was sent by
-        // the retransmission timer.
-        let repairs = allowed.repair.is_some_and(|r| r.start < range.end && range.start <= r.end);
-        let fresh = now.since(self.clocks.acked_at.max(self.clocks.probe_at)) <= NEAR;
-        let waited = self.connection.retransmission_timer().map(|(started, _)| now.since(started));
-        if oldest && !(repairs && fresh) && waited.is_some_and(|w| w >= self.srtt() + LEAST_WAIT) {
-            return self.expired(now, packet);
-        }
-        if !repairs {
-            self.round.unexplained(packet);
-        }
-    }
-
-    fn srtt(&self) -> Duration {
-        self.connection.estimator().rtt().map_or(Duration::ZERO, |rtt| rtt.srtt)
-    }
-
-    /// True where the retransmission timer is due, and no ack has just let the segment go.
-    fn is_near_expiry(&self, now: Instant, allowed: &Allowed) -> bool {
-        let near = |at: Instant| at.since(now) <= NEAR && now.since(at) <= NEAR;
-        allowed.retransmission_at.is_some_and(near) && now.since(self.clocks.acked_at) > AT_ONCE
-    }
-
-    /// The sender's retransmission timer has fired.
-    fn expired(&mut self, now: Instant, packet: u64) {
-        if let Some((started, timeout)) = self.connection.retransmission_timer() {
-            let waited = now.since(started);
-            self.round.timer(packet, waited.as_secs_f64() - timeout.as_secs_f64());
-            let level = self.connection.backoff_level();
-            if self.expiries.len() < MOST_EXPIRIES {
-                self.expiries.push(Expiry { packet, waited, timeout, srtt: self.srtt(), level });
-            }
-        }
-        self.connection.follow_expiry(now);
-        self.clocks.acked_at = now;
     }
 
     fn acked(&mut self, now: Instant, packet: u64, segment: &Segment) {

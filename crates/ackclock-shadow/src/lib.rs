@@ -7,15 +7,21 @@
 
 mod conversation;
 mod error;
+mod explain;
 mod follow;
+mod join;
 mod period;
 pub mod score;
 mod timer;
 mod verdict;
+mod why;
 
 pub use conversation::{Conversation, Event, Kind, MOST_EVENTS, Opening};
 pub use error::ShadowError;
+pub use explain::{Explained, explain};
 pub use follow::{Followed, follow};
+pub use join::{ByStack, MOST_ASKED, ask};
 pub use score::{Difference, Round};
 pub use timer::{Expiry, MinRto, min_rto};
 pub use verdict::{Candidate, Deviation, Verdict, default_stacks, name_sender};
+pub use why::{Reason, Why};

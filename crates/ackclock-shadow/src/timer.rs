@@ -34,23 +34,36 @@ pub struct MinRto {
 /// left too, and a tick is added; beyond 62 ticks its buckets have eight of them.
 const FINE_LATE: Duration = Duration::from_millis(12);
 const COARSE_LATE: Duration = Duration::from_millis(40);
+const TICK: Duration = Duration::from_millis(4);
 const FINE: Duration = Duration::from_millis(248);
+/// The smoothed round-trip time is known to about this.
+const KNOWN: Duration = Duration::from_millis(2);
 /// What a host takes to send.
 const HOST: Duration = Duration::from_millis(1);
 
-/// The minimum that most of `expiries` agree with, which must be those of a stack with exact timers. `variations`
-/// are those of the same stack without a minimum: its timeout is what a larger minimum replaces.
-pub fn min_rto(expiries: &[Expiry], variations: &[Expiry]) -> Option<MinRto> {
+/// By how much, in seconds, a timer that was set to `timeout` fired after, or, if negative, before what ticks and
+/// the host make of it, if it did after `waited`. The two clocks may differ by a tick.
+pub(crate) fn error(waited: Duration, timeout: Duration) -> f64 {
+    let latest = timeout + if timeout <= FINE { FINE_LATE } else { COARSE_LATE } + HOST;
+    let earliest = timeout.saturating_sub(TICK);
+    waited.saturating_sub(latest).as_secs_f64() - earliest.saturating_sub(waited).as_secs_f64()
+}
+
+/// The minimum that most of `expiries` agree with, which must be those of a stack with exact timers and the minimum
+/// `supposed`. `variations` are those of the same stack without a minimum: its timeout is what a larger minimum
+/// replaces.
+///
+/// A minimum that is so much larger lengthens the timeout by as much.
+pub fn min_rto(expiries: &[Expiry], variations: &[Expiry], supposed: Duration) -> Option<MinRto> {
     let ranges: Vec<(Duration, Duration)> = expiries
         .iter()
         .filter(|e| e.level == 0)
         .filter_map(|e| {
             let late = if e.waited <= FINE { FINE_LATE } else { COARSE_LATE };
-            let high = e.waited.saturating_sub(e.srtt);
+            let high = (supposed + e.waited).saturating_sub(e.timeout);
             let i = variations.binary_search_by_key(&e.packet, |v| v.packet).ok();
-            let variation = i.map(|i| variations[i].timeout.saturating_sub(variations[i].srtt));
             // The variation was larger than the minimum.
-            if variation.is_some_and(|v| high <= v + late) {
+            if i.is_some_and(|i| e.waited <= variations[i].timeout + late) {
                 return None;
             }
             Some((high.saturating_sub(late + HOST), high))
@@ -61,6 +74,7 @@ pub fn min_rto(expiries: &[Expiry], variations: &[Expiry]) -> Option<MinRto> {
     let best = ranges.iter().map(|(low, _)| *low).max_by_key(|low| (agree(*low), std::cmp::Reverse(*low)))?;
     let those = || ranges.iter().filter(|(low, high)| *low <= best && best <= *high);
     let (low, high) = (those().map(|r| r.0).max()?, those().map(|r| r.1).min()?);
+    let (low, high) = (low.saturating_sub(KNOWN), high + KNOWN);
     Some(MinRto { low, high, value: roundest(low, high), timeouts: those().count() })
 }
 
@@ -95,15 +109,16 @@ mod tests {
 
     #[test]
     fn timeouts_that_agree_bound_the_minimum() {
-        let found = min_rto(&[expiry(127, 25, 20, 0), expiry(145, 60, 41, 0), expiry(300, 25, 20, 1)], &[]);
+        let found =
+            min_rto(&[expiry(127, 70, 20, 0), expiry(145, 91, 41, 0), expiry(300, 70, 20, 1)], &[], ms(50));
         let found = found.expect("two timeouts were not backed off");
-        assert_eq!((found.timeouts, found.high, found.value), (2, ms(104), ms(100)));
-        assert_eq!(found.low, ms(94));
+        assert_eq!((found.timeouts, found.high, found.value), (2, ms(106), ms(100)));
+        assert_eq!(found.low, ms(92));
     }
 
     #[test]
     fn a_variation_above_the_minimum_says_nothing() {
-        assert_eq!(min_rto(&[expiry(286, 240, 40, 0)], &[expiry(250, 248, 40, 0)]), None);
+        assert_eq!(min_rto(&[expiry(286, 240, 40, 0)], &[expiry(250, 248, 40, 0)], ms(200)), None);
     }
 
     #[test]

@@ -2,12 +2,16 @@
 
 use ackclock_engine::Stack;
 use ackclock_policy::{CongestionControl, Registry};
+use ackclock_units::Duration;
 
 use crate::score::Difference;
 use crate::{Conversation, Followed, MinRto, ShadowError, follow, min_rto};
 
 /// Round trips with data that a verdict needs.
 pub const LEAST_ROUNDS: usize = 5;
+/// The logarithm of the likelihood per round trip from which on a stack's timers and causes are taken for the
+/// sender's. Below, windows may differ in so many round trips that a silence is another one than the sender's.
+pub const TIMED: f64 = -0.5;
 /// A stack deviates where it has become so much less likely than the one that fits, in logarithms: 20 times.
 const DEVIATES: f64 = 3.0;
 
@@ -55,6 +59,11 @@ pub struct Verdict {
 
 /// Minima of the timeout that are supposed, ms: Linux's default first.
 const SUPPOSED_MS: [u64; 9] = [200, 25, 50, 75, 100, 150, 300, 400, 1000];
+/// What a retransmission that a stack does not explain costs it where its timers are sought: as much as a timer
+/// that is off by five ticks in a round without another difference, ln(1 + 5).
+const UNEXPLAINED: f64 = 1.8;
+/// How often the minimum that timeouts show is supposed in turn.
+const MOST_REFINED: usize = 3;
 
 /// The stacks that are tried where none are named: the presets of Linux and of other systems, and `linux` with
 /// every other window of `registry`.
@@ -82,6 +91,38 @@ pub fn default_stacks(registry: &Registry) -> Result<Vec<Stack>, ShadowError> {
 /// # Errors
 /// Too little was sent.
 pub fn name_sender(conversation: &Conversation, stacks: &[Stack]) -> Result<Verdict, ShadowError> {
+    let Ranked { tried, rounds, initial_segs } = rank(conversation, stacks)?;
+    let timed = timers_of(&tried[0].0, conversation)?;
+    let trusted = timed.followed.log_likelihood() / rounds as f64 >= TIMED;
+    let best = &tried[0].1;
+    let candidates = tried.iter().map(|(stack, followed)| Candidate {
+        stack: stack.name().to_owned(),
+        window: window_of(stack),
+        fit: followed.log_likelihood() / rounds as f64,
+        behind: best.log_likelihood() - followed.log_likelihood(),
+        deviates: deviation(best, followed),
+    });
+    Ok(Verdict {
+        candidates: candidates.collect(),
+        rounds,
+        initial_segs,
+        paces: ["bbr", "bbr1", "copa"].contains(&window_of(&tried[0].0).as_str()),
+        min_rto: timed.minimum.filter(|_| trusted),
+        timeouts: timed.timeouts,
+    })
+}
+
+/// Stacks that have followed a conversation.
+pub(crate) struct Ranked {
+    /// The likeliest first; not empty.
+    pub tried: Vec<(Stack, Followed)>,
+    /// Round trips that were scored.
+    pub rounds: usize,
+    initial_segs: Option<u32>,
+}
+
+/// Follows `conversation` with each of `stacks`.
+pub(crate) fn rank(conversation: &Conversation, stacks: &[Stack]) -> Result<Ranked, ShadowError> {
     let initial_segs = conversation.initial_burst().map(|b| b.div_ceil(conversation.segment_size()).max(1));
     let mut tried: Vec<(Stack, Followed)> = Vec::with_capacity(stacks.len());
     for stack in stacks {
@@ -99,45 +140,73 @@ pub fn name_sender(conversation: &Conversation, stacks: &[Stack]) -> Result<Verd
     if rounds < LEAST_ROUNDS {
         return Err(ShadowError::TooShort { rounds });
     }
-    let (minimum, timeouts) = minimum_of(&tried[0].0, conversation)?;
-    let best = &tried[0].1;
-    let candidates = tried.iter().map(|(stack, followed)| Candidate {
-        stack: stack.name().to_owned(),
-        window: window_of(stack),
-        fit: followed.log_likelihood() / rounds as f64,
-        behind: best.log_likelihood() - followed.log_likelihood(),
-        deviates: deviation(best, followed),
-    });
-    Ok(Verdict {
-        candidates: candidates.collect(),
-        rounds,
-        initial_segs,
-        paces: ["bbr", "bbr1", "copa"].contains(&window_of(&tried[0].0).as_str()),
-        min_rto: minimum,
-        timeouts,
-    })
+    Ok(Ranked { tried, rounds, initial_segs })
 }
 
 fn window_of(stack: &Stack) -> String {
     stack.entries().into_iter().find(|(key, _)| key == "window").map_or(String::new(), |(_, value)| value)
 }
 
-/// The minimum of the timeout that fits, and the number of timeouts. A minimum changes when tail loss probes are
-/// sent, after which the timer starts anew: so minima are supposed, and the one under which the capture is
-/// likeliest says when the timer was started.
-fn minimum_of(stack: &Stack, conversation: &Conversation) -> Result<(Option<MinRto>, usize), ShadowError> {
-    let variations = follow(&with_minimum(stack, 0, "0ms")?, conversation).expiries;
-    let mut best: Option<(f64, u64)> = None;
-    for supposed in SUPPOSED_MS {
-        let followed = follow(&with_minimum(stack, supposed, "4ms")?, conversation);
-        let likelihood = followed.log_likelihood();
-        if best.is_none_or(|(most, _)| likelihood > most) {
-            best = Some((likelihood, supposed));
+/// A stack with the timers that fit.
+pub(crate) struct Timed {
+    pub stack: Stack,
+    pub followed: Followed,
+    /// The minimum of the timeout, where a timeout shows it.
+    pub minimum: Option<MinRto>,
+    /// Expiries of the retransmission timer.
+    pub timeouts: usize,
+}
+
+/// The stack with the minimum of the timeout that fits, and with or without tail loss probes, whichever is likelier.
+///
+/// A minimum changes when probes are sent, after which the timer starts anew: so minima are supposed, and the one
+/// under which the capture is likeliest says when the timer was started. What that shows is supposed next.
+pub(crate) fn timers_of(stack: &Stack, conversation: &Conversation) -> Result<Timed, ShadowError> {
+    let mut best: Option<(f64, Stack, u64)> = None;
+    let mut without = stack.clone();
+    let probes = without.set("recovery.tlp", "false").is_ok();
+    without.rename(&format!("{} without probes", stack.name()));
+    for stack in [Some(stack), Some(&without).filter(|_| probes)].into_iter().flatten() {
+        for supposed in SUPPOSED_MS {
+            try_minimum(stack, supposed, conversation, &mut best)?;
         }
     }
-    let supposed = best.map_or(SUPPOSED_MS[0], |(_, supposed)| supposed);
-    let expiries = follow(&with_minimum(stack, supposed, "0ms")?, conversation).expiries;
-    Ok((min_rto(&expiries, &variations), expiries.len()))
+    let (stack, mut supposed) = best.as_ref().map_or((stack.clone(), SUPPOSED_MS[0]), |b| (b.1.clone(), b.2));
+    let variations = follow(&with_minimum(&stack, 0, "0ms")?, conversation).expiries;
+    let mut found = None;
+    for _ in 0..MOST_REFINED {
+        let expiries = follow(&with_minimum(&stack, supposed, "0ms")?, conversation).expiries;
+        found = min_rto(&expiries, &variations, Duration::from_millis(supposed));
+        let Some(next) = found.map(|m: MinRto| m.value.as_millis()).filter(|next| *next != supposed) else {
+            break;
+        };
+        if !try_minimum(&stack, next, conversation, &mut best)? {
+            // A silence that no minimum explains says nothing.
+            found = found.filter(|m| m.low.as_millis() <= supposed && supposed <= m.high.as_millis());
+            break;
+        }
+        supposed = next;
+    }
+    let stack = with_minimum(&stack, supposed, "4ms")?;
+    let followed = follow(&stack, conversation);
+    Ok(Timed { timeouts: followed.expiries.len(), stack, followed, minimum: found })
+}
+
+/// Follows with this minimum, ms. True where it is likelier than what was best.
+fn try_minimum(
+    stack: &Stack,
+    minimum: u64,
+    conversation: &Conversation,
+    best: &mut Option<(f64, Stack, u64)>,
+) -> Result<bool, ShadowError> {
+    let followed = follow(&with_minimum(stack, minimum, "4ms")?, conversation);
+    // A round bounds what a timer that is off costs, so that one which never fires would be the cheapest.
+    let likelihood = followed.log_likelihood() - UNEXPLAINED * followed.unexplained as f64;
+    let better = best.as_ref().is_none_or(|(most, ..)| likelihood > *most);
+    if better {
+        *best = Some((likelihood, stack.clone(), minimum));
+    }
+    Ok(better)
 }
 
 /// The same stack with this tick of its timers, and this minimum of its timeout, ms.

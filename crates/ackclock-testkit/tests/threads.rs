@@ -14,8 +14,11 @@ use ackclock_units::{Duration, Instant, Rate};
 /// The report of a capture as text, the reported progress, and whether it was read to the end. Stops after
 /// `stop_after` reports of progress.
 fn found(capture: impl std::io::Read, threads: usize, stop_after: usize) -> (String, Vec<u64>, bool) {
-    let mut analysis =
-        Analysis::new(Options { samples: true, what_if: Timing::all(&Registry::builtin()).into() });
+    let mut analysis = Analysis::new(Options {
+        samples: true,
+        what_if: Timing::all(&Registry::builtin()).into(),
+        ..Options::default()
+    });
     analysis.list_packets(None, MOST_PACKETS);
     let mut progress = Vec::new();
     let whole = analysis

@@ -35,6 +35,11 @@ PLOTS = ("sequence", "rtt", "flight", "what-if")
     help="Timers to replay in place of the senders', such as rfc6298+no-backoff,eifel; or all.",
 )
 @click.option(
+    "--by-stack",
+    is_flag=True,
+    help="Ask the stacks of ackclock: the one that fits a sender names the causes of its retransmissions.",
+)
+@click.option(
     "--compare",
     is_flag=True,
     help="Compare two captures: the two ends of the same connections, or before and after.",
@@ -85,6 +90,7 @@ def command(
     files: tuple[Path, ...],
     flow: str | None,
     what_if: str | None,
+    by_stack: bool,
     compare: bool,
     as_json: bool,
     as_csv: bool,
@@ -115,7 +121,7 @@ def command(
         if given and not needs:
             raise InputError(f"`{option}` needs `{other}`; give that too, or leave it out")
     if compare:
-        others = (what_if, as_csv, parquet, packets, plots, out, timers, xpl, html)
+        others = (what_if, by_stack, as_csv, parquet, packets, plots, out, timers, xpl, html)
         if len(files) != 2:
             raise InputError(f"`--compare` takes two captures, not {len(files)}")
         if any(others):
@@ -138,7 +144,7 @@ def command(
             Timer.parse(name)
     detailed = bool(plots or xpl or html)
     captures = []
-    followed = not detailed and not what_if and not parquet and len(files) == 1
+    followed = not detailed and not what_if and not by_stack and not parquet and len(files) == 1
     if followed and capture_live.comes_in_a_pipe(files[0]):
         captures.append(capture_live.follow(files[0], flow))
     for file in files if not captures else ():
@@ -158,6 +164,7 @@ def command(
                     progress=report,
                     packets=every,
                     what_if=what_if if first else None,
+                    by_stack=by_stack,
                 )
 
             found = read(flow, file.name, detailed or packets)

@@ -76,6 +76,7 @@ def read_capture(
     progress: Callable[[int], object] | None = None,
     packets: bool = False,
     what_if: str | Sequence[str] | None = None,
+    by_stack: bool = False,
 ) -> Capture:
     """Analyses the pcap or pcapng file at `path`, plain, gzip or zstd; `-` is standard input.
 
@@ -83,9 +84,11 @@ def read_capture(
     keeps a row for every ack that moves forward. `packets` keeps a row for every packet of these connections,
     about a million of them at most, which figures need. `what_if` names timers in place of the senders'
     (`"rfc6298+no-backoff,eifel"`, a list, or `"all"`). `progress` gets the bytes read.
+    With `by_stack`, the stacks of ackclock follow each sender that was captured at its own end, and the one
+    that fits names the causes of its retransmissions; that takes seconds.
     """
     timers = what_if if what_if is None or isinstance(what_if, str) else ",".join(what_if)
-    return _described(_read(Path(path), flow, samples, progress, packets, timers))
+    return _described(_read(Path(path), flow, samples, progress, packets, timers, by_stack))
 
 
 def follow_capture(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ackclock.quantities import count
 from ackclock.results.overview import by_silence, expiries, stalled
 
 WAITED = ("waited", "waited_least", "waited_most", "rerun_least", "rerun_most")
@@ -34,6 +35,8 @@ def summary(connections: Iterable[dict[str, Any]]) -> list[str]:
     ]
     if any(d["massive_reordering"] for d in directions):
         said.append("Most retransmissions triggered by acks were spurious: the path reorders packets.")
+    if asked := [d["by_stack"] for d in directions if d.get("by_stack")]:
+        said.append(_by_stack(asked))
     if timers := totals(directions):
         unreplayed = [d for d in directions if expiries(d) and not d["what_if"]]
         if unreplayed and not any(expiries(d) and d["what_if"] for d in directions):
@@ -43,6 +46,28 @@ def summary(connections: Iterable[dict[str, Any]]) -> list[str]:
         else:
             said.append(_alternatives(timers, "of senders near the capture" if unreplayed else ""))
     return said
+
+
+def _by_stack(asked: list[dict[str, Any]]) -> str:
+    """What the stacks that fit say of the retransmissions, and how many causes that changes."""
+    fitting = [a for a in asked if a["stack"]]
+    if not fitting:
+        why = asked[0]["why_not"]
+        return f"No stack names the causes of retransmissions: {why}."
+    names = sorted({a["stack"] for a in fitting})
+    explained, of = sum(a["explained"] for a in fitting), sum(a["retransmissions"] for a in asked)
+    changed = [c for a in fitting for c in a["changed"]]
+    first = (
+        f"As {' and '.join(names)} send{'s' if len(names) == 1 else ''}, {count(explained)} of {count(of)} "
+    )
+    first += "retransmissions are explained"
+    if not changed:
+        return f"{first}; no cause is another than acks and silences suggest."
+    one = changed[0]
+    return (
+        f"{first}; {count(len(changed))} have another cause than acks and silences suggest (packet "
+        f"{count(one['frame'])}: {one['stack']}, not {one['rules']})."
+    )
 
 
 def totals(directions: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

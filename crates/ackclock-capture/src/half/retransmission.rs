@@ -23,8 +23,16 @@ impl Half {
         let (at, s) = (seen.at, &seen.segment);
         let situation = self.situation(seen, start, end, before);
         let rule = rule_for(&situation);
-        let (cause, syn) = (rule.cause, situation.segment.syn);
-        let evidence = (rule.evidence)(&situation);
+        let syn = situation.segment.syn;
+        let known = self.verdicts.known.get(&seen.frame).filter(|_| rule.cause.counts() && !syn);
+        // What acks show says more than that a recovery sent it.
+        let cause = known.map(|k| k.cause).filter(|k| !(k.is_by_acks() && rule.cause.is_by_acks()));
+        let cause = cause.unwrap_or(rule.cause);
+        let maybe_probe = rule.maybe_probe && known.is_none();
+        let mut evidence = (rule.evidence)(&situation);
+        if let Some(known) = known {
+            evidence = format!("{evidence}; {}", known.evidence);
+        }
         let payload = super::segments::payload(s, start, end);
         let packets = if cause.counts() { self.agreed.packets_with(s, payload as u32) } else { 0 };
         if cause.counts() {
@@ -81,7 +89,7 @@ impl Half {
         }
         match cause {
             Cause::Syn if situation.segment.replies_to_syn => {}
-            Cause::Timeout | Cause::Syn => self.expired(at, start, rule.maybe_probe, &situation, place),
+            Cause::Timeout | Cause::Syn => self.expired(at, start, maybe_probe, &situation, place),
             Cause::TailLossProbe => {
                 (self.sent.probe.at, self.sent.probe.end, self.sent.probe.repeats) =
                     (Some(at), Some(self.space.max), true)

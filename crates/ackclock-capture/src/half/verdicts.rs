@@ -1,5 +1,7 @@
 //! Results about a direction so far.
 
+use std::sync::Arc;
+
 use ackclock_units::{Instant, SeqNumber};
 
 use super::covered::{Covered, Doubt};
@@ -7,6 +9,7 @@ use super::records::{ExpiryRecord, RetransmissionRecord};
 use super::space::SequenceSpace;
 use super::third_step::OnlyCopy;
 use crate::report::Episode;
+use crate::wanted::KnownCauses;
 
 /// Verdicts on a direction: retransmissions, expiries and loss episodes so far.
 #[derive(Debug)]
@@ -24,6 +27,8 @@ pub(crate) struct Verdicts {
     pub(super) only_copy: Option<OnlyCopy>,
     /// There is room for more retransmissions.
     pub(crate) may_list: bool,
+    /// Causes that need not be derived.
+    pub(super) known: Arc<KnownCauses>,
 }
 
 /// An episode that has not ended.
@@ -48,6 +53,7 @@ impl Default for Verdicts {
             covered: Covered::default(),
             only_copy: None,
             may_list: true,
+            known: Arc::default(),
         }
     }
 }

@@ -2,10 +2,13 @@
 //! captures on them.
 //!
 //! `cargo run --release -p ackclock-drive --example kernel_captures -- make FOLDER [SEED [CASES [AT-ONCE]]]`,
-//! then `... -- score FOLDER [CASE]`. Needs root, the tracing system of the kernel, `ip` and `tcpdump`.
+//! or `... -- make-long ...` for transfers that last, then `... -- score FOLDER [CASE]`, or
+//! `... -- causes FOLDER [CASE]` for what the sender's stack says of each retransmission. Needs root, the tracing system of the kernel, `ip` and `tcpdump`.
 
 #[cfg(target_os = "linux")]
 mod arrived;
+#[cfg(target_os = "linux")]
+mod causes;
 #[cfg(target_os = "linux")]
 mod plan;
 #[cfg(target_os = "linux")]
@@ -22,20 +25,26 @@ mod timeouts;
 mod trace;
 
 #[cfg(target_os = "linux")]
+use plan::Plan;
+
+#[cfg(target_os = "linux")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |i: usize, otherwise: u64| arguments.get(i).map_or(Ok(otherwise), |a| a.parse());
     let folder = std::path::PathBuf::from(arguments.get(1).ok_or("make FOLDER or score FOLDER")?);
     match arguments[0].as_str() {
-        "make" => make(&folder, number(2, 1)?, number(3, 60)?, number(4, 6)?),
+        "make" => make(&folder, Plan::random, number(2, 1)?, number(3, 60)?, number(4, 6)?),
+        "make-long" => make(&folder, Plan::long, number(2, 1)?, number(3, 60)?, number(4, 4)?),
+        "causes" => causes::score(&folder, arguments.get(2).map(String::as_str)),
         "score" => score::score(&folder, arguments.get(2).map(String::as_str)),
-        other => Err(format!("`{other}` is neither make nor score").into()),
+        other => Err(format!("`{other}` is none of make, make-long, score and causes").into()),
     }
 }
 
 #[cfg(target_os = "linux")]
 fn make(
     folder: &std::path::Path,
+    plan: fn(u64, u64) -> Plan,
     seed: u64,
     cases: u64,
     at_once: u64,
@@ -51,7 +60,7 @@ fn make(
                     if index >= cases.min(250) {
                         return;
                     }
-                    let plan = plan::Plan::random(seed, index);
+                    let plan = plan(seed, index);
                     let case = folder.join(format!("{seed}-{index:03}"));
                     let done = std::fs::create_dir_all(&case)
                         .map_err(Into::into)

@@ -50,6 +50,60 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Transfers of some seconds that the sender's own window limits most of the time.
+    pub fn long(seed: u64, index: u64) -> Self {
+        let mut rng = Rng::stream(seed, "long kernel captures", index);
+        let rng = &mut rng;
+        let cc = ["cubic", "reno", "bbr"][rng.below(3) as usize];
+        let mut sysctls = vec![("net.ipv4.tcp_congestion_control", cc)];
+        if rng.chance(0.8) {
+            let least = *pick(rng, &["20000", "52000", "100000", "120000", "160000", "300000", "400000"]);
+            sysctls.push(("net.ipv4.tcp_rto_min_us", least));
+        }
+        for (key, value) in [
+            ("net.ipv4.tcp_early_retrans", "0"),
+            ("net.ipv4.tcp_recovery", "0"),
+            ("net.ipv4.tcp_sack", "0"),
+            ("net.ipv4.tcp_timestamps", "0"),
+        ] {
+            if rng.chance(0.08) {
+                sysctls.push((key, value));
+            }
+        }
+        let rtt_ms = *pick(rng, &[10, 20, 40, 80, 150]);
+        let mbit = *pick(rng, &[2.0, 5.0, 10.0, 20.0]);
+        let mut forth = Way { loss: *pick(rng, &[0.0, 0.001, 0.005, 0.02, 0.05]), ..Way::default() };
+        let stretch = |rng: &mut Rng, least: u32, most: u64| Stretch {
+            from: 1000 + rng.below(9000) as u32,
+            lasts: least + rng.below(most) as u32,
+        };
+        for _ in 0..rng.below(4) {
+            forth.outages.push(stretch(rng, 100, 700));
+        }
+        if rng.chance(0.3) {
+            (forth.reorder, forth.held_ms) = (0.005 + 0.02 * rng.unit(), 1 + rng.below(12) as u32);
+        }
+        for _ in 0..rng.below(3) {
+            forth.spikes.push(stretch(rng, 80, 400));
+        }
+        let back = Way { loss: *pick(rng, &[0.0, 0.0, 0.01]), ..Way::default() };
+        let request = (9.0 * mbit * 125_000.0) as u32;
+        Self {
+            sysctls,
+            mtu: 1500,
+            offload: false,
+            rtt_ms,
+            mbit: Some(mbit),
+            queue: *pick(rng, &[15, 40, 100]),
+            ways: [forth, back],
+            talk: "bulk",
+            connections: 1,
+            together: 1,
+            exchanges: vec![Exchange { request, server_thinks: 0, response: 0, client_thinks: 0 }],
+            both_ways: false,
+        }
+    }
+
     pub fn random(seed: u64, index: u64) -> Self {
         let mut rng = Rng::stream(seed, "kernel captures", index);
         let rng = &mut rng;

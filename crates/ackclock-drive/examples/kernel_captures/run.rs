@@ -130,7 +130,7 @@ pub fn run(plan: &Plan, index: u8, folder: &Path, trace: &Trace) -> Result<(), B
     let events: Vec<_> = trace
         .of(&format!("10.{index}."))
         .into_iter()
-        .map(|e| serde_json::json!([e.at + offset, e.why, e.from, e.to]))
+        .map(|e| serde_json::json!([e.at + offset, e.why, e.from, e.to, e.state]))
         .collect();
     let truth = serde_json::json!({
         "plan": format!("{plan:?}"), "talk": plan.talk, "offload": plan.offload, "rtt_ms": plan.rtt_ms,

@@ -15,6 +15,8 @@ pub struct Event {
     pub at: u64,
     /// The cause: `rto`, `tlp`, `synack-rto`, `synack` or `acks`.
     pub why: &'static str,
+    /// The state of congestion control: 3 is a recovery, 4 one from a timeout.
+    pub state: u32,
     pub from: String,
     pub to: String,
 }
@@ -135,7 +137,8 @@ fn read(pipe: impl BufRead, stop: &AtomicBool, events: &Mutex<Vec<Event>>) {
             Some((RECOVERY | LOSS, ..)) => "acks",
             _ => "tlp",
         };
-        let e = Event { at: (at * 1e9) as u64, why, from, to };
+        let state = states.get(&socket).map_or(0, |s| s.0);
+        let e = Event { at: (at * 1e9) as u64, why, state, from, to };
         let failed = !matches!(field("err"), "" | "0");
         let mut events = events.lock().unwrap_or_else(|e| e.into_inner());
         latest[cpu] = (!failed).then_some(events.len());

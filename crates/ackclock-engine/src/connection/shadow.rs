@@ -2,6 +2,7 @@
 //! sent is taken for sent, whether it was allowed or not. All bookkeeping is that of a connection that sends by
 //! itself.
 
+use ackclock_policy::Phase;
 use ackclock_units::{Bytes, Duration, Instant, Rate, SeqNumber, SeqRange};
 
 use super::new_data::Leaving;
@@ -31,6 +32,10 @@ pub struct Allowed {
     pub retransmission_at: Option<Instant>,
     /// When the timer of its loss recovery fires: reordering or tail loss probe.
     pub recovery_at: Option<Instant>,
+    /// When the oldest segment that is outstanding was sent last.
+    pub oldest_sent_at: Option<Instant>,
+    /// Where it is in its loss repair.
+    pub phase: Phase,
 }
 
 impl Connection {
@@ -51,6 +56,8 @@ impl Connection {
             probe: self.rare.loss_probe,
             retransmission_at: self.timers.deadline(Timer::Retransmission),
             recovery_at: self.timers.deadline(Timer::Recovery),
+            oldest_sent_at: self.sender.sent.oldest_sent_at(),
+            phase: self.phase,
         }
     }
 

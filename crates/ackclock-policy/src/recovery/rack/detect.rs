@@ -1,3 +1,7 @@
+mod reordering;
+
+pub(super) use self::reordering::PERSIST;
+
 use ackclock_units::{Duration, Instant, SeqNumber, SeqRange};
 
 use super::min_rtt::MinRtt;
@@ -15,7 +19,7 @@ pub(super) struct Detection {
     dup_thresh: u32,
     /// Recoveries without a DSACK after which the reordering window is reset.
     persist: u32,
-    /// RACK.rtt is that of the highest segment acknowledged, and DSACKs count as in Linux.
+    /// As Linux does it: [`LINUX`].
     linux: bool,
     /// The thresholds are QUIC's.
     quic: bool,
@@ -104,28 +108,6 @@ impl Detection {
         self.reordering_seen |= self.linux && self.linux_sees_reordering(a, b, v, repaired);
     }
 
-    /// What shows reordering to Linux besides: a DSACK that reports a retransmission of what had been SACKed while
-    /// something below was still missing (`tcp_sacktag_one`), for the next DSACK, not for this one; and an ack of a
-    /// part of what is repaired whose timestamp is older than the retransmission that it acknowledges
-    /// (`tcp_try_undo_partial`).
-    fn linux_sees_reordering(
-        &self,
-        a: &AckInfo,
-        b: &dyn ScoreboardView,
-        v: &SenderView,
-        repaired: bool,
-    ) -> bool {
-        let late_copy =
-            a.dsack.and_then(|range| b.segment(range.start)).is_some_and(|s| s.sacked && s.transmissions > 1);
-        let partial = v.phase == Phase::Recovery && !repaired && a.newly_acked > 0;
-        let of_original = |d: &Deliveries| {
-            d.retransmitted
-                .zip(d.echoed)
-                .is_some_and(|(t, echoed)| t.end_seq <= v.snd_una && echoed < t.xmit_ts)
-        };
-        late_copy || (partial && a.deliveries.as_ref().is_some_and(of_original))
-    }
-
     /// Step 2.
     fn advance(&mut self, d: &Deliveries, v: &SenderView) {
         let now = v.now;
@@ -156,37 +138,6 @@ impl Detection {
         {
             self.rtt = now.since(highest.xmit_ts);
         }
-    }
-
-    /// RACK_update_reo_wnd(): the reordering window grows once in each round trip in which a DSACK shows a
-    /// spurious retransmission (the receiver had the data), and is reset after a number of recoveries without
-    /// one.
-    fn update_reo_wnd(&mut self, a: &AckInfo, v: &SenderView, repaired: bool) {
-        if self.dsack_round.is_some_and(|end| v.snd_una >= end) {
-            self.dsack_round = None;
-        }
-        // Without reordering before it, Linux does not take a DSACK for reordering (`tcp_dsack_seen`).
-        let counts = !self.linux || self.reordering_seen;
-        if a.dsack.is_some() && counts && self.dsack_round.is_none() {
-            self.dsack_round = Some(v.snd_nxt);
-            self.reo_wnd_mult = self.reo_wnd_mult.saturating_add(1);
-            self.reo_wnd_persist = self.persist;
-        } else if repaired {
-            self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
-            if self.reo_wnd_persist == 0 {
-                self.reo_wnd_mult = 1;
-            }
-        }
-    }
-
-    /// RACK.reo_wnd: quarters of the smallest round-trip time, at most the smoothed one. Zero while no
-    /// reordering has been seen and a loss is certain.
-    pub fn reo_wnd(&self, b: &dyn ScoreboardView, v: &SenderView, repairing: bool) -> Duration {
-        if !self.reordering_seen && (repairing || at_least_sacked(self.dup_thresh, b)) {
-            return Duration::ZERO;
-        }
-        let quarter = self.min_rtt.get().unwrap_or(self.rtt) / 4;
-        quarter.saturating_mul(u64::from(self.reo_wnd_mult)).min(v.rtt.map_or(Duration::MAX, |r| r.srtt))
     }
 
     /// Step 5, RACK_detect_loss(): adds lost segments, and returns until when the other segments sent before
@@ -413,14 +364,6 @@ fn at_least_sacked(n: u32, b: &dyn ScoreboardView) -> bool {
     false
 }
 
-/// RACK.reo_wnd_persist.
-pub(super) const PERSIST: Param = Param::count(
-    "reo_wnd_persist",
-    16,
-    1..=1000,
-    "recoveries without a DSACK after which the reordering window is reset to a quarter of the smallest RTT \
-     (RFC 8985 6.2)",
-);
 /// What Linux does otherwise.
 pub(super) const LINUX: Param = Param::flag(
     "linux",

@@ -225,9 +225,15 @@ def test_an_answer_is_printed(capsys):
         "tests": [],
         "choices": {},
         "notes": [],
+        "chance": None,
+        "seeds": [1, 4],
+        "set": {},
+        "unchanged": {},
+        "scenarios": [],
     }
     reproduce._show(
-        {**shown, "answer": "It is safe.", "skipped": "", "figures": [], "data": [], "folder": "x"}
+        {**shown, "answer": "It is safe.", "skipped": "", "figures": [], "data": [], "folder": "x"},
+        asked=False,
     )
     assert "The answer: It is safe." in capsys.readouterr().out
 

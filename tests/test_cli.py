@@ -162,3 +162,10 @@ def test_the_demo_says_what_its_stacks_are_and_why_the_median_is_worse() -> None
     # Without losses there is nothing to give a reason for.
     said = _in_words([row("TCP", 1.0, 2.0, 0.0, 0), row("TCP*(inf)", 1.0, 2.0, 0.0, 0)])
     assert said.endswith("the 99th percentile from 2.000 s to 2.000 s.")
+
+
+@pytest.mark.parametrize("words", [("demo", "--seconds"), ("passport", "cubic", "--workers")])
+def test_what_is_no_number_is_said_in_plain_words(ackclock, words):
+    done = ackclock(*words, "x")
+    assert done.code == 2
+    assert done.err.strip().endswith(f"Invalid value for '{words[-1]}': 'x' is not a whole number.")

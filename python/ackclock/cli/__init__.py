@@ -125,7 +125,7 @@ def _run(arguments: list[str]) -> int:
         return DONE
     except click.UsageError as e:
         place = e.ctx.command_path if e.ctx else "ackclock"
-        return _fail(f"{place}: {_sentence(e.format_message())}", BAD_INPUT)
+        return _fail(f"{place}: {_in_plain_words(_sentence(e.format_message()))}", BAD_INPUT)
     except click.ClickException as e:
         return _fail(f"ackclock: {_sentence(e.format_message())}", BAD_INPUT)
     except InputError as e:
@@ -192,3 +192,11 @@ def _fail(sentence: str, code: int) -> int:
 
 def _sentence(text: str) -> str:
     return " ".join(text.split())
+
+
+def _in_plain_words(message: str) -> str:
+    """What click says of a value that is no number, as a user would say it."""
+    for kind, name in (("integer", "whole number"), ("float", "number")):
+        for ending in (" range.", "."):
+            message = message.replace(f"is not a valid {kind}{ending}", f"is not a {name}.")
+    return message

@@ -193,7 +193,9 @@ impl Connection {
             }
         }
         let (range, fin) = self.sender.make_mut().sent.retransmit(seq, most, now)?;
-        if seldom(!self.config.probe_in_flight) && self.rare.is_some_and(|r| r.loss_probe.is_some()) {
+        let uncounted =
+            seldom(!self.config.probe_in_flight) && self.rare.is_some_and(|r| r.loss_probe.is_some());
+        if uncounted {
             self.sender.make_mut().sent.uncount_retransmission(range.start);
         }
         self.cancel_timing();
@@ -206,7 +208,10 @@ impl Connection {
             self.note_skipped_retransmission(range);
         }
         let len = range.len() - u32::from(fin);
-        self.sender.make_mut().quota = self.sender.quota.saturating_sub(self.cost(len));
+        // What does not count as in the network takes no room in the window, either.
+        if mostly(!uncounted) {
+            self.sender.make_mut().quota = self.sender.quota.saturating_sub(self.cost(len));
+        }
         let v = self.view(now);
         self.sender.policies().recovery.on_retransmit(range, &v);
         if self.sender.policies().undo.examines_episodes() {

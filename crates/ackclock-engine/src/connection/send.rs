@@ -156,8 +156,10 @@ impl Connection {
         let quota = if self.phase == Phase::Open { v.room() } else { self.sender.quota };
         let BuiltSender { policies, state } = self.sender.split_mut();
         let Some(range) = policies.recovery.next_seg(&state.sent, &v) else {
-            // Nothing to repair and no data: a FIN may still be due.
-            return if self.unsent() == 0 { self.transmit_new(now, quota) } else { None };
+            // Nothing to repair and no data: a FIN may still be due. Or the receiver's window cuts a segment short
+            // that its packet may hold.
+            let fills = self.rare.is_some_and(|r| r.fills);
+            return if self.unsent() == 0 || fills { self.transmit_new(now, quota) } else { None };
         };
         let enough = seldom(self.config.repair_by_count) && !self.sender.sent.lacks_retransmissions();
         if range.start >= self.snd_nxt || enough {

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ackclock._core import InputError
+from ackclock.cli import completion
 from ackclock.cli.run import override
 from ackclock.console import bar, note, print_json, print_table, say
 from ackclock.scenario.scenario import Progress
@@ -24,7 +25,7 @@ LISTED = {True: "holds", False: "falls short", None: "-"}
 
 
 @click.command("reproduce")
-@click.argument("name", metavar="[ID | PAPER | all]", required=False)
+@click.argument("name", metavar="[ID | PAPER | all]", required=False, shell_complete=completion.items)
 @click.option("--list", "listing", is_flag=True, help="List the items instead of running them.")
 @click.option(
     "--full",

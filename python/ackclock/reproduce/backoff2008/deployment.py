@@ -83,14 +83,16 @@ def mixes(
     *,
     queue: str = "red",
     shares: tuple[float, ...] = (),
-    seconds: dict[str, int] = SECONDS,
+    seconds: dict[str, int] | None = None,
+    quick_seeds: int = SEEDS,
     mbit: float = testbed.OFFERED_MBIT,
     stacks: Callable[..., dict[str, ac.Stack]] = testbed.stacks,
 ) -> Mixes:
-    """Runs the old stack alone and mixes of both. seconds: of arrivals in the quick form, by trace. mbit:
-    payload offered, Mbit/s. stacks: which ones, of a minimum timeout and labels.
+    """Runs the old stack alone and mixes of both. seconds: of arrivals, by trace. mbit: payload
+    offered, Mbit/s. stacks: which ones, of a minimum timeout and labels.
     """
-    time, seeds = (testbed.FULL[trace], FULL_SEEDS) if setting.full else (seconds[trace], SEEDS)
+    time = (seconds or (testbed.FULL if setting.full else SECONDS))[trace]
+    seeds = FULL_SEEDS if setting.full else quick_seeds
     wanted = shares or (FULL_SHARES if setting.full else SHARES)
     path, web = testbed.dumbbell(10, queue), ac.Web(trace=trace, load=mbit / 10)
     scenarios = [testbed.scenario(path, web, stacks("200ms", old), time, repeat=seeds)]

@@ -17,8 +17,10 @@ from ackclock.results.confidence import half_width
 MBIT = (10.0, 12.0, 13.5, 15.0)
 """Payload offered, Mbit/s: the paper has 10 to 15 at 50 Mbit/s (B-A7)."""
 SHARE = 0.9
-SECONDS = {"II": 120}
-"""Time of arrivals in the quick form."""
+SECONDS, FULL = {"II": 120}, {"II": 240}
+"""Time of arrivals in the quick form and in the full one."""
+SEEDS = 3
+"""Of the quick form."""
 
 CHOICES = {
     **deployment.CHOICES,
@@ -27,7 +29,8 @@ CHOICES = {
     "arrivals": f"Poisson, one connection for each transfer; {', '.join(f'{x:g}' for x in MBIT)} Mbit/s "
     "of payload, "
     "of which the paper leaves open what it was. The geometric mean over these loads decides",
-    "duration": testbed.times(SECONDS),
+    "random numbers": f"seeds 1 to {SEEDS} (1 to {deployment.FULL_SEEDS} with --full)",
+    "duration": testbed.times(SECONDS, FULL),
 }
 
 
@@ -96,7 +99,16 @@ def measure(
 
         part = Setting(setting.full, setting.workers, report)
         found[mbit] = deployment.mixes(
-            "II", old, new, part, label, shares=(SHARE,), seconds=SECONDS, mbit=mbit, stacks=testbed.freebsd
+            "II",
+            old,
+            new,
+            part,
+            label,
+            shares=(SHARE,),
+            seconds=FULL if setting.full else SECONDS,
+            quick_seeds=SEEDS,
+            mbit=mbit,
+            stacks=testbed.freebsd,
         )
     return Slowdowns(old, new, found)
 

@@ -81,7 +81,14 @@ def reproduce(setting: Setting) -> Outcome:
             setting.full, setting.workers, lambda x, label, i=i: setting.progress((i + x) / 3, label)
         )
         found[trace] = deployment.mixes(
-            trace, TCP, NONE, part, "B-X15", shares=SHARES, seconds=SECONDS, stacks=testbed.freebsd
+            trace,
+            TCP,
+            NONE,
+            part,
+            "B-X15",
+            shares=SHARES,
+            seconds=testbed.FULL if setting.full else SECONDS,
+            stacks=testbed.freebsd,
         )
     shares = {
         (trace, stack, s): starved(m, stack, s)

@@ -10,7 +10,13 @@ from ackclock.reproduce.item import ITEMS
 from ackclock.reproduce.papers import PAPERS, Paper, paper_of
 from ackclock.reproduce.verdicts import recorded
 
-SURPRISING: dict[str, str] = {}
+SURPRISING: dict[str, str] = {
+    "I-X10": "that every client ends up backlogged, since that is the best strategy whatever the others do "
+    "(section III-D).",
+    "B-X17": "that some of the other precautions of 1986 are still needed, lest the network collapse "
+    "(section 1).",
+    "B-X16": "that flows over several bottlenecks gain as those over one do (section 5.2).",
+}
 """The questions whose answers would surprise the authors most, and what they would have expected; the first
 comes first.
 """
@@ -30,18 +36,16 @@ def page(record: Mapping[str, Mapping[str, Any]] | None = None) -> str:
     open_ones = [id for ids in asked.values() for id in ids if id not in answered]
     text = (
         "# What these papers did not know\n\nEach paper leaves questions open. Here are those of its "
-        "register, with "
-        "the answers that experiments here give, and how sure they are. The evidence behind each answer, "
-        "numbers and "
-        "figures, is on the page of its paper; `ackclock reproduce ID` runs it again.\n"
+        "register, with the answers that experiments here give, and how sure they are. The evidence behind "
+        "each answer, numbers and figures, is on the page of its paper; `ackclock reproduce ID` runs it "
+        "again.\n"
     )
     first = [id for id in SURPRISING if id in answered]
     if first:
         text += "\n## What would surprise the authors most\n\n"
         text += "".join(
             f"{n}. **{ITEMS[id].title}** ([{id}]({link(id)}), {paper_of(id).title}). They would have "
-            "expected: "
-            f"{SURPRISING[id]} {found[id]['answer']}\n"
+            f"expected: {SURPRISING[id]} {found[id]['answer']}\n"
             for n, id in enumerate(first, 1)
         )
     for paper in PAPERS.values():

@@ -27,8 +27,7 @@ CHOICES = {
     **testbed.FREEBSD,
     "shares": f"{100 * SHARE:g} % of the new stack, and none of it",
     "arrivals": f"Poisson, one connection for each transfer; {', '.join(f'{x:g}' for x in MBIT)} Mbit/s "
-    "of payload, "
-    "of which the paper leaves open what it was. The geometric mean over these loads decides",
+    "of payload, of which the paper leaves open what it was. The geometric mean over these loads decides",
     "random numbers": f"seeds 1 to {SEEDS} (1 to {deployment.FULL_SEEDS} with --full)",
     "duration": testbed.times(SECONDS, FULL),
 }
@@ -70,9 +69,8 @@ class Slowdowns:
     def note(self) -> str:
         """Each load in a line."""
         return f"{self.old} beside {100 * SHARE:g} % {self.new}: " + ", ".join(
-            f"{self.at(x):.3g} (by seed {self.by_seed(x).mean():.3g} +/- "
-            f"{half_width(self.by_seed(x)):.2g}) at "
-            f"{x:g} Mbit/s"
+            f"{self.at(x):.3g} (by seed {self.by_seed(x).mean():.3g} +/- {half_width(self.by_seed(x)):.2g}) "
+            f"at {x:g} Mbit/s"
             for x in self.mixes
         )
 

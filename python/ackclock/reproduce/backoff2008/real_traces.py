@@ -30,18 +30,16 @@ NEAR = 0.25
 
 CHOICES = {
     "kernel": "`reno` with the namespace's defaults but: minRTO as said, no metrics kept of earlier "
-    "connections. "
-    "Its timeout is SRTT and at least minRTO more",
+    "connections. Its timeout is SRTT and at least minRTO more",
     "without backoff": "TCP_THIN_LINEAR_TIMEOUTS on both sockets: no doubling at the first six expiries "
-    "in a row, "
-    "with fewer than four packets in flight",
+    "in a row, with fewer than four packets in flight",
     "SYNs": "initRTO 1 s; the first five are a second apart, then doubled, whatever the option says",
     "not done": f"a flow that is not done {REST:g} s after the last arrival, or is given up, counts among "
     "the slowest",
     "twin": "the preset `linux-reno`, with the backoff that this option makes",
     "seeds": "1 (3 with --full); arrivals for "
-    f"{', '.join(f'{s:g} s of Trace-{t}' for t, s in SECONDS.items())} (with "
-    f"--full {', '.join(f'{s:g}' for s in FULL.values())} s)",
+    f"{', '.join(f'{s:g} s of Trace-{t}' for t, s in SECONDS.items())} (with --full "
+    f"{', '.join(f'{s:g}' for s in FULL.values())} s)",
 }
 
 

@@ -35,8 +35,7 @@ def scenario(load: float, name: str, seconds: float, seeds: int) -> ac.Scenario:
         **testbed.CHOICES,
         "load": "60 to 90 % of the bottleneck, headers included",
         "arrivals": "Poisson, which decide; and, as a note, in bursts of our own: ON and OFF for 2 s "
-        "each, as in "
-        "B-F4",
+        "each, as in B-F4",
         "random numbers": f"seeds 1 to {SEEDS} (1 to {FULL_SEEDS} with --full)",
         "duration": f"arrivals for {SECONDS} s ({FULL} s with --full), then as long as the last flows need",
         "gain": "of TCP over TCP*(inf), the ratio of the 99th percentiles and that of the longest responses; "
@@ -71,10 +70,8 @@ def reproduce(setting: Setting) -> Outcome:
     notes = [
         (
             f"{row['arrivals']}, load {row['load']:g}: TCP over TCP*(inf): P99 {row['p99_ratio']:.3g}, "
-            f"longest {row['longest_ratio']:.3g} "
-            f"({row['longest_least']:.3g} to {row['longest_most']:.3g} by seed), mean "
-            f"{row['mean_ratio']:.4g}; loss of TCP "
-            f"{100 * row['loss']:.3g} %"
+            f"longest {row['longest_ratio']:.3g} ({row['longest_least']:.3g} to {row['longest_most']:.3g} by "
+            f"seed), mean {row['mean_ratio']:.4g}; loss of TCP {100 * row['loss']:.3g} %"
         )
         for row in rows
     ]

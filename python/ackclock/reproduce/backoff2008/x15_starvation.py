@@ -64,8 +64,7 @@ def starved(m: Mixes, stack: str, share: float) -> Share:
         "shares": ", ".join(f"{100 * s:g}" for s in SHARES) + " % of TCP*(inf)",
         "starved": f"not done {STARVED:g} s after its start. Of flows of at most 10 kB (Trace-I) this is the "
         "backoff; a long flow of Traces II and III may need as long without any. That nothing is "
-        "acknowledged "
-        "for 60 s is the other reading, which was not counted",
+        "acknowledged for 60 s is the other reading, which was not counted",
         "errors": "binomial, of all flows of all seeds together; a difference must exceed two of both "
         "together",
         "duration": testbed.times(SECONDS),

@@ -140,17 +140,13 @@ def measure(cells: Sequence[Cell], setting: Setting) -> list[Point]:
         **testbed.CHOICES,
         **testbed.FREEBSD,
         "map": "arrivals for 20 to 60 s, loads of 0.8 to 2 of each bottleneck's "
-        "capacity, 1 "
-        "to 3 bottlenecks of 10 Mbit/s in sequence for Trace-I, one for the others; with --full up to 30 "
-        "min and "
-        "a load of 3, but no overload above 1.2 for longer than ten minutes",
+        "capacity, 1 to 3 bottlenecks of 10 Mbit/s in sequence for Trace-I, one for the others; with "
+        "--full up to 30 min and a load of 3, but no overload above 1.2 for longer than ten minutes",
         "several bottlenecks": "a quarter of each one's load crosses all, as in B-F9; all flows count",
         "not done": f"{REST:g} s after the last arrival a run ends; a flow that is not done then counts "
-        "with the "
-        "time that it had had, which is too short for the slower stack",
+        "with the time that it had had, which is too short for the slower stack",
         "harm": f"the mean response time is longer without backoff by more than {100 * MARGIN:g} % and by "
-        "more than "
-        "the 95 % interval of the seeds",
+        "more than the 95 % interval of the seeds",
         "violations": "timeouts of segments that were not lost over all retransmissions (B-A4)",
         "random numbers": f"seeds 1 to {SEEDS} (1 to {FULL_SEEDS} with --full; one of {LONG} s and more)",
     },
@@ -173,8 +169,7 @@ def note(p: Point) -> str:
     width = f" +/- {half_width(r['mean']):.2g}" if r["mean"].size > 1 else ""
     return (
         f"{p.cell}: TCP*(inf) over TCP: mean {r['mean'].mean():.3g}{width}, P99 {r['p99'].mean():.3g}, "
-        "goodput "
-        f"{r['goodput'].mean():.3g}; not done {100 * none['unfinished'].mean():.2g} and "
+        f"goodput {r['goodput'].mean():.3g}; not done {100 * none['unfinished'].mean():.2g} and "
         f"{100 * tcp['unfinished'].mean():.2g} %, loss {100 * none['loss'].mean():.3g} and "
         f"{100 * tcp['loss'].mean():.3g} %, violations {100 * none['violations'].mean():.2g} and "
         f"{100 * tcp['violations'].mean():.2g} % of the retransmissions"
@@ -204,17 +199,13 @@ def answer(points: Sequence[Point]) -> str:
     least = min(points, key=lambda p: p.ratio("goodput").mean())
     most = max(float(p.numbers[NONE]["violations"].mean()) for p in points)
     sentences.append(
-        f"Goodput falls to {100 * least.ratio('goodput').mean():.0f} % of TCP's at worst ({least.cell}), "
-        "and of the "
-        f"retransmissions without backoff at most {100 * most:.2g} % violate packet conservation: copies "
-        "are dropped, "
-        "not duplicated."
+        f"Goodput falls to {100 * least.ratio('goodput').mean():.0f} % of TCP's at worst ({least.cell}), and "
+        f"of the retransmissions without backoff at most {100 * most:.2g} % violate packet conservation."
     )
     longest = max(p.cell.seconds for p in points)
     sentences.append(
-        f"Sure for these RED queues and loads up to {longest} s: sides are beyond {100 * MARGIN:g} % and "
-        "the interval of "
-        "the seeds; not tried: overloads that last longer, other queues, users who give up."
+        f"Sure for these RED queues and loads up to {longest} s: sides are beyond {100 * MARGIN:g} % and the "
+        "interval of the seeds; not tried: overloads that last longer, other queues, users who give up."
     )
     return " ".join(sentences)
 

@@ -153,15 +153,11 @@ def base_of(p: Piece, every: Sequence[Piece]) -> Piece:
         **testbed.FREEBSD,
         "benches": ", ".join(BENCHES.values()) + "; minRTO 1 s and initRTO 3 s where nothing is taken away",
         "pieces": "a smaller minRTO, none (a timeout is then SRTT + 4 RTTVAR, at least the clock's 1 ms "
-        "more); initRTO 1 "
-        "s; another ceiling of the backoff than 64 RTO; after a timeout half of the window in place of "
-        "one segment and "
-        f"slow start; a first window of {WHOLE} segments, all of a receiver's 64 kB, in place of slow "
-        "start. One at a "
-        "time, from TCP and from TCP*(inf)",
+        "more); initRTO 1 s; another ceiling of the backoff than 64 RTO; after a timeout half of the "
+        f"window in place of one segment and slow start; a first window of {WHOLE} segments, all of a "
+        "receiver's 64 kB, in place of slow start. One at a time, from TCP and from TCP*(inf)",
         "missed": f"the mean response time is more than {100 * (SLOWER - 1):.0f} % longer without it on "
-        "some bench; the "
-        "network has collapsed where less than half of the goodput is left",
+        "some bench; the network has collapsed where less than half of the goodput is left",
         "random numbers": f"seeds 1 to {SEEDS} (1 to {FULL_SEEDS} with --full)",
         "duration": "arrivals for "
         + ", ".join(f"{SECONDS[b]} ({FULL[b]}) s of {name}" for b, name in BENCHES.items())
@@ -191,10 +187,8 @@ def note(p: Piece, every: Sequence[Piece]) -> str:
     width = f" +/- {half_width(mean):.2g}" if mean.size > 1 else ""
     return (
         f"{BENCHES[p.bench]}, {p.backoff}, {p.name}: mean {mean.mean():.3g}{width} times, P99 "
-        f"{p99.mean():.3g} times, "
-        f"goodput {goodput.mean():.3g} times, spurious {100 * p.spurious.mean():.2g} % of the "
-        "retransmissions "
-        f"({100 * base.spurious.mean():.2g} % before)"
+        f"{p99.mean():.3g} times, goodput {goodput.mean():.3g} times, spurious {100 * p.spurious.mean():.2g} "
+        f"% of the retransmissions ({100 * base.spurious.mean():.2g} % before)"
     )
 
 
@@ -235,24 +229,20 @@ def answer(every: Sequence[Piece]) -> str:
     least = min(ratios, key=lambda p: ratios[p])
     vain = max(every, key=lambda p: p.spurious.mean())
     sentences.append(
-        f"Nothing taken away collapses the network: goodput is at least {100 * ratios[least]:.0f} % of "
-        "what it was "
-        f"({least.backoff}, {least.name})"
+        f"Nothing taken away collapses the network: goodput is at least {100 * ratios[least]:.0f} % of what "
+        f"it was ({least.backoff}, {least.name})"
         if not collapsed
         else f"The network collapses in {len(collapsed)} cases, with {100 * ratios[least]:.0f} % of the "
-        "goodput at worst "
-        f"({BENCHES[least.bench]}, {least.backoff}, {least.name})"
+        f"goodput at worst ({BENCHES[least.bench]}, {least.backoff}, {least.name})"
     )
     sentences[-1] += (
         f"; most spurious retransmissions come with {vain.name} and {vain.backoff}, "
-        f"{100 * vain.spurious.mean():.0f} % of "
-        f"all ({BENCHES[vain.bench]})."
+        f"{100 * vain.spurious.mean():.0f} % of all ({BENCHES[vain.bench]})."
     )
     seeds = every[0].mean.size
     sentences.append(
-        f"Sure for one piece at a time on these five benches, from {seeds} "
-        f"seed{'s' if seeds > 1 else ''}; two pieces "
-        "together, and paths whose round-trip times vary by themselves, were not tried."
+        f"Sure for one piece at a time on these five benches, from {seeds} seed{'s' if seeds > 1 else ''}; "
+        "two pieces together, and paths whose round-trip times vary by themselves, were not tried."
     )
     return " ".join(sentences)
 

@@ -91,8 +91,8 @@ class Point:
         t, f = (1e3 * self.times[name].mean() for name in (TCP, FRAMED))
         out = " and ".join(f"{100 * self.timeouts[name]:.3g}" for name in (TCP, FRAMED))
         return (
-            f"{self.ftp} FTP: loss {p:.3g} % and {ps:.3g} %, {t:.4g} and {f:.4g} ms (ratio "
-            f"{self.ratio:.3g} +/- {self.width:.2g}), {out} timeouts per 100 packets"
+            f"{self.ftp} FTP: loss {p:.3g} % and {ps:.3g} %, {t:.4g} and {f:.4g} ms (ratio {self.ratio:.3g} "
+            f"+/- {self.width:.2g}), {out} timeouts per 100 packets"
         )
 
 
@@ -157,8 +157,8 @@ def notes(found: dict[str, list[Point]]) -> list[str]:
             f"counted: {', '.join(apart)}"
         )
         lines.append(
-            f"{kind}: loss of small segments over that of whole packets {ratios}; as many timeouts as "
-            f"TCP would need {even} (I-E15)"
+            f"{kind}: loss of small segments over that of whole packets {ratios}; as many timeouts as TCP "
+            f"would need {even} (I-E15)"
         )
     return lines
 
@@ -177,8 +177,7 @@ def more_timeouts(points: list[Point]) -> str:
     counted = ", ".join(f"{p.timeouts[FRAMED] / (p.timeouts[TCP] or np.nan):.3g}" for p in own)
     return (
         f"timeouts of TCP-SF for each of TCP: with losses by size alone (ps = {SMALL:.3g} p, I-E15) "
-        f"{by_size}; "
-        f"counted {counted}"
+        f"{by_size}; counted {counted}"
     )
 
 
@@ -197,8 +196,8 @@ def beside(kinds: list[str], setting: Setting, label: str) -> list[str]:
 def picture(found: dict[str, list[Point]], title: str) -> Figure:
     """Response time against the loss of TCP's packets beside the same cross traffic."""
     words = (
-        f"5 Mbit/s, 12 ms, packets of {testbed.PAYLOAD} bytes; 95 % confidence; grey: where the "
-        "register compares"
+        f"5 Mbit/s, 12 ms, packets of {testbed.PAYLOAD} bytes; 95 % confidence; grey: where the register "
+        "compares"
     )
     fig, axes = style.figure(title, words)
     with mpl.rc_context(style.SETTINGS):

@@ -27,9 +27,9 @@ TEXT, OWN = "text", "own"
 CHOICES = {
     "response time": "of each packet from when it is first sent to the first cumulative ack that covers it; "
     "of a backlogged flow those packets count that marks fall on, at exponential intervals with a mean of "
-    "1 s (I-A3). Beside it, in the notes, our own choice: a SACK sender, every packet, each to its own ack, "
-    "cumulative or selective, so that what arrives behind a lost packet does not wait for it; the equations "
-    "know nothing of such waiting",
+    "1 s (I-A3). Beside it, in the notes, our own choice: a SACK sender, every packet, each to its own "
+    "ack, cumulative or selective, so that what arrives behind a lost packet does not wait for it; the "
+    "equations know nothing of such waiting",
     "loss ratio": "data packets of the measured flows that did not arrive over those sent",
 }
 """How response times and losses are counted where traces are read."""

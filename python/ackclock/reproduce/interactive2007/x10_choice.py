@@ -40,8 +40,7 @@ def listed(numbers: Sequence[int]) -> str:
     choices={
         **{k: v for k, v in testbed.CHOICES.items() if k not in LEFT_OUT},
         "path": f"beside cross traffic ({choosing.CROSS}) that of the default scenario, {testbed.RATE:g} "
-        "Mbit/s and "
-        f"{1e3 * testbed.RTT:g} ms; alone that of I-F9, {choosing.RATE:g} Mbit/s and "
+        f"Mbit/s and {1e3 * testbed.RTT:g} ms; alone that of I-F9, {choosing.RATE:g} Mbit/s and "
         f"{1e3 * choosing.RTT:g} ms",
         "TCP": "Reno without limited transmit, or RACK-TLP (RFC 8985); three duplicate acks, no Nagle",
         "clients": f"{listed(CROSSED)} beside cross traffic and {listed(ALONE)} alone (with --full "
@@ -49,12 +48,9 @@ def listed(numbers: Sequence[int]) -> str:
         "what a client wants": "the shortest mean time from typing a packet to its ack, waiting for the "
         "window included",
         "choice": "all begin interactive. In each round clients whose strategy is slower than the fastest "
-        "by more than "
-        f"{100 * (choosing.MARGIN - 1):.0f} % move to it: half of them at first, a third next, and so on. "
-        "What hardly "
-        f"anybody has is tried by {100 * choosing.TRIAL:g} % of the clients, at least one, in a run of "
-        "its own. "
-        f"{ROUNDS} rounds ({FULL_ROUNDS} with --full)",
+        f"by more than {100 * (choosing.MARGIN - 1):.0f} % move to it: half of them at first, a third next, "
+        f"and so on. What hardly anybody has is tried by {100 * choosing.TRIAL:g} % of the clients, at "
+        f"least one, in a run of its own. {ROUNDS} rounds ({FULL_ROUNDS} with --full)",
         "at rest": "nobody would gain more than that margin by another strategy",
         "price of anarchy": "mean response time at the end over that of the strategy which is fastest if "
         "all have it",
@@ -98,11 +94,9 @@ def described(p: Path) -> str:
     uniform = np.array([u.mean for u in p.uniform])
     return (
         f"{p.case}: {named(p)} at the end, {'at rest' if p.rests else 'still moving'}; "
-        f"{1e3 * p.end.mean:.0f} ms on "
-        f"average, {p.anarchy:.2f} times that if all had {STRATEGIES[p.best]}, goodput {p.wasted:.2f} "
-        "times. In ms: a "
-        f"few among interactive clients {times(p.times[0])}; at the end, of those who have it or try it, "
-        f"{times(p.times[-1])}; if all have one {times(uniform)}"
+        f"{1e3 * p.end.mean:.0f} ms on average, {p.anarchy:.2f} times that if all had {STRATEGIES[p.best]}, "
+        f"goodput {p.wasted:.2f} times. In ms: a few among interactive clients {times(p.times[0])}; at the "
+        f"end, of those who have it or try it, {times(p.times[-1])}; if all have one {times(uniform)}"
     )
 
 
@@ -130,12 +124,10 @@ def answer(paths: Sequence[Path]) -> str:
             if mine:
                 parts.append(_part(mine))
     return (
-        f"{lead}, and the first who tries it among interactive clients gains in {gains}. "
-        f"{' '.join(parts)} Fairly sure "
-        "of what is chosen where strategies are far apart: choices rest on differences above "
+        f"{lead}, and the first who tries it among interactive clients gains in {gains}. {' '.join(parts)} "
+        "Fairly sure of what is chosen where strategies are far apart: choices rest on differences above "
         f"{100 * (choosing.MARGIN - 1):.0f} % between means over few seeds, on two paths; other paths and "
-        "kernels were "
-        "not tried."
+        "kernels were not tried."
     )
 
 
@@ -148,10 +140,9 @@ def _part(mine: Sequence[Path]) -> str:
     said = ", ".join(f"{s} in {tops.count(s)}" for s in most)
     return (
         f"{place}, with {case.recovery}, the most frequent is {said} of {len(mine)} "
-        f"({sum(p.rests for p in mine)} at "
-        f"rest), and choosing freely costs at most {worst.anarchy:.2f} times the response time of the "
-        "best common "
-        f"strategy, {STRATEGIES[worst.best]} ({worst.case.clients} clients, {worst.case.queue})."
+        f"({sum(p.rests for p in mine)} at rest), and choosing freely costs at most {worst.anarchy:.2f} "
+        f"times the response time of the best common strategy, {STRATEGIES[worst.best]} "
+        f"({worst.case.clients} clients, {worst.case.queue})."
     )
 
 

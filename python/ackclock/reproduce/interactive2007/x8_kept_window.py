@@ -122,17 +122,15 @@ def read(run: Run, window: str, burst: int) -> tuple[np.ndarray, float]:
         "bursts": f"{FLOWS} flows at a time (one with dummies), pauses exponential with means of "
         f"{', '.join(f'{p:g}' for p in PAUSES)} s, all together",
         "bursts that count": f"those that begin more than {testbed.RTO:g} s, the least timeout, after the "
-        "packet "
-        "before: earlier ones are no idle period to the standard. With dummies all: these flows never idle",
+        "packet before: earlier ones are no idle period to the standard. With dummies all: these flows "
+        "never idle",
         "time": "from the first packet of a burst to the ack of the last; with dummies from when the "
-        "burst is "
-        "typed, since it waits for room behind them",
+        "burst is typed, since it waits for room behind them",
         "decayed": f"by half for each {testbed.RTO:g} s of idling, the least timeout, down to the restart "
-        "window; "
-        "the decay of a window that is used in part (RFC 2861 3.2) is left out",
+        "window; the decay of a window that is used in part (RFC 2861 3.2) is left out",
         "dummies": f"fill a receiver's window of {FULL_WINDOW} packets, what the path holds: acks then come "
-        "evenly. With a window that leaves in one bunch a round trip, at 1 Gbit/s, a burst waited for half a "
-        "round trip on average (a first run)",
+        "evenly. With a window that leaves in one bunch a round trip, at 1 Gbit/s, a burst waited for half "
+        "a round trip on average (a first run)",
         "duration": f"{SECONDS:g} s for each mean pause ({FULL:g} s with --full)",
     },
     points_at=["window reno(after_idle=decay)", "option idle_restart(false)", "application backlogged"],

@@ -228,11 +228,9 @@ def checks(found: dict[Cell, Gains]) -> list[Check]:
         "backlogged flow": "keeps its window full; packets at exponential intervals with a mean of 1 s take "
         "the place of marks (I-A3, I-X7): a quarter as many flows as FTP flows, at least one",
         "response time": "from when a packet is sent to the first cumulative ack that covers it; beside "
-        "it, with "
-        "--full, our own choice: SACK, and every packet to its own ack",
+        "it, with --full, our own choice: SACK, and every packet to its own ack",
         "gain in a cell": "the mean over losses of 0.5 to 10 %, those that both kinds of flow reach "
-        "beside some "
-        "mix, between the nearest mixes; the standard error is that between seeds",
+        "beside some mix, between the nearest mixes; the standard error is that between seeds",
         "random numbers": f"seeds 1 to {SEEDS} (1 to {FULL_SEEDS} with --full)",
         "duration": f"{SECONDS:g} s ({testbed.FULL:g} s with --full) after {testbed.WARM:g} s of cross "
         "traffic",

@@ -1,5 +1,6 @@
 //! Congestion windows.
 
+mod after_timeout;
 mod bbr;
 mod bbr1;
 mod careful_resume;
@@ -7,6 +8,7 @@ mod copa;
 mod cubic;
 mod cubic_linux;
 mod dctcp;
+mod decay;
 mod growth;
 mod in_use;
 mod initial;

@@ -26,7 +26,7 @@ def scenario(buffer: int, flows: int, seconds: int) -> ac.Scenario:
     stacks = {
         OLD: senders.old(
             WINDOW,
-            backoff="bsd43",
+            backoff="bsd43-table",
             estimator=ac.Rfc793(min_rto="500ms", tick="500ms"),
             timer=ac.timer.RestartOnAck(heartbeat="500ms"),
         ),

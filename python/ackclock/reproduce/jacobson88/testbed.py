@@ -50,7 +50,7 @@ def old_tcp(**changes: object) -> ac.Stack:
         "rfc793",
         timer=timer,
         estimator=ac.Rfc793(min_rto="500ms", tick="500ms"),
-        backoff="bsd43",
+        backoff="bsd43-table",
         ack=old_acks(),
         **OPTIONS,
     ).but(**changes)

@@ -12,8 +12,8 @@ from ackclock.reproduce.item import Outcome, Setting, item
 from ackclock.reproduce.jacobson88 import senders
 from ackclock.results.confidence import half_width
 
-PIPES = (4, 16, 64, 250, 1000)
-"""Packets, the one being sent included."""
+PIPES, LARGEST = (4, 16, 64, 200), 1000
+"""Packets, the one being sent included; the largest with --full."""
 ROUND_TRIP = 0.1
 GATEWAYS = {"knee": lambda pipe: 2, "drop-tail": lambda pipe: max(pipe, 4)}
 """Packets that wait at most."""
@@ -22,7 +22,7 @@ RULES = {
     "u = 1/4": senders.slow_start(increase_segs=0.25),
     "adaptive u": ac.window.AdaptiveIncrease(initial_window="segments", initial_segs=1),
 }
-SEEDS, WARM, SECONDS = 10, 100, 300
+SEEDS, WARM, SECONDS = 10, 50, 200
 JOINS, LEAVES = 0.4, 0.7
 """When the second transfer begins and ends, of the whole time."""
 
@@ -87,7 +87,8 @@ def read(run: Any, name: str, pipe: int, seconds: float) -> dict[str, float]:
         "trips since the last one over 16, within 1/2 and 2, and it doubles where none comes; a stand-in, "
         "since "
         "the paper announces the control and gives none",
-        "path": f"{ROUND_TRIP:g} s there and back, pipes of {', '.join(map(str, PIPES))} packets; a "
+        "path": f"{ROUND_TRIP:g} s there and back, pipes of {', '.join(map(str, PIPES))} packets "
+        f"({LARGEST} too with --full); a "
         f"gateway that "
         "drops what would make its queue longer than 2 packets (knee), or drop-tail of a pipe",
         "repair": "SACK, an ack for each packet, d = 0.5",
@@ -100,7 +101,8 @@ def reproduce(setting: Setting) -> Outcome:
     """Three increments over five pipes and two gateways."""
     seconds = 3000.0 if setting.full else float(SECONDS)
     seeds = range(1, SEEDS + 1)
-    jobs = list(product(PIPES, GATEWAYS, seeds))
+    pipes = (*PIPES, LARGEST) if setting.full else PIPES
+    jobs = list(product(pipes, GATEWAYS, seeds))
     runs = setting.run_all([scenario(*job, seconds) for job in jobs], "J-X20")
     found: dict[Any, list[dict[str, float]]] = {}
     for (pipe, gateway, _), run in zip(jobs, runs, strict=True):
@@ -121,7 +123,7 @@ def reproduce(setting: Setting) -> Outcome:
     ]
     at = {(r["gateway"], r["pipe"], r["rule"]): r for r in rows}
     parts = []
-    for g, p in (("knee", PIPES[0]), ("knee", PIPES[-1]), ("drop-tail", PIPES[-1])):
+    for g, p in (("knee", pipes[0]), ("knee", pipes[-1]), ("drop-tail", pipes[-1])):
         words = ", ".join(
             f"{name} {100 * at[g, p, name]['drops']:.2f} % dropped, "
             f"{100 * at[g, p, name]['utilisation']:.0f} % "
@@ -137,13 +139,14 @@ def reproduce(setting: Setting) -> Outcome:
     )
     fig, axes = style.figure(
         "Drops against the use of the line, by increment",
-        "Pipes of 4 to 1000 packets; solid: a gateway that drops at the knee, dashed: drop-tail of a pipe",
+        f"Pipes of {pipes[0]} to {pipes[-1]} packets; solid: a gateway that drops at the knee, dashed: "
+        f"drop-tail of a pipe",
     )
     for i, name in enumerate(RULES):
         for gateway, dash in (("knee", "-"), ("drop-tail", "--")):
-            of = [at[gateway, p, name] for p in PIPES]
+            of = [at[gateway, p, name] for p in pipes]
             axes.errorbar(
-                PIPES,
+                pipes,
                 [r["utilisation"] for r in of],
                 yerr=[r["utilisation_half"] for r in of],
                 marker="o",

@@ -5,17 +5,17 @@ use crate::{Backoff, Entry, Policy};
 
 /// The table of 4.3BSD, before timeouts doubled.
 #[derive(Debug)]
-struct Bsd43 {
+struct Bsd43Table {
     limits: Limits,
 }
 
-impl Policy for Bsd43 {
+impl Policy for Bsd43Table {
     fn name(&self) -> &str {
         ENTRY.name
     }
 }
 
-impl Backoff for Bsd43 {
+impl Backoff for Bsd43Table {
     fn timeout(&self, rto: Duration, level: u32, _rng: &mut Rng) -> Duration {
         let place = usize::try_from(level).unwrap_or(usize::MAX).min(TABLE.len() - 1);
         self.limits.bounded(rto, rto.mul_f64(TABLE[place]))
@@ -32,12 +32,12 @@ const TABLE: [f64; 11] = [1.0, 1.0, 1.2, 1.4, 1.7, 2.0, 3.0, 5.0, 8.0, 16.0, 32.
 
 /// 4.3BSD's backoff.
 pub(crate) const ENTRY: Entry<dyn Backoff> = Entry {
-    name: "bsd43",
+    name: "bsd43-table",
     about: "4.3BSD's table: 1, 1, 1.2, 1.4, 1.7, 2, 3, 5, 8, 16, 32 times the timeout, which hardly grows at \
             the first expiries.",
     source: "J-A16 as published in 4.3BSD",
     params: &[MAX_TIMEOUT, R2_RETRIES, R2_TIME],
-    build: |p| Box::new(Bsd43 { limits: Limits::new(p) }),
+    build: |p| Box::new(Bsd43Table { limits: Limits::new(p) }),
 };
 
 #[cfg(test)]

@@ -17,10 +17,11 @@ PIPES, LARGEST = (4, 16, 64, 200), 1000
 ROUND_TRIP = 0.1
 GATEWAYS = {"knee": lambda pipe: 2, "drop-tail": lambda pipe: max(pipe, 4)}
 """Packets that wait at most."""
+ADAPTIVE = "adaptive u"
 RULES = {
     "u = 1": senders.slow_start(),
     "u = 1/4": senders.slow_start(increase_segs=0.25),
-    "adaptive u": ac.window.AdaptiveIncrease(initial_window="segments", initial_segs=1),
+    ADAPTIVE: ac.window.AdaptiveIncrease(initial_window="segments", initial_segs=1),
 }
 SEEDS, WARM, SECONDS = 10, 50, 200
 JOINS, LEAVES = 0.4, 0.7
@@ -131,11 +132,23 @@ def reproduce(setting: Setting) -> Outcome:
             for name in RULES
         )
         parts.append(f"{g}, pipe of {p}: {words}")
+    fixed = [name for name in RULES if name != ADAPTIVE]
+    cells = list(product(GATEWAYS, pipes))
+    better = [
+        f"{g} with a pipe of {p}"
+        for g, p in cells
+        if all(
+            at[g, p, ADAPTIVE]["drops"] <= at[g, p, name]["drops"]
+            and at[g, p, ADAPTIVE]["utilisation"] >= at[g, p, name]["utilisation"] - 0.01
+            for name in fixed
+        )
+    ]
     answer = (
-        "It trades rather than wins: on short pipes it drops less than u = 1, on long ones it is quicker "
-        "to fill "
-        f"the line and pays in drops ({'; '.join(parts)}). Sure of the direction for this one rule over ten "
-        "seeds; another second-order rule may do better."
+        f"{'Not in general' if len(better) < len(cells) else 'Yes'}: it drops no more than either fixed u "
+        f"and uses as "
+        f"much of the line in {len(better)} of {len(cells)} cases ({', '.join(better) or 'none'}). "
+        f"{'; '.join(parts)}. "
+        "Sure for this one rule over ten seeds; another second-order rule may do better."
     )
     fig, axes = style.figure(
         "Drops against the use of the line, by increment",

@@ -14,7 +14,14 @@ import venv
 import zipfile
 from pathlib import Path
 
-NEEDED = ("Cargo.lock", "Cargo.toml", "pyproject.toml", "README.md", "python/ackclock/__init__.py")
+NEEDED = (
+    "ackclock.data/data/share/bash-completion/completions/ackclock",
+    "Cargo.lock",
+    "Cargo.toml",
+    "pyproject.toml",
+    "README.md",
+    "python/ackclock/__init__.py",
+)
 SCRIPTS = "Scripts" if sys.platform == "win32" else "bin"
 
 

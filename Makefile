@@ -121,7 +121,7 @@ $(VENV)/.wheel-installed: requirements/wheel.lock | $(VENV)/.created
 # One wheel for Python 3.10 and newer. Zig links against the symbols of glibc 2.17, whatever this system has.
 WHEELS := target/wheels
 wheel: $(VENV)/.wheel-installed man
-	@echo "Building the wheel: four minutes on two cores." >&2
+	@echo "Building the wheel: about five minutes on two cores." >&2
 	rm -rf $(WHEELS) ackclock.data/data/share/man
 	mkdir -p ackclock.data/data/share/man/man1 && cp target/man/*.1 ackclock.data/data/share/man/man1
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin build --release --locked --zig --compatibility manylinux2014 --strip --out $(WHEELS)

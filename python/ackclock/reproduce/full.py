@@ -31,10 +31,10 @@ def recorded() -> dict[str, dict[str, Any]]:
 
 def measure(id: str) -> tuple[Outcome, dict[str, Any]]:
     """Runs the full form of an item; its outcome, and its entry."""
-    began, before = time.monotonic(), processor()
-    outcome = ITEMS[id].run(Setting(full=True))
     import resource  # POSIX only, and commands that record nothing import this file too
 
+    began, before = time.monotonic(), processor()
+    outcome = ITEMS[id].run(Setting(full=True))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     entry = {
         "date": datetime.now(timezone.utc).date().isoformat(),

@@ -165,3 +165,15 @@ def test_man_shows_the_pages_without_complaints(pages, tmp_path):
         )
         assert done.returncode == 0 and done.stderr == "", done.stderr
         assert "SYNOPSIS" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("shell", "file"),
+    [
+        ("bash", "bash-completion/completions/ackclock"),
+        ("zsh", "zsh/site-functions/_ackclock"),
+        ("fish", "fish/vendor_completions.d/ackclock.fish"),
+    ],
+)
+def test_wheels_have_the_scripts_that_the_command_prints(ackclock, shell, file):
+    assert (ROOT / "ackclock.data/data/share" / file).read_text() == ackclock("completion", shell).out

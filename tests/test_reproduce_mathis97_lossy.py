@@ -74,7 +74,16 @@ def made_up(row, **changes):
     printed = ten.TABLE[row]
     shares = {f"share_{p:g}": s for p, s in zip(ten.PLACES, printed.shares, strict=True)}
     there = {f"printed_share_{p:g}": s for p, s in zip(ten.PLACES, printed.shares, strict=True)}
-    return {"row": row, "c": printed.c, "k": printed.k, "printed_c": printed.c, **shares, **there, **changes}
+    fits = {"n": printed.n, "c": printed.c, "k": printed.k, "free_c": printed.free_c}
+    fits |= {"printed_c": printed.c, "printed_free_c": printed.free_c}
+    return {
+        "row": row,
+        **fits,
+        "printed_free_error": printed.free_error,
+        **shares,
+        **there,
+        **changes,
+    }
 
 
 def test_the_table_as_printed_holds():
@@ -90,6 +99,8 @@ def test_the_table_as_printed_holds():
         ("Reno", {"c": 1.1}, "C of equation (3)"),
         ("Reno", {"k": -0.6}, "k of equation (5)"),
         ("Reno", {"share_0.01": 0.7}, "share of halvings at p = 0.01"),
+        ("Reno", {"free_c": 0.9}, "C of equation (5)"),
+        ("FACK-RH", {"n": 13}, "most runs without timeouts of its block"),
         ("Tahoe", {"k": -0.5}, "steepest k of its block"),
         ("Tahoe DA", {"c": 0.95}, "smallest C of its block"),
         ("SACK DA", {"c": 1.06}, "C, times the root of 2 over that without delayed acks"),

@@ -133,7 +133,7 @@ def reproduce(setting: Setting) -> Outcome:
     )
     bound = ", ".join(f"{n} {sum(x <= 1 for x in of)} of {len(of)}" for n, of in obeys.items())
     answer = (
-        f"Mostly not: windows lie within 35 % of each other (M-X8's bound) in so many of the cells of "
+        f"Windows lie within 35 % of each other (M-X8's bound) in so many of the cells of "
         f"queue and "
         f"ratio: {equal}. At most C/sqrt(p) are the windows of {bound}. Sure for two flows over one queue "
         f"in the "

@@ -169,7 +169,7 @@ fn carrier(name: &str) -> PyResult<EndKind> {
         "kernel" => Ok(EndKind::Kernel),
         "engine" => Ok(EndKind::Engine),
         other => Err(ScenarioError::new_err(format!(
-            "`{other}` carries no connections; kernel or engine would do"
+            "the world is `{other}`; expected `kernel` or `engine`"
         ))),
     }
 }

@@ -126,14 +126,14 @@ class Sweep:
         made_of = " x ".join(f"{len(g[0].values)} of `{'`, `'.join(a.name for a in g)}`" for g in self.groups)
         if combinations > MOST_POINTS:
             raise InputError(
-                f"the sweep has {combinations:,} combinations of values ({made_of}); at most "
-                f"{MOST_POINTS:,} would do"
+                f"the sweep has {combinations:,} combinations of values ({made_of}); expected "
+                f"at most {MOST_POINTS:,}"
             )
         wanted = [(point, seed) for point in self.points() for seed in self._seeds_of(point)]
         if len(wanted) > self.most:
             raise InputError(
-                f"the sweep has {len(wanted):,} runs ({made_of}, and seeds); at most {self.most:,} "
-                f"would do, or set `most = {len(wanted)}`"
+                f"the sweep has {len(wanted):,} runs ({made_of}, and seeds); expected at most "
+                f"{self.most:,}, or set `most = {len(wanted)}`"
             )
         if not wanted:
             raise InputError(
@@ -265,7 +265,7 @@ def _seeds(given: int | str | Sequence[int] | None) -> list[int | None]:
         return list(range(int(found[1]), int(found[2]) + 1))
     if isinstance(given, int) and not isinstance(given, bool):
         if not 1 <= given <= MOST_SEEDS:
-            raise InputError(f"`seeds` is {given}; 1 to {MOST_SEEDS} would do, for the seeds 1, 2 and so on")
+            raise InputError(f"`seeds` is {given}; expected 1 to {MOST_SEEDS}, for the seeds 1, 2 and so on")
         return list(range(1, given + 1))
     if not isinstance(given, Sequence) or not given:
         raise InputError(f"`seeds` is `{given}`; {wanted}")

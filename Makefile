@@ -7,13 +7,16 @@
 #   make shares  Linux's CUBIC and BBR beside its Reno, and the presets (four minutes of real time; needs root)
 #   make linux   how close the presets of Linux are to this machine's kernel (an hour; needs root)
 #   make example-quinn  quinn's congestion controllers in the simulator, with their passports
+#   make wheel   a wheel for every Linux with glibc 2.17, and the sdist, in target/wheels    make wheel-check  installs it and runs the demo
+#   make man     man pages, in target/man                  make systems  whether the crates compile for Windows and macOS (needs rustup)
 #   make audit   known vulnerabilities, licences and sources of all dependencies (needs cargo-deny and the network)
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-rust test-python exhaustive shares linux fuzz fuzz-seeds audit bench lint lock docs papers example-quinn clean
+.PHONY: build demo test test-rust test-python exhaustive shares linux fuzz fuzz-seeds audit bench lint lock docs papers man wheel wheel-check systems \
+	example-quinn clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -26,6 +29,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 
 CORE := $(VENV)/.core-built
 
 build: $(CORE)
+	@echo "ackclock is built: . $(BIN)/activate && ackclock --help" >&2
 
 $(VENV)/.created:
 	@test -n "$(PYTHON)" || { echo "ackclock needs Python 3.10 or newer; none is on the path (PYTHON=... names one)." >&2; exit 2; }
@@ -38,17 +42,18 @@ $(VENV)/.created:
 	@touch $@
 
 $(VENV)/.packages-installed: requirements/main.lock | $(VENV)/.created
-	@echo "Installing the Python packages of requirements/main.lock." >&2
+	@echo "Installing the Python packages of requirements/main.lock: about half a minute." >&2
 	@$(BIN)/python -m pip $(INSTALL) -r requirements/main.lock
 	@touch $@
 
 $(CORE): $(RUST_SOURCES) pyproject.toml $(VENV)/.packages-installed
 	@command -v cargo >/dev/null || { echo "ackclock needs stable Rust 1.90 or newer; cargo is not on the path (see rust-lang.org)." >&2; exit 2; }
-	@echo "Building the extension in release." >&2
-	@PIP_QUIET=1 VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop -q --release --locked
+	@echo "Building the extension in release: three to four minutes on two cores, two after a change of our own crates." >&2
+	@echo "The last crate, _core, takes two of them alone." >&2
+	@PIP_QUIET=1 VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --release --locked
 	@touch $@
 
-demo: build
+demo: $(CORE)
 	@$(BIN)/ackclock demo
 
 test: test-rust test-python
@@ -56,8 +61,11 @@ test: test-rust test-python
 test-rust:
 	cargo test --workspace --locked --no-fail-fast
 
+# What needs real time or the kernel's packets has the machine to itself (tests/conftest.py).
 test-python: build
-	$(BIN)/python -m pytest
+	@echo "Python tests: first those that share the cores, then those in real time." >&2
+	$(BIN)/python -m pytest -m "not real_time" -n auto --dist loadgroup
+	$(BIN)/python -m pytest -m real_time
 
 # libFuzzer with the stable toolchain (fuzz/README.md): every target, or TARGET, for so many SECONDS each.
 TARGET ?= packet options connection exchange capture encapsulated conversation shadow script script_lines scenario scenario_keys \
@@ -102,6 +110,34 @@ example-quinn: build
 	@for window in quinn-newreno quinn-cubic quinn-bbr; do echo; \
 		$(BIN)/python examples/quinn/run.py passport $$window --stack rack || test $$? -eq 1; done
 
+# The same text as `--help`, a page for each command.
+man: build
+	@$(BIN)/python docs/man.py target/man
+
+$(VENV)/.wheel-installed: requirements/wheel.lock | $(VENV)/.created
+	@$(BIN)/python -m pip $(INSTALL) -r requirements/wheel.lock
+	@touch $@
+
+# One wheel for Python 3.10 and newer. Zig links against the symbols of glibc 2.17, whatever this system has.
+WHEELS := target/wheels
+wheel: $(VENV)/.wheel-installed man
+	@echo "Building the wheel: about five minutes on two cores." >&2
+	rm -rf $(WHEELS) ackclock.data/data/share/man
+	mkdir -p ackclock.data/data/share/man/man1 && cp target/man/*.1 ackclock.data/data/share/man/man1
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin build --release --locked --zig --compatibility manylinux2014 --strip --out $(WHEELS)
+	$(BIN)/maturin sdist --out $(WHEELS)
+
+# As a user installs it: in an environment of its own, with no compiler on the path.
+wheel-check:
+	$(PYTHON) requirements/wheel_check.py $(WHEELS)
+
+# With warnings as errors; what runs there is tested by the hosted CI alone.
+SYSTEMS := x86_64-pc-windows-gnu x86_64-apple-darwin aarch64-apple-darwin
+systems:
+	@command -v rustup >/dev/null || { echo "make systems needs rustup, which installs the libraries of other systems." >&2; exit 2; }
+	rustup target add $(SYSTEMS)
+	for system in $(SYSTEMS); do RUSTFLAGS="-D warnings" cargo check --locked --workspace --target $$system --target-dir target/systems; done
+
 $(VENV)/.lint-installed: requirements/lint.lock | $(VENV)/.created
 	@$(BIN)/python -m pip $(INSTALL) -r requirements/lint.lock
 	@touch $@
@@ -129,8 +165,9 @@ audit: $(VENV)/.audit-installed
 COMPILE := uv pip compile -q --universal --python-version 3.10 --generate-hashes --no-header
 lock:
 	$(COMPILE) --group build --group test -o requirements/main.lock pyproject.toml
+	$(COMPILE) --group wheel -o requirements/wheel.lock
 	$(COMPILE) --group lint -o requirements/lint.lock
 	$(COMPILE) --group audit -o requirements/audit.lock
 
 clean:
-	rm -rf $(VENV) target python/ackclock/_core*.so
+	rm -rf $(VENV) target ackclock.data/data/share/man python/ackclock/_core*.so

@@ -17,7 +17,7 @@ from ackclock.policy import declarations, modifiers, options, presets
 from ackclock.policy.declared import Declaration, Param, bounds
 from ackclock.policy.declared import kinds as policy_kinds
 from ackclock.policy.element import MORE
-from ackclock.reproduce import ITEMS, PAPERS
+from ackclock.reproduce import ITEMS, PAPERS, questions
 from ackclock.reproduce.item import KINDS
 from ackclock.scenario.workload import COMMON, FLOWS, LOG, RATE, WEB
 from ackclock.sweep.plan import KEYS as PLAN
@@ -239,6 +239,7 @@ def main() -> int:
         "examples.md": NOTE + examples.page(),
         "passport.md": criteria(),
         "policies.md": policies(),
+        "questions.md": NOTE + questions.page(),
         "scenarios.md": scenarios(),
         "tables.md": tables(),
         "sweeps.md": sweeps(),

@@ -16,6 +16,41 @@ import pytest
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+REAL_TIME = frozenset(
+    {
+        "test_eifel2000_testbed",
+        "test_link",
+        "test_link_elements",
+        "test_link_processes",
+        "test_probe",
+        "test_reproduce_backoff2008_kernel",
+        "test_reproduce_interactive2007_real",
+        "test_reproduce_mathis97_treno",
+        "test_script_differ",
+        "test_script_kernel",
+        "test_sweep_processes",
+        "test_testbed",
+    }
+)
+"""Files whose tests need real time, real packets, or the kernel: they run one after another, and nothing
+beside them (`make test`).
+"""
+EACH = "test_verdicts"
+"""A file whose tests share nothing, and take long: each goes to the worker that is free."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks what needs real time, and keeps the tests of a file on one worker, where they share fixtures."""
+    for item in items:
+        name = item.path.stem
+        if name in REAL_TIME:
+            item.add_marker(pytest.mark.real_time)
+        if item.get_closest_marker("real_time"):
+            item.add_marker(pytest.mark.xdist_group("real time"))
+        elif name != EACH:
+            item.add_marker(pytest.mark.xdist_group(name))
+
 
 @dataclass
 class Finished:

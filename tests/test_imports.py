@@ -74,3 +74,14 @@ def test_a_circle_is_noticed():
     edges = {name: imported(source, known) for name, source in sources.items()}
     assert edges == {"p": {"p.a"}, "p.a": {"p.b"}, "p.b": {"p.a"}, "p.c": {"p.a"}}
     assert circles(edges) == [["p.a", "p.b"]]
+
+
+POSIX = {"fcntl", "grp", "pty", "pwd", "resource", "termios", "tty"}
+
+
+def test_no_file_needs_posix_as_it_is_imported():
+    for name, file in modules(PACKAGE).items():
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                found = {node.module} if isinstance(node, ast.ImportFrom) else {a.name for a in node.names}
+                assert not found & POSIX, name

@@ -102,3 +102,26 @@ def test_the_reference_pages_are_up_to_date():
         [sys.executable, ROOT / "docs/generate.py", "--check"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_every_place_that_names_a_version_names_this_one():
+    version = ac.__version__
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f"\n## {version} (" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_readme_has_images_that_show_elsewhere():
+    text = (ROOT / "README.md").read_text()
+    images = re.findall(r"!\[[^\]]*\]\(([^)]*)\)", text)
+    begin = "https://raw.githubusercontent.com/ackclock/ackclock/main/"
+    assert images
+    for image in images:
+        assert image.startswith(begin) and (ROOT / image.removeprefix(begin)).is_file(), image
+
+
+@pytest.mark.parametrize("workflow", sorted((ROOT / ".github/workflows").glob("*.yml")), ids=lambda f: f.name)
+def test_what_the_hosted_checks_call_is_a_target_of_make(workflow):
+    targets = set(re.findall(r"^([a-z-]+):(?!=)", (ROOT / "Makefile").read_text(), re.M)) | {"site"}
+    called = re.findall(r"\bmake ([a-z-]+)", workflow.read_text())
+    assert called or "maturin" in workflow.read_text()
+    assert set(called) <= targets, set(called) - targets

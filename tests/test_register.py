@@ -52,8 +52,6 @@ MISSING = {
     *(f"J-X{n}" for n in range(14, 22)),
     *("M-X16", "M-X17", "M-X19"),
     *(f"E-X{n}" for n in range(9, 16)),
-    *("I-X8", "I-X9", "I-X10"),
-    *("B-X15", "B-X16", "B-X17"),
 }
 
 # Ids beyond the register: the questions that sceptics put to backoff2008, how much depends on what it leaves

@@ -124,15 +124,34 @@ def test_marks_are_poisson():
 
 def runs(loss, mean, n=2):
     """What some runs experienced, each with so many packets whose response times are `mean`."""
-    return [
-        Seen(np.full(100, mean), np.full(100, 2 * mean), np.empty(0), 1000, int(1000 * loss), 3, 1, 1e6)
-        for _ in range(n)
-    ]
+    own, cumulative, marked, counted = (
+        np.full(100, mean),
+        np.full(100, 2 * mean),
+        np.empty(0),
+        np.full(100, mean),
+    )
+    return [Seen(own, cumulative, marked, counted, 1000, int(1000 * loss), 3, 1, 1e6) for _ in range(n)]
+
+
+def test_the_method_says_which_packets_count():
+    scenario = testbed.scenario(
+        testbed.dumbbell(loss=0.05),
+        ac.Bulk(name="bulk", **testbed.measured()),
+        {"TCP": testbed.tcp()},
+        20,
+        trace=["packets"],
+    )
+    run = scenario.simulate()
+    own, text = (seen.read(run, "bulk", marks=1.0, method=m) for m in (seen.OWN, seen.TEXT))
+    assert own.counted.size == own.own.size
+    assert own.mean == own.own.mean()
+    assert text.counted.size < 40 * seen.MARKED, "marks, one a second on average"
+    assert seen.read(run, "bulk", method=seen.TEXT).mean == own.cumulative.mean(), "without marks all packets"
 
 
 def test_checks_of_the_artificial_loss_can_fall_short():
     def holds(gains):
-        points = [Point(p, runs(p, g * 0.01), runs(p, 0.01), np.full(9, 0.01)) for p, g in gains.items()]
+        points = [Point(p, runs(p, g * 0.01), runs(p, 0.01)) for p, g in gains.items()]
         return [c.holds for c in f5b_artificial_loss.checks(points)]
 
     model = {p: float(artificial.model(np.array([p]))[0]) for p in (0.01, 0.035, 0.05, 0.08)}

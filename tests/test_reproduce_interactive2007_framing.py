@@ -59,5 +59,20 @@ def test_framing_that_is_not_slower_is_reported():
 
     assert [c.holds for c in f12a.judged(found(1.2, 1.5))] == [True, True]
     assert [c.holds for c in f12a.judged(found(1.05, 1.01))] == [False, False]
-    assert [c.holds for c in f12b.judged([point(0.05, 0.02, 0.5)])] == [True, True]
-    assert [c.holds for c in f12b.judged([point(0.05, 0.06, 1.2)])] == [False, False]
+
+
+def test_framing_that_is_much_faster_is_reported_as_well():
+    def found(in_bytes, in_packets):
+        return {
+            testbed.RED_BYTES: [point(0.05, 0.02, in_bytes)],
+            testbed.RED: [point(0.05, 0.05, in_packets)],
+        }
+
+    assert [c.holds for c in f12b.judged(found(0.95, 1.2))] == [True, True]
+    assert [c.holds for c in f12b.judged(found(0.5, 0.9))] == [False, False]
+    assert [c.holds for c in f12b.judged(found(1.1, 1.0))] == [False, True]
+
+
+def test_small_segments_time_out_less_by_their_size_alone():
+    ratios = [framing._by_size(p) for p in (0.02, 0.05, 0.1)]
+    assert ratios == pytest.approx([0.911076, 0.902733, 0.888943], abs=1e-6)

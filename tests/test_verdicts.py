@@ -12,9 +12,13 @@ from ackclock.reproduce.verdicts import disagreement, keep, main, recorded, stal
 from ackclock.sweep.work import engine
 
 
-@pytest.mark.parametrize(
-    "id", [pytest.param(id, marks=[pytest.mark.slow] if "SIM" in i.kind else []) for id, i in ITEMS.items()]
-)
+def marks(kinds: str) -> list[pytest.MarkDecorator]:
+    """Those of an item of these kinds."""
+    found = {"SIM": pytest.mark.slow, "REAL": pytest.mark.real_time}
+    return [mark for kind, mark in found.items() if kind in kinds.split(", ")]
+
+
+@pytest.mark.parametrize("id", [pytest.param(id, marks=marks(i.kind)) for id, i in ITEMS.items()])
 def test_the_verdict_on_record_is_the_one_found(id):
     assert disagreement(id, ITEMS[id].run()) is None
 

@@ -32,6 +32,7 @@ impl Clock {
     }
 
     /// Sleeps until the start.
+    #[cfg(target_os = "linux")]
     pub(crate) fn wait_for_start(&self) {
         std::thread::sleep(self.started.saturating_duration_since(std::time::Instant::now()));
     }

@@ -22,6 +22,7 @@ mod kernel_transfer;
 mod kernels;
 #[cfg(target_os = "linux")]
 mod lab;
+#[cfg(target_os = "linux")]
 mod ledger;
 #[cfg(target_os = "linux")]
 mod link;
@@ -54,6 +55,7 @@ pub use kernel_transfer::{KernelTransfer, KernelTransferReport};
 pub use kernels::{Kernels, KernelsOptions};
 #[cfg(target_os = "linux")]
 pub use lab::{Lab, LabOptions};
+#[cfg(target_os = "linux")]
 pub use ledger::Response;
 #[cfg(target_os = "linux")]
 pub use link::{LinkOptions, LinkProgress, LinkReport, LinkSample, RelayReport, run_link};

@@ -191,8 +191,9 @@ pub trait LossRecovery: Policy {
     }
 
     /// Called on a time-based recovery when new data was sent or acknowledged, after the retransmission timer
-    /// was updated (`v.rto_deadline`), to set its own [deadline](LossRecovery::deadline).
-    fn update_deadline(&mut self, _b: &dyn ScoreboardView, _v: &SenderView) {}
+    /// was updated (`v.rto_deadline`), to set its own [deadline](LossRecovery::deadline). `sent`: new data was sent,
+    /// while this retransmission timeout was in force.
+    fn update_deadline(&mut self, _b: &dyn ScoreboardView, _v: &SenderView, _sent: Option<Duration>) {}
 
     /// What to send next; called while the phase is not Open or segments are marked lost: an outstanding
     /// range to retransmit, a range that starts at `v.snd_nxt` for new data (the engine cuts it to the data

@@ -12,10 +12,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from ackclock._core import AckclockError, InputError, version
 from ackclock.exit_codes import BAD_INPUT, DONE, FAULT, INTERRUPTED
 from ackclock.plain import plain
+
+COMPLETE = "_ACKCLOCK_COMPLETE"
+"""The environment variable by which a shell asks for completions."""
 
 # One file each, imported on use: some need libraries that take a second to load.
 COMMANDS = {
@@ -33,6 +37,7 @@ COMMANDS = {
     "probe": "TReno: measure the bulk-transfer capacity of a path from one end.",
     "script": "Run scripted tests in packetdrill's language, in virtual time or against the kernel.",
     "demo": "A simulation and a download over real packets.",
+    "completion": "Print the completion script of bash, zsh or fish.",
 }
 
 
@@ -50,6 +55,11 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The command of that name."""
         return importlib.import_module(f"ackclock.cli.{name}").command if name in COMMANDS else None
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Completes commands without importing them, and options."""
+        found = [CompletionItem(n, help=about) for n, about in COMMANDS.items() if n.startswith(incomplete)]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
 
     def invoke(self, ctx: click.Context) -> object:
         """Runs the command."""
@@ -115,6 +125,8 @@ def _discard_output() -> None:
 
 def _run(arguments: list[str]) -> int:
     try:
+        if COMPLETE in os.environ and importlib.import_module("ackclock.cli.completion").answer(command):
+            return DONE
         code = _invoke(arguments)
         return code if isinstance(code, int) else DONE
     except OSError:

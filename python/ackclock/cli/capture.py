@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ackclock._core import InputError
-from ackclock.cli import BAD_INPUT, capture_live
+from ackclock.cli import BAD_INPUT, capture_live, completion
 from ackclock.cli.capture_figures import draw, to_reread, with_packets
 from ackclock.cli.capture_summary import show
 from ackclock.console import bar, note, print_json
@@ -32,6 +32,7 @@ PLOTS = ("sequence", "rtt", "flight", "what-if")
 @click.option(
     "--what-if",
     metavar="NAME,...",
+    shell_complete=completion.timers,
     help="Timers to replay in place of the senders', such as rfc6298+no-backoff,eifel; or all.",
 )
 @click.option(
@@ -72,6 +73,7 @@ PLOTS = ("sequence", "rtt", "flight", "what-if")
     "timers",
     multiple=True,
     metavar="NAME[(KEY=VALUE,...)]",
+    shell_complete=completion.timers,
     help="A timer whose RTO is drawn over the round-trip times. May be repeated.",
 )
 @click.option(

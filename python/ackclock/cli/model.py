@@ -12,6 +12,7 @@ import click
 import numpy as np
 
 from ackclock._core import InputError
+from ackclock.cli import completion
 from ackclock.cli.beside import Beside
 from ackclock.cli.values import Values, parse
 from ackclock.console import note, print_json, print_table
@@ -76,7 +77,15 @@ def _command(f: Formula) -> click.Command:
     beside = (
         "Another closed form of the same unit; may be repeated. Inputs that this one has too are the same."
     )
-    options.append(click.Option(["--beside"], multiple=True, metavar="NAME[(KEY=VALUE,...)]", help=beside))
+    options.append(
+        click.Option(
+            ["--beside"],
+            multiple=True,
+            metavar="NAME[(KEY=VALUE,...)]",
+            help=beside,
+            shell_complete=completion.formulas,
+        )
+    )
     options.append(
         click.Option(
             ["--out"],

@@ -4,13 +4,14 @@ from pathlib import Path
 
 import click
 
+from ackclock.cli import completion
 from ackclock.cli.run import override
 from ackclock.console import bar, note, print_json, print_table, say
 from ackclock.exit_codes import FELL_SHORT
 
 
 @click.command("passport")
-@click.argument("window", required=False)
+@click.argument("window", required=False, shell_complete=completion.policies("window"))
 @click.option(
     "--set",
     "overrides",
@@ -21,6 +22,7 @@ from ackclock.exit_codes import FELL_SHORT
 @click.option(
     "--stack",
     metavar="STACK",
+    shell_complete=completion.stacks,
     help="The preset for the rest of its stack, and of those of Reno and CUBIC; rack+prr by default.",
 )
 @click.option("--only", multiple=True, metavar="ID", help="Run this criterion alone. May be repeated.")

@@ -6,13 +6,14 @@ import difflib
 import click
 
 from ackclock._core import InputError
+from ackclock.cli import completion
 from ackclock.console import print_json, print_table, say
 from ackclock.policy import declarations, presets
 from ackclock.policy.declared import Declaration, Preset, bounds
 
 
 @click.command("policies")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completion.policies())
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(name: str | None, as_json: bool) -> None:
     """List every policy and preset, or show the parameters of those called NAME (or of a kind)."""

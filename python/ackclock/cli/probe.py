@@ -12,6 +12,7 @@ import click
 
 from ackclock import _core
 from ackclock._core import InputError
+from ackclock.cli import completion
 from ackclock.console import note, print_json, print_table, say
 from ackclock.exit_codes import INTERRUPTED
 from ackclock.quantities import count, percent, rate, seconds
@@ -48,6 +49,7 @@ NEED_LINUX = (
     default=STACK,
     show_default=True,
     metavar="NAME",
+    shell_complete=completion.stacks,
     help="The TCP stack that drives the probe, by its name in scenarios.",
 )
 @click.option(

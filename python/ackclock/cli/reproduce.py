@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ackclock._core import InputError
+from ackclock.cli import completion
 from ackclock.cli.run import override
 from ackclock.console import bar, note, print_json, print_table, say
 from ackclock.scenario.scenario import Progress
@@ -24,12 +25,18 @@ LISTED = {True: "holds", False: "falls short", None: "-"}
 
 
 @click.command("reproduce")
-@click.argument("name", metavar="[ID | PAPER | all]", required=False)
+@click.argument("name", metavar="[ID | PAPER | all]", required=False, shell_complete=completion.items)
 @click.option("--list", "listing", is_flag=True, help="List the items instead of running them.")
 @click.option(
     "--full",
     is_flag=True,
     help="Use the paper's own sizes; by default an item takes at most a minute on two cores.",
+)
+@click.option(
+    "--real",
+    is_flag=True,
+    help="Run the forms of the items on the kernel's TCP, beside their simulated twins; needs Linux and "
+    "its rights.",
 )
 @click.option(
     "--out",
@@ -64,6 +71,7 @@ def command(
     name: str | None,
     listing: bool,
     full: bool,
+    real: bool,
     out: Path,
     seed: int,
     seeds: int,
@@ -74,6 +82,7 @@ def command(
     """Reproduce items of the papers: figure, numbers, verdict. Exit code 1 where a check falls short."""
     from ackclock.reproduce.chance import repeat
     from ackclock.reproduce.item import KINDS, Setting, find
+    from ackclock.reproduce.real_form import forms
     from ackclock.reproduce.saved import save
     from ackclock.results import folder
     from ackclock.scenario.variation import Variation
@@ -82,6 +91,8 @@ def command(
     if listing or name is None:
         _list(items, as_json)
         return None
+    if real:
+        items = forms(items)
     changes = tuple(map(override, overrides))
     if changes and len(items) > 1:
         raise InputError(

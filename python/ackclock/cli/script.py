@@ -15,7 +15,7 @@ from ackclock._core import (
     script_dialects,
     script_ip_versions,
 )
-from ackclock.cli import differ
+from ackclock.cli import completion, differ
 from ackclock.console import note, print_json, say
 from ackclock.exit_codes import DONE, FELL_SHORT
 from ackclock.quantities import count
@@ -37,6 +37,7 @@ EVENTS = 8
 @click.option(
     "--stack",
     metavar="STACK",
+    shell_complete=completion.stacks,
     help="The stack that is tested, as `ackclock policies` lists them: cubic+rack.",
 )
 @click.option(

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from ackclock.cli import completion
 from ackclock.console import note, print_json, print_table, say
 from ackclock.quantities import count, seconds
 
@@ -21,6 +22,7 @@ from ackclock.quantities import count, seconds
     "--stack",
     "stacks",
     metavar="NAME",
+    shell_complete=completion.stacks,
     multiple=True,
     help="A stack to try: a preset with modifiers. May be repeated. By default the presets of systems, and "
     "linux with other windows.",

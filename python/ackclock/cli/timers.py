@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from ackclock._core import InputError
+from ackclock.cli import completion
 from ackclock.console import bar, note, print_json, print_table
 from ackclock.quantities import count, seconds
 
@@ -20,6 +21,7 @@ STRETCHES = 2000
     "names",
     multiple=True,
     metavar="NAME[(KEY=VALUE,...)]",
+    shell_complete=completion.timers,
     help="A timer; may be repeated. By default all timers.",
 )
 @click.option(

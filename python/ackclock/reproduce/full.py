@@ -7,7 +7,6 @@ does.
 
 from __future__ import annotations
 
-import resource
 import sys
 import time
 from datetime import datetime, timezone
@@ -32,6 +31,8 @@ def recorded() -> dict[str, dict[str, Any]]:
 
 def measure(id: str) -> tuple[Outcome, dict[str, Any]]:
     """Runs the full form of an item; its outcome, and its entry."""
+    import resource  # POSIX only, and commands that record nothing import this file too
+
     began, before = time.monotonic(), processor()
     outcome = ITEMS[id].run(Setting(full=True))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -49,6 +50,8 @@ def measure(id: str) -> tuple[Outcome, dict[str, Any]]:
 
 def processor() -> float:
     """Seconds of the processor that this process and those that it has waited for took so far."""
+    import resource  # POSIX only, and commands that record nothing import this file too
+
     usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(u.ru_utime + u.ru_stime for u in usages)
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock._core import InputError
 from ackclock.console import note
-from ackclock.reproduce import counted, full
+from ackclock.reproduce import counted, full, real_form
 from ackclock.reproduce.item import ITEMS, KINDS, Item, find
 from ackclock.reproduce.papers import PAPERS, Paper, order
 from ackclock.reproduce.pointer import ROOT, Reference
@@ -53,7 +53,7 @@ def section(i: Item, entry: dict[str, Any]) -> str:
     text += "".join(declared(i))
     if entry["notes"]:
         text += "\n" + "".join(f"- {line}\n" for line in entry["notes"])
-    return text
+    return text + real_form.section(i.id)
 
 
 def said(id: str, entry: dict[str, Any]) -> str:
@@ -257,6 +257,7 @@ def stale() -> list[str]:
 def sweep() -> None:
     """Removes figures that no page shows."""
     shown = {image(id, name) for id, entry in recorded().items() for name in entry["figures"]}
+    shown |= real_form.shown_images()
     for file in IMAGES.glob("*.png"):
         if file.name not in shown:
             file.unlink()

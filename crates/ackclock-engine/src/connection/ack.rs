@@ -64,7 +64,9 @@ impl Connection {
         let dsack = if PLAIN { None } else { self.dsack_of(segment) };
         let mut dsack_sent_again = 0;
         if let Some(range) = dsack {
-            self.sender.make_mut().dsack_seen = true;
+            let segments = range.len().div_ceil(self.smss);
+            let reported = &mut self.sender.make_mut().duplicates_reported;
+            *reported = reported.saturating_add(segments);
             dsack_sent_again = self.sender.sent.sent_again_inside(range);
         }
 
@@ -203,7 +205,7 @@ impl Connection {
             let e = if self.sender.sent.is_empty() { TimerEvent::AllAcked } else { TimerEvent::Acked };
             self.run_retransmission_timer(now, e, &v);
             if seldom(info.deliveries.is_some()) {
-                self.plan_recovery(now);
+                self.plan_recovery(now, false);
             }
             if seldom(info.reneged) {
                 self.wait_for_reneger(now);

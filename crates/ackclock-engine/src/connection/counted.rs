@@ -36,9 +36,10 @@ impl Connection {
     pub(super) fn counted_delivery(&self, bytes: u32, before: u32, dsack: Option<SeqRange>) -> Bytes {
         if seldom(self.config.count_segments) {
             let segments = before.saturating_sub(self.sender.sent.unsacked_segments());
-            let again =
-                dsack.filter(|_| self.stats.retransmitted_segments > 0).map_or(0, |range| range.len());
-            return u64::from(segments + again.div_ceil(self.smss)) * u64::from(self.smss);
+            // No more duplicates than retransmissions: others are the network's, or the peer's.
+            let credible = u64::from(self.sender.duplicates_reported) <= self.stats.retransmitted_segments;
+            let again = dsack.filter(|_| credible).map_or(0, |range| range.len().div_ceil(self.smss));
+            return u64::from(segments + again) * u64::from(self.smss);
         }
         bytes.into()
     }

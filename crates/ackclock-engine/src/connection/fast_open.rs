@@ -178,7 +178,7 @@ impl Connection {
         if !self.sender.sent.is_empty() {
             let v = self.view(now);
             self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: false }, &v);
-            self.plan_recovery(now);
+            self.plan_recovery(now, true);
         }
     }
 

@@ -23,6 +23,14 @@ pub(super) struct Leaving {
     pub(super) room: Bytes,
 }
 
+/// What holds a small segment.
+#[derive(Clone, Copy)]
+struct Held {
+    /// Something is outstanding, and Nagle's algorithm applies.
+    by_nagle: bool,
+    by_cork: bool,
+}
+
 impl Connection {
     /// A segment of new data (or a FIN), if `room` in the congestion window, the receiver's window and the
     /// rules against small segments allow one (RFC 9293 §3.8.6.2.1, §3.7.4).
@@ -98,13 +106,15 @@ impl Connection {
         let len = unsent.min(u64::from(most)).min(u64::from(usable)) as u32;
         let last = u64::from(len) == unsent;
         // Nagle's algorithm does not apply to segments that framing made small on purpose.
+        // Nor, like a cork, to what tests a timeout, as Linux has it (`tcp_xmit_recovery`).
+        let tests = seldom(self.config.minshall) && self.spurious_test_quota().is_some();
         let at_once = idle
             || !self.config.nagle
             || most < whole
-            // Nor to what tests a timeout, as Linux has it (`tcp_process_loss`).
-            || seldom(self.config.minshall)
-                && (self.has_no_small_outstanding() || self.spurious_test_quota().is_some());
-        if unsent > 0 && !self.worth_sending(len, most, last, at_once, fin_due) {
+            || tests
+            || seldom(self.config.minshall) && self.has_no_small_outstanding();
+        let held = Held { by_nagle: !at_once, by_cork: self.corked && !tests };
+        if unsent > 0 && !self.worth_sending(len, most, last, held, fin_due) {
             if self.sender.sent.is_empty() && usable < most && unsent > u64::from(usable) {
                 self.arm_persist(now);
             } else if self.sender.sent.is_empty() && self.corked {
@@ -170,7 +180,7 @@ impl Connection {
             }
         }
         if self.sender.sent.keeps_deliveries() {
-            self.plan_recovery(now);
+            self.plan_recovery(now, true);
         }
         if copies > 1 && len > 0 && !fin {
             self.plan_copies(now, SeqRange::new(seq, self.snd_nxt), copies, room);
@@ -217,9 +227,8 @@ impl Connection {
     }
 
     /// Silly-window avoidance and Nagle's algorithm (RFC 9293 §3.8.6.2.1): `len` bytes of at most `most`
-    /// could be sent now. `last`: nothing more is queued. `at_once`: nothing is outstanding, or Nagle's
-    /// algorithm does not apply.
-    fn worth_sending(&self, len: u32, most: u32, last: bool, at_once: bool, fin_due: bool) -> bool {
+    /// could be sent now. `last`: nothing more is queued.
+    fn worth_sending(&self, len: u32, most: u32, last: bool, small: Held, fin_due: bool) -> bool {
         if len == 0 {
             return false;
         }
@@ -230,11 +239,12 @@ impl Connection {
             // (2): everything queued; with Nagle only while nothing is outstanding. A segment that carries
             // the FIN, and a tail loss probe, do not wait for more data.
             return fin_due
-                || (at_once || self.sends_urgent()) && !self.corked
+                || (!small.by_nagle || self.sends_urgent()) && !small.by_cork
                 || self.rare.is_some_and(|r| r.loss_probe.is_some());
         }
         // (3): at least half of the largest window ever advertised by the peer.
-        at_once && (len >= self.max_snd_wnd / 2 || self.rare.is_some_and(|r| r.fills) && !self.corked)
+        !small.by_nagle
+            && (len >= self.max_snd_wnd / 2 || self.rare.is_some_and(|r| r.fills) && !small.by_cork)
     }
 
     /// True when no segment is outstanding that was small when it was sent. Text of a SYN does not count: it

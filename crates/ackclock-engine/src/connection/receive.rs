@@ -53,7 +53,9 @@ impl Connection {
         if delivered > 0 && mostly(self.state != State::SynReceived) {
             self.events.add(PendingEvents::READABLE);
         }
-        if self.rare.is_some_and(|r| r.fin_at == Some(self.rcv_nxt)) {
+        // A FIN that came ahead of this text: behind a gap, too.
+        let fin_waits = self.rare.is_some_and(|r| r.fin_at.is_some());
+        if fin_waits && self.rare.fin_at == Some(self.rcv_nxt) {
             self.handle_fin(now, self.rcv_nxt);
         }
         let full_sized = len >= self.rmss && len > 0;
@@ -64,7 +66,7 @@ impl Connection {
         if seldom(self.rare.is_some_and(|r| r.right_sizing.is_some())) {
             self.grow_window(len, delivered > 0);
         }
-        if seldom(had_gap | (delivered == 0) | self.dsack.is_some()) {
+        if seldom(had_gap | fin_waits | (delivered == 0) | self.dsack.is_some()) {
             // Out of order, or filling all or part of a gap: acknowledged at once (RFC 5681 §4.2).
             if self.rare.is_some_and(|r| r.ack_events) {
                 self.follow_out_of_order(ArrivedSegment { now, bytes: len, full_sized, push }, delivered);

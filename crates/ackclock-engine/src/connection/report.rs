@@ -14,21 +14,24 @@ pub struct Outstanding {
     pub sacked: u32,
     /// Taken for lost; those that were retransmitted too.
     pub lost: u32,
-    /// Retransmitted, neither acknowledged nor taken for lost again.
+    /// Retransmitted, neither acknowledged nor taken for lost again, and counted as in the network.
     pub retransmitted: u32,
 }
 
 impl Connection {
     /// Counts what is outstanding, by looking at all of it.
     pub fn outstanding(&self) -> Outstanding {
-        let sent = &self.sender.sent;
+        let (sender, sent) = (&*self.sender, &self.sender.sent);
         let mut counts = Outstanding::default();
         for segment in sent.segments_from(self.first_unacked()) {
             counts.segments += 1;
             counts.sacked += u32::from(segment.sacked);
-            let again = segment.transmissions > 1 && !segment.sacked;
+            let again = sent.counts_retransmission(segment.range.start);
             counts.lost += u32::from(segment.lost && !segment.sacked || again);
-            counts.retransmitted += u32::from(again && !segment.lost);
+            counts.retransmitted += u32::from(again);
+        }
+        if !self.sack_on {
+            counts.sacked = (sender.dup_acks.delivered / self.smss.max(1)).min(counts.segments);
         }
         counts
     }

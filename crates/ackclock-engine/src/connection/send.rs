@@ -156,8 +156,10 @@ impl Connection {
         let quota = if self.phase == Phase::Open { v.room() } else { self.sender.quota };
         let BuiltSender { policies, state } = self.sender.split_mut();
         let Some(range) = policies.recovery.next_seg(&state.sent, &v) else {
-            // Nothing to repair and no data: a FIN may still be due.
-            return if self.unsent() == 0 { self.transmit_new(now, quota) } else { None };
+            // Nothing to repair and no data: a FIN may still be due. Or the receiver's window cuts a segment short
+            // that its packet may hold.
+            let fills = self.rare.is_some_and(|r| r.fills);
+            return if self.unsent() == 0 || fills { self.transmit_new(now, quota) } else { None };
         };
         let enough = seldom(self.config.repair_by_count) && !self.sender.sent.lacks_retransmissions();
         if range.start >= self.snd_nxt || enough {
@@ -193,7 +195,9 @@ impl Connection {
             }
         }
         let (range, fin) = self.sender.make_mut().sent.retransmit(seq, most, now)?;
-        if seldom(!self.config.probe_in_flight) && self.rare.is_some_and(|r| r.loss_probe.is_some()) {
+        let uncounted =
+            seldom(!self.config.probe_in_flight) && self.rare.is_some_and(|r| r.loss_probe.is_some());
+        if uncounted {
             self.sender.make_mut().sent.uncount_retransmission(range.start);
         }
         self.cancel_timing();
@@ -206,7 +210,10 @@ impl Connection {
             self.note_skipped_retransmission(range);
         }
         let len = range.len() - u32::from(fin);
-        self.sender.make_mut().quota = self.sender.quota.saturating_sub(self.cost(len));
+        // What does not count as in the network takes no room in the window, either.
+        if mostly(!uncounted) {
+            self.sender.make_mut().quota = self.sender.quota.saturating_sub(self.cost(len));
+        }
         let v = self.view(now);
         self.sender.policies().recovery.on_retransmit(range, &v);
         if self.sender.policies().undo.examines_episodes() {

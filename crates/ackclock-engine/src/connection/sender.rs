@@ -47,8 +47,8 @@ pub(super) struct SenderState {
     pub(super) episode: Option<Episode>,
     /// Ranges that the loss recovery has just declared lost.
     pub(super) lost: Vec<SeqRange>,
-    /// The peer has reported a duplicate.
-    pub(super) dsack_seen: bool,
+    /// Segments that the peer has reported as duplicates.
+    pub(super) duplicates_reported: u32,
     pub(super) sampling: SamplingRate,
     /// When segments may leave, if the congestion window asks for pacing.
     pub(super) pacer: Option<Box<Pacer>>,
@@ -84,7 +84,7 @@ impl SenderState {
             usage: Usage::new(),
             episode: None,
             lost: Vec::new(),
-            dsack_seen: false,
+            duplicates_reported: 0,
             sampling: SamplingRate::new(SeqNumber(0)),
             pacer: None,
         }

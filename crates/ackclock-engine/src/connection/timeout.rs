@@ -139,7 +139,6 @@ impl Connection {
             self.sender.make_mut().sent.forget_sacks();
         }
         self.record_timeout(&before);
-        self.begin_suspect_timeout(&before);
         let v = self.view(now);
         let BuiltSender { policies, state } = self.sender.split_mut();
         policies.recovery.on_rto(&state.sent, &v, &mut state.lost);
@@ -159,6 +158,7 @@ impl Connection {
             self.set_window(Window { ssthresh: before.window.ssthresh, ..self.sender.window }, now);
         }
         self.mark_lost(now);
+        self.begin_suspect_timeout(&before);
         if seldom(self.config.keep_flight) && self.sender.window.cwnd <= u64::from(self.smss) {
             let cwnd = u64::from(self.pipe()) + u64::from(self.smss);
             self.set_window(Window { cwnd, ..self.sender.window }, now);
@@ -222,12 +222,13 @@ impl Connection {
         self.trace_state(now);
     }
 
-    /// New data was sent or acknowledged: the loss recovery may set its own timer.
+    /// New data was sent, or else acknowledged: the loss recovery may set its own timer.
     #[cold]
-    pub(super) fn plan_recovery(&mut self, now: Instant) {
+    pub(super) fn plan_recovery(&mut self, now: Instant, sent: bool) {
         let v = self.view(now);
+        let timeout = self.timeout;
         let BuiltSender { policies, state } = self.sender.split_mut();
-        policies.recovery.update_deadline(&state.sent, &v);
+        policies.recovery.update_deadline(&state.sent, &v, sent.then_some(timeout));
         self.follow_recovery_deadline(now);
     }
 

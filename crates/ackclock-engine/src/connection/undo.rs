@@ -57,7 +57,7 @@ impl Connection {
             retransmitted_to: v.snd_una,
             acks_original: None,
             sent_once_arrived: false,
-            dsack_seen: self.sender.dsack_seen,
+            dsack_seen: self.sender.duplicates_reported > 0,
         };
         // RFC 4015 §3.2, step 0: two granules of the clock more than the smoothed round-trip time.
         let rtt = v.rtt.map(|r| (r.srtt + self.estimator.granularity() * 2, r.rttvar));

@@ -320,6 +320,11 @@ impl OutstandingSegments {
         }
     }
 
+    /// True where the segment at `seq` was retransmitted and that is counted as in the network.
+    pub fn counts_retransmission(&self, seq: SeqNumber) -> bool {
+        self.sent.get(self.index_of(seq)).is_some_and(|s| s.marks & (RETRANSMITTED | SACKED) == RETRANSMITTED)
+    }
+
     /// Splits segment `i` after `len` bytes.
     fn split(&mut self, i: usize, len: u32) {
         let mut tail = self.sent[i];

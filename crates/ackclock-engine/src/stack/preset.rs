@@ -100,12 +100,14 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "fack-rh",
         about: "FACK with rate-halving, a threshold for each hole, and lost retransmissions found without \
-                the timer.",
+                the timer and sent again without a further cut.",
         source: "M-A8, M-A9, M-A10, M-A11",
         base: &[],
         sets: &[
             ("recovery", "fack"),
             ("recovery.adjustment", "rate-halving"),
+            // M-A10: retransmission is decoupled from congestion control.
+            ("recovery.lost_retransmissions", "resend"),
             ("window.initial_window", "rfc5681"),
         ],
     },

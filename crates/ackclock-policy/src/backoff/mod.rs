@@ -1,5 +1,6 @@
 //! How the timeout grows when the same segment times out again.
 
+mod bsd43_table;
 mod coap;
 mod cocoa;
 mod exponential;
@@ -19,6 +20,7 @@ pub(crate) const ENTRIES: &[&Entry<dyn Backoff>] = &[
     &linear::ENTRY,
     &sub_exponential::ENTRY,
     &none::ENTRY,
+    &bsd43_table::ENTRY,
     &freebsd_syn::ENTRY,
     &thin_linear::ENTRY,
     &linux::ENTRY,

@@ -1,5 +1,6 @@
 use ackclock_units::Duration;
 
+use super::flight::{FLIGHT, Flight};
 use super::smooth::{Ticks, bounded, initial_rto, max_rto, min_rto, rounded, tick, with_estimates};
 use crate::{Entry, Param, Params, Policy, PrivateState, Rtt, RttEstimator, RttSample};
 
@@ -12,6 +13,7 @@ pub(super) struct Prediction {
     pub rtt: Option<Rtt>,
     /// E-E12; zero before the first sample.
     pub rto: Duration,
+    rule: Flight,
     flight: f64,
     gain: f64,
 }
@@ -24,19 +26,25 @@ enum Shock {
     GainSquared,
     /// The prose.
     GainOverFlight,
+    /// As fast as it grows: no shock absorber (E-X11).
+    None,
 }
 
 impl Prediction {
     /// Reads the parameters that [`ENTRY`] shares with `eifel-agg`.
     pub fn new(p: &Params) -> Self {
-        let shock =
-            if p.choice("shock") == "gain-squared" { Shock::GainSquared } else { Shock::GainOverFlight };
+        let shock = match p.choice("shock") {
+            "gain-squared" => Shock::GainSquared,
+            "gain-over-flight" => Shock::GainOverFlight,
+            _ => Shock::None,
+        };
         Self {
             weight: p.ratio("weight"),
             shock,
             ticks: Ticks::new(p),
             rtt: None,
             rto: Duration::ZERO,
+            rule: Flight::new(p),
             flight: 1.0,
             gain: ONE_SAMPLE_GAIN,
         }
@@ -46,7 +54,7 @@ impl Prediction {
     pub fn on_sample(&mut self, s: RttSample) {
         let sample = self.ticks.measured(s.rtt, s.now);
         let load = (s.flight_size as f64 / f64::from(s.smss)).max(1.0);
-        self.flight = flight(s);
+        self.flight = self.rule.at(s);
         // Fewer than three samples in two round trips count as one sample per round trip, the sparsest
         // sampling with the largest gain. With E-E7 alone, delayed acks and a load of 6 would leave rows
         // without margin (E-X2).
@@ -83,6 +91,7 @@ impl Prediction {
         let delta = sample.as_nanos() as f64 - srtt;
         let gain_bar = match self.shock {
             _ if delta >= rttvar => self.gain,
+            Shock::None => self.gain,
             Shock::GainSquared => self.gain * self.gain,
             Shock::GainOverFlight => self.gain / self.flight,
         };
@@ -98,26 +107,15 @@ impl Prediction {
     }
 }
 
-/// E-E6: `max(SSTHRESH, CWND/2) + 1` segments, a lower bound of the load. Two cases that the paper leaves
-/// open: before the first congestion there is no SSTHRESH, and of a window limited by the receiver or the
-/// application only what is in flight counts.
-fn flight(s: RttSample) -> f64 {
-    let cwnd = if s.flight_size > 0 { s.window.cwnd.min(s.flight_size) } else { s.window.cwnd };
-    let lower = if s.window.ssthresh == u64::MAX { cwnd / 2 } else { s.window.ssthresh.max(cwnd / 2) };
-    (lower as f64 / f64::from(s.smss) + 1.0).min(LARGEST_FLIGHT)
-}
-
 /// E-A6: the gain where one segment per round trip is timed, whatever the load.
 const ONE_SAMPLE_GAIN: f64 = 1.0 / 3.0;
-/// No window scaled by RFC 7323 holds more full segments; the bound keeps gains above zero.
-const LARGEST_FLIGHT: f64 = (1_u64 << 30) as f64;
 
 pub(super) const SHOCK: Param = Param::choice(
     "shock",
     "gain-squared",
-    &["gain-squared", "gain-over-flight"],
-    "gain by which the deviation shrinks: GAIN^2 as in the paper's equation, or GAIN/FLIGHT as in its prose \
-     (E-E8)",
+    &["gain-squared", "gain-over-flight", "none"],
+    "gain by which the deviation shrinks: GAIN^2 as in the paper's equation, GAIN/FLIGHT as in its prose \
+     (E-E8), or GAIN, which is no shock absorber (E-X11)",
 );
 pub(super) const WEIGHT: Param = Param::ratio(
     "weight",
@@ -187,6 +185,7 @@ pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
     params: &[
         SHOCK,
         WEIGHT,
+        FLIGHT,
         // E-A5: an order of magnitude below round-trip times of a few 100 ms.
         tick(Duration::from_millis(10)),
         rounded(false),
@@ -259,14 +258,8 @@ mod tests {
     }
 
     #[test]
-    fn flight_is_a_lower_bound_of_the_load() {
-        let of = |cwnd, ssthresh, flight_size| {
-            let window = Window { cwnd, ssthresh };
-            flight(RttSample { window, flight_size, ..sample(Duration::ZERO, Duration::ZERO) })
-        };
-        // E-E6.
-        assert_eq!((of(6000, 5000, 6000), of(26_000, 13_000, 26_000)), (6.0, 14.0));
-        assert_eq!(of(10_000, u64::MAX, 10_000), 6.0, "no congestion yet");
-        assert_eq!(of(1 << 40, u64::MAX, 10_000), 6.0, "a window that is none");
+    fn without_a_shock_absorber_the_deviation_shrinks_by_the_gain() {
+        // 0.5 - 0.3/6 in place of 0.5 - 0.3/36.
+        assert_rows(&[(step(2.0, 0.5, 2.2, 1.0, "none"), [2.03333, 0.45, 4.73333])]);
     }
 }

@@ -1,6 +1,7 @@
 use ackclock_units::{Bytes, Duration};
 
 use super::eifel::{Prediction, SHOCK, WEIGHT};
+use super::flight::FLIGHT;
 use super::smooth::{bounded, initial_rto, max_rto, min_rto, rounded, tick};
 use crate::{Entry, Param, Policy, PrivateState, Rtt, RttEstimator, RttSample};
 
@@ -117,6 +118,7 @@ pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
         ),
         SHOCK,
         WEIGHT,
+        FLIGHT,
         tick(Duration::from_millis(10)),
         rounded(false),
         min_rto(Duration::ZERO),

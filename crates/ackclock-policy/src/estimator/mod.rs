@@ -4,6 +4,7 @@ mod coap;
 mod cocoa;
 mod eifel;
 mod eifel_agg;
+mod flight;
 mod jacobson88;
 mod jacobson88_ticks;
 mod linux;

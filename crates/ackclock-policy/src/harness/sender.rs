@@ -119,7 +119,7 @@ impl Sender {
             self.adjust();
         }
         if newly_acked > 0 && self.recovery.is_time_based() {
-            self.recovery.update_deadline(&self.board, &self.v);
+            self.recovery.update_deadline(&self.board, &self.v, None);
         }
         phase
     }
@@ -155,7 +155,7 @@ impl Sender {
             self.v.unsent -= u64::from(LEN);
             self.refresh();
             if self.recovery.is_time_based() {
-                self.recovery.update_deadline(&self.board, &self.v);
+                self.recovery.update_deadline(&self.board, &self.v, Some(Duration::from_secs(1)));
             }
         } else {
             let segment = self.board.segment(range.start).expect("next_seg returns outstanding segments");

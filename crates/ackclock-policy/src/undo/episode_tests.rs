@@ -213,3 +213,18 @@ fn linux_examines_by_f_rto_what_follows_an_open_window() {
     assert!(on_rto("true", Phase::Loss, 1));
     assert!(!on_rto("false", Phase::Open, 0) && !on_rto("false", Phase::Loss, 1));
 }
+
+#[test]
+fn linux_expects_a_report_of_the_probe_that_came_before() {
+    // `tcp_init_undo`: the probe has repeated the last segment, which is SACKed since, and its end is not
+    // acknowledged.
+    let mut s = Episode::of("linux");
+    s.v.phase = Phase::Open;
+    s.retransmit(9);
+    s.board.sack(seg(9));
+    s.undo.on_episode(&s.board, &s.v);
+    s.v.phase = Phase::Recovery;
+    s.retransmit(0);
+    assert_eq!(s.ack(9, Some(seg(0))), Unknown);
+    assert_eq!(s.ack(10, Some(seg(9))), Spurious);
+}

@@ -66,13 +66,21 @@ impl FRto {
     }
 
     /// Step 3: the next ack was elicited by data sent before the timeout, if that was still on its way.
-    fn second(a: &AckInfo, t: &SuspectTimeout, sack: bool, b: &dyn ScoreboardView) -> TimeoutVerdict {
+    fn second(&self, a: &AckInfo, t: &SuspectTimeout, sack: bool, b: &dyn ScoreboardView) -> TimeoutVerdict {
         // §3.1 step 3a: new data arrived while something older is missing.
         let beyond = a.ack > t.recover || b.sacked().last().is_some_and(|range| range.end > t.recover);
         if sack && beyond {
             return TimeoutVerdict::Genuine;
         }
         match a.newly_acked > 0 || (sack && a.newly_sacked > 0) {
+            // The policy knows what was sent once, also by a probe before the timeout.
+            true if self.as_linux => {
+                if a.ack >= t.recover {
+                    TimeoutVerdict::Genuine
+                } else {
+                    TimeoutVerdict::Unknown
+                }
+            }
             // §2.1 step 3b, §3.1 step 3b: data that was not retransmitted.
             true => TimeoutVerdict::Spurious,
             // §2.1 step 3a. A DSACK alone reports the retransmission, not a hole.
@@ -110,7 +118,7 @@ impl SpuriousTimeout for FRto {
         v: &SenderView,
     ) -> TimeoutVerdict {
         let sack = v.sack && self.sack_enhanced;
-        let verdict = if self.sent_new { Self::second(a, t, sack, b) } else { self.first(a, t, sack, v) };
+        let verdict = if self.sent_new { self.second(a, t, sack, b) } else { self.first(a, t, sack, v) };
         self.waiting &= verdict == TimeoutVerdict::Unknown;
         verdict
     }

@@ -20,6 +20,8 @@ struct Counts {
     /// Retransmitted segments of the episode that were not reported as duplicates; `None` before the first
     /// (`undo_retrans`).
     unreported: Option<u32>,
+    /// The end of what was outstanding when a tail loss probe repeated a segment.
+    probed_until: Option<SeqNumber>,
     /// Segments retransmitted, and those reported as duplicates, on the whole connection.
     retransmitted: u32,
     reported: u32,
@@ -101,9 +103,12 @@ impl SpuriousTimeout for Linux {
     }
 
     fn on_episode(&mut self, b: &dyn ScoreboardView, v: &SenderView) {
-        // tcp_init_undo: a probe in the network may be reported too.
+        // tcp_init_undo: a probe in the network may be reported too, also where it or what it repeats has
+        // arrived.
         if let Some(counts) = &mut self.counts {
-            counts.unreported = Some(retransmissions_out(b, v)).filter(|n| *n > 0);
+            let probed = counts.probed_until.take().filter(|end| v.snd_una < *end);
+            let arrived = probed.and_then(|end| b.segment(end - 1)).is_some_and(|s| s.sacked);
+            counts.unreported = Some(retransmissions_out(b, v) + u32::from(arrived)).filter(|n| *n > 0);
         }
     }
 
@@ -112,6 +117,8 @@ impl SpuriousTimeout for Linux {
         counts.retransmitted = counts.retransmitted.saturating_add(segs);
         if matches!(v.phase, Phase::Recovery | Phase::Loss) {
             counts.unreported = Some(counts.unreported.unwrap_or(0).saturating_add(segs));
+        } else {
+            counts.probed_until = Some(sent.end);
         }
     }
 

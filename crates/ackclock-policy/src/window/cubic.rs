@@ -161,20 +161,33 @@ impl<U: InUse> Cubic<U> {
         if cwnd < v.window.ssthresh {
             let limit_segs = if self.rules.byte_counting && v.phase != Phase::Loss { 2 } else { 1 };
             let most = counted(a.newly_acked, v.smss, limit_segs);
-            return slow_start.on_ack(a, most, v).applied_to(v);
+            let growth = slow_start.on_ack(a, most, v);
+            let window = growth.applied_to(v);
+            // Linux goes on with what slow start has not used (`cubictcp_cong_avoid`).
+            let left = a.delivered.saturating_sub(growth.bytes);
+            let goes_on = self.linux.is_some() && window.cwnd >= window.ssthresh && left >= v.smss.into();
+            return if goes_on { self.grown_by_linux(left, window, v) } else { window };
         }
-        if let (Some(stage), Some(scales)) = (&mut self.linux, &self.rules.scales) {
-            let (smss, min_rtt) = (u64::from(v.smss), v.rtt.map_or(Duration::ZERO, |r| r.min_rtt));
-            let acked = if self.rules.byte_counting { stage.whole(a.delivered, smss) } else { 1 };
-            let segs = stage.grow(acked, (cwnd / smss).max(1), min_rtt, scales, v.now);
-            return Window { cwnd: cwnd.saturating_add(segs * smss), ..v.window };
+        if self.linux.is_some() {
+            return self.grown_by_linux(a.delivered, v.window, v);
         }
         let smss = f64::from(v.smss);
         let segs = self.avoidance(a.newly_acked as f64 / smss, self.remainder.with(cwnd) / smss, v);
         Window { cwnd: cwnd.saturating_add(self.remainder.take(segs * smss)), ..v.window }
     }
 
+    /// `window` after an ack that newly delivers so many bytes above the threshold, in the integers of Linux.
+    fn grown_by_linux(&mut self, delivered: Bytes, window: Window, v: &SenderView) -> Window {
+        let (Some(stage), Some(scales)) = (&mut self.linux, &self.rules.scales) else { return window };
+        let (smss, min_rtt) = (u64::from(v.smss), v.rtt.map_or(Duration::ZERO, |r| r.min_rtt));
+        let acked = if self.rules.byte_counting { stage.whole(delivered, smss) } else { 1 };
+        let segs = stage.grow(acked, (window.cwnd / smss).max(1), min_rtt, scales, v.now);
+        Window { cwnd: window.cwnd.saturating_add(segs * smss), ..window }
+    }
+
     fn cut(&mut self, c: Congestion, v: &SenderView) -> Window {
+        // The reduction forgets what was counted for growth (`tcp_init_cwnd_reduction`, `tcp_enter_loss`).
+        self.linux.iter_mut().for_each(|stage| stage.forget_credit());
         match c {
             Congestion::Rto { repeated } => {
                 let ssthresh =

@@ -72,6 +72,11 @@ impl Stage {
         self.start = None;
     }
 
+    /// What was acknowledged so far counts no more for growth.
+    pub fn forget_credit(&mut self) {
+        self.credit = 0;
+    }
+
     /// Time in which the window was not in use does not count.
     pub fn skip(&mut self, time: Duration, now: Instant) {
         self.start = self.start.map(|start| (start + time.as_nanos() / 1_000_000).min(ms(now)));

@@ -2,7 +2,10 @@ use ackclock_units::{Duration, Instant};
 
 use super::tests::{After, grow, window, with};
 use crate::harness::ack;
-use crate::{AckInfo, Congestion, CongestionControl, EpisodeEnd, Rtt, SenderView, Window};
+use crate::{
+    AckInfo, Congestion, CongestionControl, EpisodeEnd, Feedback, Registry, Rtt, SenderView, SlowStart,
+    Window,
+};
 
 /// CUBIC in segments of 1000 bytes with a round trip of 100 ms, all acks at the end of each round.
 struct CubicRun {
@@ -118,4 +121,18 @@ fn cubic_does_not_count_idle_time() {
         run.round()
     };
     assert_eq!(idle_then_round(false), idle_then_round(true));
+}
+
+#[test]
+fn in_the_integers_of_linux_an_ack_goes_on_where_slow_start_ends() {
+    // The first ack after a timeout, of five segments, with a threshold of two: one is slow start's, and of the
+    // other four every second one adds a segment, as Linux 6.18 was measured.
+    let mut w = with("cubic", &[("arithmetic", "linux")]);
+    let mut slow_start = Registry::builtin().choose::<dyn SlowStart>("delivered").expect("delivered").build();
+    let mut v = CubicRun::new(&[], 8000).v;
+    v.window = w.after_congestion(Congestion::Rto { repeated: false }, &v);
+    v.window.ssthresh = 2000;
+    let a = AckInfo { delivered: 5000, validated: true, ..ack(1, 5000) };
+    let grown = w.on(Feedback::Ack(&a, &mut *slow_start), &v).window;
+    assert_eq!(grown, Window { cwnd: 4000, ssthresh: 2000 });
 }

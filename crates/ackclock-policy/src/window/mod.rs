@@ -1,12 +1,16 @@
 //! Congestion windows.
 
+mod adaptive_increase;
+mod after_timeout;
 mod bbr;
 mod bbr1;
 mod careful_resume;
+mod constant_decrease;
 mod copa;
 mod cubic;
 mod cubic_linux;
 mod dctcp;
+mod decay;
 mod growth;
 mod in_use;
 mod initial;
@@ -37,6 +41,8 @@ pub(crate) const ENTRIES: &[&Entry<dyn CongestionControl>] = &[
     &ledbat_pp::ENTRY,
     &copa::ENTRY,
     &careful_resume::ENTRY,
+    &constant_decrease::ENTRY,
+    &adaptive_increase::ENTRY,
 ];
 
 #[cfg(test)]

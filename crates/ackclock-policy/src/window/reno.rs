@@ -2,6 +2,8 @@ use std::sync::Arc;
 
 use ackclock_units::Bytes;
 
+use super::after_timeout::{AFTER_TIMEOUT, AfterTimeout};
+use super::decay::{AFTER_IDLE, AfterIdle, HALF_LIFE};
 use super::growth::{Remainder, counted};
 use super::in_use::{
     ABE, Flight, Half, IN_USE, InUse, REDUCE_FROM, VALIDATE, backs_off_less, counts_flights, reduced_from,
@@ -48,6 +50,8 @@ struct Rules {
     reduces_window: bool,
     keep_ssthresh: bool,
     at_ssthresh: bool,
+    after_timeout: AfterTimeout,
+    after_idle: AfterIdle,
 }
 
 /// Which of the two algorithms run: both, or one without the other (J-A9, J-X6).
@@ -82,6 +86,8 @@ impl Rules {
             reduces_window: p.choice("reduce_from") == "window",
             keep_ssthresh: p.flag("keep_ssthresh"),
             at_ssthresh: p.flag("at_ssthresh"),
+            after_timeout: AfterTimeout::new(p),
+            after_idle: AfterIdle::new(p),
         }
     }
 }
@@ -160,11 +166,15 @@ impl<U: InUse> Reno<U> {
             }
             (_, Phases::Both) => {}
         }
+        let lost = |ssthresh| self.rules.after_timeout.left(loss_window, ssthresh, v);
         match c {
             Congestion::Rto { repeated } if repeated || self.rules.keep_ssthresh => {
-                Window { cwnd: loss_window, ..v.window }
+                Window { cwnd: lost(v.window.ssthresh), ..v.window }
             }
-            Congestion::Rto { .. } => Window { cwnd: loss_window, ssthresh: self.reduced(c, v) },
+            Congestion::Rto { .. } => {
+                let ssthresh = self.reduced(c, v);
+                Window { cwnd: lost(ssthresh), ssthresh }
+            }
             Congestion::Loss | Congestion::Ecn => {
                 let ssthresh = self.reduced(c, v);
                 Window { cwnd: ssthresh, ssthresh }
@@ -223,6 +233,7 @@ impl<U: InUse> CongestionControl for Reno<U> {
             Feedback::Ack(a, slow_start) => self.grown(a, slow_start, v),
             Feedback::Congestion(c) => self.cut(c, v),
             Feedback::EpisodeEnded(s) => self.episode_ended(s, v),
+            Feedback::Idle(idle) => self.rules.after_idle.left(idle, v),
             f => {
                 if let Feedback::Sent { retransmission, .. } = f {
                     self.in_use.sent(retransmission, v);
@@ -289,6 +300,9 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
         ),
         Param::count("min_ssthresh_segs", 2, 2..=1000, "floor of the slow-start threshold, segments"),
         Param::count("loss_window_segs", 1, 1..=1000, "window after a timeout, segments"),
+        AFTER_TIMEOUT,
+        AFTER_IDLE,
+        HALF_LIFE,
         Param::flag(
             "byte_counting",
             true,

@@ -39,6 +39,8 @@ pub(super) struct Peer {
     sacked: Vec<(u32, u32)>,
     /// Its acks ask for a byte that it has SACKed before (RFC 2018 §8).
     reneges: bool,
+    /// It has acknowledged or SACKed a part of a segment.
+    splits: bool,
 }
 
 impl Peer {
@@ -58,6 +60,7 @@ impl Peer {
             denies: false,
             sacked: Vec::new(),
             reneges: false,
+            splits: false,
         }
     }
 
@@ -103,6 +106,9 @@ impl Peer {
             self.denies |= blocks.iter().any(|(from, to)| *from <= known && known < *to);
             self.sacked.extend(blocks.iter().filter(|(_, to)| *to <= self.host_next));
         }
+        let blocks = segment.sack.iter().filter_map(|b| self.block(*b, ack)).filter(|_| self.sacks());
+        let edges: Vec<u32> = ack.into_iter().chain(blocks.flat_map(|(from, to)| [from, to])).collect();
+        self.splits |= edges.iter().any(|seq| self.is_inside(*seq));
         let kind = self.kind(segment, ack);
         let end = seq.wrapping_add(segment.len + u32::from(has(Flags::SYN)));
         if seq.wrapping_sub(self.received) as i32 <= 0 && end.wrapping_sub(self.received) as i32 > 0 {
@@ -256,6 +262,11 @@ impl Peer {
         }
     }
 
+    /// True for a number inside a segment that the host has sent, and not at its beginning or end.
+    fn is_inside(&self, seq: u32) -> bool {
+        self.outstanding.iter().any(|(from, to)| *from < seq && seq < *to)
+    }
+
     /// What a cause calls a segment.
     fn kind(&self, segment: &Segment, ack: Option<u32>) -> String {
         let has = |flag: Flags| segment.flags & flag.0 != 0;
@@ -284,7 +295,7 @@ impl Peer {
             Some(ack) if ahead(ack) < 0 => kind.push_str(" of the past"),
             _ => {}
         }
-        let inside = |seq: u32| self.outstanding.iter().any(|(from, to)| *from < seq && seq < *to);
+        let inside = |seq: u32| self.is_inside(seq);
         let mut parts = segment.sack.iter().filter_map(|b| self.block(*b, ack));
         let in_parts = parts.any(|(from, to)| inside(from) || inside(to));
         let (from, to) = (segment.offset, segment.offset + i64::from(segment.len));
@@ -316,13 +327,15 @@ impl Peer {
         kind
     }
 
-    /// What a cause says of all that follows once the peer has contradicted itself.
+    /// What a cause says of all that follows once the peer has contradicted itself, or has reported a part of a
+    /// segment.
     pub(super) fn contradictions(&self) -> &'static str {
-        match (self.contradicts, self.denies, self.reneges) {
-            (true, _, _) => " against a FIN",
-            (false, true, _) => " against an ack",
-            (false, false, true) => " against a SACK",
-            (false, false, false) => "",
+        match () {
+            () if self.contradicts => " against a FIN",
+            () if self.denies => " against an ack",
+            () if self.reneges => " against a SACK",
+            () if self.splits => " after a part",
+            () => "",
         }
     }
 }

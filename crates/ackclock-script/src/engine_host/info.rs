@@ -63,17 +63,17 @@ pub(super) fn of(flow: &mut Flow, now: Instant) -> TcpInfo {
         fastopen_client_fail: fast_open.map_or(0, |report| failure(connection.state(), &report)),
         snd_wscale,
         rcv_wscale,
-        rto: micros(connection.timeout()),
+        rto: micros(in_ticks(connection.timeout(), connection.backoff_level())),
         snd_mss: v.smss,
-        unacked: counts.segments,
+        unacked: counts.segments + u32::from(connection.state() == State::SynSent),
         sacked: counts.sacked,
         lost: counts.lost,
         retrans: counts.retransmitted,
         rtt: v.rtt.map_or(0, |r| micros(r.srtt)),
-        rttvar: v.rtt.map_or(0, |r| micros(r.rttvar)),
+        rttvar: v.rtt.map_or(FIRST_RTTVAR, |r| micros(r.rttvar)),
         min_rtt: v.rtt.map_or(u32::MAX, |r| micros(r.min_rtt)),
         snd_ssthresh: threshold,
-        snd_cwnd: (cwnd / smss) as u32,
+        snd_cwnd: if cwnd == 0 { INITIAL_WINDOW } else { (cwnd / smss) as u32 },
         snd_wnd: v.rwnd as u32,
         advmss: connection.announced_mss(),
         last_data_sent: ago(flow.counts.last_data_sent),
@@ -106,6 +106,23 @@ pub(super) fn of(flow: &mut Flow, now: Instant) -> TcpInfo {
         ..TcpInfo::default()
     }
 }
+
+/// Linux keeps the timeout in ticks of its clock, and backs that off.
+fn in_ticks(timeout: Duration, level: u32) -> Duration {
+    let factor = 1_u64 << level.min(16);
+    let ticks = (timeout / factor).as_nanos().div_ceil(TICK.as_nanos());
+    (TICK * ticks).saturating_mul(factor)
+}
+
+/// A tick at 250 Hz.
+const TICK: Duration = Duration::from_millis(4);
+
+/// What Linux reports before the first round-trip time: a quarter of the initial timeout, microseconds
+/// (`tcp_init_sock`).
+const FIRST_RTTVAR: u32 = 250_000;
+
+/// And before a window is chosen, segments (`TCP_INIT_CWND`, RFC 6928 §2).
+const INITIAL_WINDOW: u32 = 10;
 
 /// The MTU of the device that scripts have.
 const MTU: u32 = 1500;

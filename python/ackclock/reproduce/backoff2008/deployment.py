@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
 
+import ackclock as ac
 from ackclock.plot import ccdf_bands
 from ackclock.reproduce.backoff2008 import comparison, testbed
 from ackclock.reproduce.backoff2008.comparison import Comparison, shown
@@ -19,7 +21,7 @@ SHARES = (0.1, 0.5, 0.9)
 """Of the new stack, in the quick form."""
 FULL_SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)
 SECONDS = {"I": 20, "II": 120, "III": 400}
-SEEDS = 4
+SEEDS, FULL_SEEDS = 4, 10
 
 
 def _percent(shares: tuple[float, ...]) -> str:
@@ -30,7 +32,7 @@ CHOICES = {
     **testbed.CHOICES,
     "shares": f"each flow draws its stack; {_percent(SHARES)} of the new one ({_percent(FULL_SHARES)} with "
     "--full), and none of it for comparison",
-    "random numbers": f"seeds 1 to {SEEDS}",
+    "random numbers": f"seeds 1 to {SEEDS} (1 to {FULL_SEEDS} with --full)",
     "duration": testbed.times(SECONDS),
     "non-decreasing": "the mean over the runs at each share is no less than at the share before",
 }
@@ -81,21 +83,26 @@ def mixes(
     *,
     queue: str = "red",
     shares: tuple[float, ...] = (),
+    seconds: dict[str, int] | None = None,
+    quick_seeds: int = SEEDS,
+    mbit: float = testbed.OFFERED_MBIT,
+    stacks: Callable[..., dict[str, ac.Stack]] = testbed.stacks,
 ) -> Mixes:
-    """Runs the old stack alone and mixes of both."""
-    seconds = (testbed.FULL if setting.full else SECONDS)[trace]
+    """Runs the old stack alone and mixes of both. seconds: of arrivals, by trace. mbit: payload
+    offered, Mbit/s. stacks: which ones, of a minimum timeout and labels.
+    """
+    time = (seconds or (testbed.FULL if setting.full else SECONDS))[trace]
+    seeds = FULL_SEEDS if setting.full else quick_seeds
     wanted = shares or (FULL_SHARES if setting.full else SHARES)
-    path, web = testbed.dumbbell(10, queue), testbed.web(trace, 10)
-    scenarios = [testbed.scenario(path, web, testbed.stacks("200ms", old), seconds, repeat=SEEDS)]
+    path, web = testbed.dumbbell(10, queue), ac.Web(trace=trace, load=mbit / 10)
+    scenarios = [testbed.scenario(path, web, stacks("200ms", old), time, repeat=seeds)]
     scenarios += [
-        testbed.scenario(
-            path, web, testbed.stacks("200ms", old, new), seconds, repeat=SEEDS, mix={old: 1 - s, new: s}
-        )
+        testbed.scenario(path, web, stacks("200ms", old, new), time, repeat=seeds, mix={old: 1 - s, new: s})
         for s in wanted
     ]
     one_by_one = [one for s in scenarios for one in comparison.seeds(s)]
     runs = setting.run_all(one_by_one, label)
-    parts = [comparison.gather(runs[i : i + SEEDS]) for i in range(0, len(runs), SEEDS)]
+    parts = [comparison.gather(runs[i : i + seeds]) for i in range(0, len(runs), seeds)]
     return Mixes(old, new, dict(zip((0.0, *wanted), parts, strict=True)))
 
 

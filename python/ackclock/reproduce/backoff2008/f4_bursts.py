@@ -11,21 +11,26 @@ from ackclock.plot import style
 from ackclock.reproduce.backoff2008 import comparison, testbed
 from ackclock.reproduce.backoff2008.comparison import Comparison, ratio
 from ackclock.reproduce.backoff2008.testbed import NONE, TCP
-from ackclock.reproduce.item import Check, Outcome, Setting, at_most, item
+from ackclock.reproduce.item import Check, Outcome, Setting, at_most, between, item
 from ackclock.results.confidence import half_width
 
 LENGTHS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 """ON and OFF periods, seconds (B-A9)."""
 LOAD = testbed.OFFERED_MBIT / 10
-SECONDS, FULL, SEEDS = 24, testbed.FULL["I"], 3
+SECONDS, FULL = 24, 60
+SEEDS, FULL_SEEDS = 3, 10
+TWICE, EACH = (1.5, 2.5), (1.3, 3.0)
+"""Between which the ratio of 99th percentiles lies: its geometric mean over the lengths, which is about
+twice, and at each length, of which the paper has one run.
+"""
 
 
-def scenario(length: float, seconds: float) -> ac.Scenario:
+def scenario(length: float, seconds: float, seeds: int) -> ac.Scenario:
     """Bursts of one length over the testbed."""
     arrivals = ac.arrivals.OnOff(on=f"{length}s", off=f"{length}s", periods="constant")
     web = ac.Web(trace="I", load=LOAD, arrivals=arrivals)
-    stacks = {f"{label}, {length:g} s": stack for label, stack in testbed.stacks("200ms", TCP, NONE).items()}
-    return testbed.scenario(testbed.dumbbell(10), web, stacks, seconds, repeat=SEEDS)
+    stacks = {f"{label}, {length:g} s": stack for label, stack in testbed.freebsd("200ms", TCP, NONE).items()}
+    return testbed.scenario(testbed.dumbbell(10), web, stacks, seconds, repeat=seeds)
 
 
 @item(
@@ -34,24 +39,32 @@ def scenario(length: float, seconds: float) -> ac.Scenario:
     title="Arrivals in bursts",
     choices={
         **testbed.CHOICES,
+        **testbed.FREEBSD,
         "arrivals": f"Poisson during ON at twice the average rate; payload of {LOAD:g} times the capacity "
         "on average",
         "lengths": f"{', '.join(f'{x:g}' for x in LENGTHS)} s, ON as long as OFF, all alike",
-        "random numbers": f"seeds 1 to {SEEDS}",
+        "random numbers": f"seeds 1 to {SEEDS} (1 to {FULL_SEEDS} with --full)",
         "duration": f"arrivals for {SECONDS} s ({FULL} s with --full), then as long as the last flows need",
         "non-decreasing within 10 %": "each value at least 0.9 times the largest before it",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
     """Mean and 99th percentile against the length of bursts."""
-    found = comparison.run(
-        [scenario(length, FULL if setting.full else SECONDS) for length in LENGTHS], setting, "B-F4"
-    )
-    checks: list[Check] = []
+    seconds, seeds = (FULL, FULL_SEEDS) if setting.full else (SECONDS, SEEDS)
+    found = comparison.run([scenario(length, seconds, seeds) for length in LENGTHS], setting, "B-F4")
+    tails = np.array([[found.p99(f"{label}, {x:g} s").mean() for label in (TCP, NONE)] for x in LENGTHS])
+    middle = float(np.exp(np.log(tails[:, 0] / tails[:, 1]).mean()))
+    checks: list[Check] = [
+        between("P99 of TCP over TCP*(inf), geometric mean over the lengths", middle, *TWICE)
+    ]
     for length in LENGTHS:
         tcp, none = (f"{label}, {length:g} s" for label in (TCP, NONE))
         tail = ratio(
-            f"{length:g} s: P99 of TCP over TCP*(inf)", found.p99(tcp), found.p99(none), least=1.4, most=3.0
+            f"{length:g} s: P99 of TCP over TCP*(inf)",
+            found.p99(tcp),
+            found.p99(none),
+            least=EACH[0],
+            most=EACH[1],
         )
         means = found.mean(tcp).mean() / found.mean(none).mean()
         limit = found.p99(tcp).mean() / found.p99(none).mean()

@@ -94,6 +94,23 @@ def stacks(min_rto: str, *labels: str, preset: str = "sack") -> dict[str, ac.Sta
     return {label: tcp.but(backoff=BACKOFFS[label]) for label in labels or BACKOFFS}
 
 
+FREEBSD = {
+    "packets": "segments of 1448 bytes with timestamps, requests of 300 bytes, an initial window of three "
+    "segments (RFC 3390) that grows by acks, not by bytes; delayed acks of 100 ms: FreeBSD 6.1's defaults",
+    "backoff counter": "a valid sample ends the backoff, and with timestamps, FreeBSD's default, every new "
+    "acknowledgment brings one, of segments sent twice as well; SYNs likewise",
+}
+"""What `freebsd` has in place of other choices."""
+
+
+def freebsd(min_rto: str, *labels: str) -> dict[str, ac.Stack]:
+    """The same stacks with the defaults of FreeBSD 6.1, which the testbed ran: timestamps and delayed acks of
+    100 ms.
+    """
+    more = {"timestamps": True, "mss": "1448B", "ack": ac.Delayed(ack_delay="100ms")}
+    return {label: stack.but(**more) for label, stack in stacks(min_rto, *labels).items()}
+
+
 def scenario(
     path: Any, workload: Any, stacks: dict[str, ac.Stack], seconds: float, **more: Any
 ) -> ac.Scenario:

@@ -8,20 +8,23 @@ from matplotlib.figure import Figure
 import ackclock as ac
 from ackclock.plot import style
 from ackclock.reproduce.backoff2008 import comparison, testbed
-from ackclock.reproduce.backoff2008.comparison import Comparison
 from ackclock.reproduce.backoff2008.testbed import NONE, TCP
 from ackclock.reproduce.item import Outcome, Setting, at_least, item
 
 LOADS = (0.6, 0.7, 0.8, 0.9)
 SECONDS, FULL = 40, 600
-PATTERNS = {"Poisson": ac.arrivals.Poisson(), "bursts of 2 s": ac.arrivals.OnOff(on="2s", off="2s")}
+SEEDS, FULL_SEEDS = 5, 10
+LARGEST = 7.0
+"""An order of magnitude less half a doubling of the timer (B-F11)."""
+POISSON = "Poisson"
+PATTERNS = {POISSON: ac.arrivals.Poisson(), "bursts of 2 s": ac.arrivals.OnOff(on="2s", off="2s")}
 
 
-def scenario(load: float, name: str, seconds: float) -> ac.Scenario:
+def scenario(load: float, name: str, seconds: float, seeds: int) -> ac.Scenario:
     """One load with one pattern of arrivals."""
     stacks = {f"{label}, {name}, {load:g}": s for label, s in testbed.stacks("200ms", TCP, NONE).items()}
     web = ac.Web(trace="I", load=load, load_counts="wire", arrivals=PATTERNS[name])
-    return testbed.scenario(testbed.dumbbell(10), web, stacks, seconds, repeat=3)
+    return testbed.scenario(testbed.dumbbell(10), web, stacks, seconds, repeat=seeds)
 
 
 @item(
@@ -31,43 +34,44 @@ def scenario(load: float, name: str, seconds: float) -> ac.Scenario:
     choices={
         **testbed.CHOICES,
         "load": "60 to 90 % of the bottleneck, headers included",
-        "arrivals": "Poisson, and in bursts: ON and OFF for 2 s each, as in B-F4",
-        "random numbers": "seeds 1 to 3",
+        "arrivals": "Poisson, which decide; and, as a note, in bursts of our own: ON and OFF for 2 s "
+        "each, as in B-F4",
+        "random numbers": f"seeds 1 to {SEEDS} (1 to {FULL_SEEDS} with --full)",
         "duration": f"arrivals for {SECONDS} s ({FULL} s with --full), then as long as the last flows need",
-        "gain": "of TCP over TCP*(inf), the larger one of the 99th percentiles' ratio and the longest "
-        "responses'; means over the runs",
+        "gain": "of TCP over TCP*(inf), the ratio of the 99th percentiles and that of the longest responses; "
+        "medians over the seeds, of the two the larger",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
     """Ratios of 99th percentile and longest response against the load."""
     cases = [(load, name) for name in PATTERNS for load in LOADS]
-    found = comparison.run(
-        [scenario(load, name, FULL if setting.full else SECONDS) for load, name in cases], setting, "B-X14"
-    )
+    seconds, seeds = (FULL, FULL_SEEDS) if setting.full else (SECONDS, SEEDS)
+    found = comparison.run([scenario(load, name, seconds, seeds) for load, name in cases], setting, "B-X14")
     rows = []
     for load, name in cases:
         tcp, none = (f"{label}, {name}, {load:g}" for label in (TCP, NONE))
-        longest = {stack: np.mean([t.max() for t in found.times(stack)]) for stack in (tcp, none)}
+        longest = {stack: np.array([t.max() for t in found.times(stack)]) for stack in (tcp, none)}
         rows.append(
             {
                 "arrivals": name,
                 "load": load,
-                "p99_ratio": _over(found, tcp, none),
-                "longest_ratio": float(longest[tcp] / longest[none]),
+                "p99_ratio": float(np.median(found.p99(tcp) / found.p99(none))),
+                "longest_ratio": float(np.median(longest[tcp] / longest[none])),
+                "longest_least": float(np.min(longest[tcp] / longest[none])),
+                "longest_most": float(np.max(longest[tcp] / longest[none])),
                 "mean_ratio": float(found.mean(tcp).mean() / found.mean(none).mean()),
                 "loss": float(found.number(tcp, "loss").mean()),
             }
         )
-    largest = max(rows, key=lambda row: max(row["p99_ratio"], row["longest_ratio"]))
+    deciding = [row for row in rows if row["arrivals"] == POISSON]
+    largest = max(deciding, key=lambda row: max(row["p99_ratio"], row["longest_ratio"]))
     gain = max(largest["p99_ratio"], largest["longest_ratio"])
-    checks = [
-        at_least(f"largest gain: {largest['arrivals']}, load {largest['load']:g}", gain, 3.0, "at least")
-    ]
+    checks = [at_least(f"largest gain over the loads: load {largest['load']:g}", gain, LARGEST, "at least")]
     notes = [
         (
             f"{row['arrivals']}, load {row['load']:g}: TCP over TCP*(inf): P99 {row['p99_ratio']:.3g}, "
-            f"longest {row['longest_ratio']:.3g}, mean {row['mean_ratio']:.4g}; loss of TCP "
-            f"{100 * row['loss']:.3g} %"
+            f"longest {row['longest_ratio']:.3g} ({row['longest_least']:.3g} to {row['longest_most']:.3g} by "
+            f"seed), mean {row['mean_ratio']:.4g}; loss of TCP {100 * row['loss']:.3g} %"
         )
         for row in rows
     ]
@@ -77,10 +81,6 @@ def reproduce(setting: Setting) -> Outcome:
         {"gain": picture(rows)},
         notes,
     )
-
-
-def _over(found: Comparison, tcp: str, none: str) -> float:
-    return float(found.p99(tcp).mean() / found.p99(none).mean())
 
 
 def picture(rows: list[dict]) -> Figure:

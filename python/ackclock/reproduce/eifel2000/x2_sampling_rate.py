@@ -4,6 +4,7 @@ import matplotlib as mpl
 import pyarrow as pa
 from matplotlib.figure import Figure
 
+from ackclock.models import eifel2000 as e
 from ackclock.models.eifel2000 import SAMPLINGS, RowModel, exact
 from ackclock.plot import style
 from ackclock.reproduce.eifel2000 import model
@@ -11,6 +12,8 @@ from ackclock.reproduce.item import Outcome, Setting, exactly, item, six_digits
 
 LOADS = range(4, 41, 2)
 WITHOUT = {18: 3, 20: 5, 22: 8, 24: 9, 26: 10, 30: 13, 34: 15, 40: 18}
+SMALL = 12
+"""The largest load of the notes: above, the bound on the gain does not act."""
 NAMES = {"every": "rate 1", "delayed": "rate 1/2", "once": "one per RTT"}
 
 
@@ -18,7 +21,13 @@ NAMES = {"every": "rate 1", "delayed": "rate 1/2", "once": "one per RTT"}
     "E-X2",
     kind="MODEL",
     title="How often round-trip times are sampled matters much to the Lite timer",
-    choices={**model.CHOICES, "loads": "4, 6, ... 40"},
+    choices={
+        **model.CHOICES,
+        "loads": "4, 6, ... 40",
+        "Eifel's gain": "at most 1/3, and 1/3 where fewer than three samples come in two round trips; the "
+        "notes "
+        "have the paper's own equation (E-E7), which has no bound, beside it",
+    },
 )
 def reproduce(setting: Setting) -> Outcome:
     """Rows of a cycle without margin, for each timer, sampling and load. Delayed acks count at both of their
@@ -68,11 +77,50 @@ def reproduce(setting: Setting) -> Outcome:
             [2.05234, 0.501173, 0.128738, 0.0336332],
         ),
     ]
+    own = {n: uncapped(n) for n in LOADS if n <= SMALL}
+    ours = found("eifel", "delayed")
+    notes = [
+        "E-E7 as printed, rate 1/2: its gain 2/FLIGHT is above 1/3 up to load 8. Rows of two cycles "
+        "without margin, "
+        "and the least ratio: "
+        + "; ".join(f"load {n}: {late} and {least:.3f}" for n, (late, least) in own.items())
+        + ". With the bound: "
+        + "; ".join(f"load {n}: {ours[n]} and {bounded(n):.3f}" for n in own)
+        + "."
+    ]
     return Outcome(
         checks,
         {"rows": pa.Table.from_pylist(rows)},
         {"rows_without_margin": figure({s: found("lite", s) for s in SAMPLINGS})},
+        notes,
     )
+
+
+def uncapped(load: int) -> tuple[int, float]:
+    """The Eifel timer by its printed equations (E-E5 to E-E12) at rate 1/2: rows of the last two cycles
+    without margin, and their least ratio.
+    """
+    rows = RowModel(load, model.CYCLES + 1, sampling="delayed")
+    s = rows.series()
+    srtt, rttvar = float(s["rtt"][0]), float(s["rtt"][0]) / 2
+    rto, ratios = float("nan"), []
+    for rtt, sampled, cwnd, ssthresh in zip(s["rtt"], s["sampled"], s["cwnd"], s["ssthresh"], strict=True):
+        if not sampled:
+            continue
+        ratios.append(rto / float(rtt))
+        gain = e.eifel_gain(e.eifel_flight(ssthresh, cwnd), 0.5)
+        shock = e.eifel_shock_gain(rtt, srtt, rttvar, gain)
+        rttvar = e.eifel_rttvar(rttvar, srtt, rtt, shock)
+        srtt = e.eifel_srtt(srtt, rtt, gain)
+        rto = float(e.eifel_rto(srtt, rttvar, gain, rtt))
+    last = ratios[-rows.cycle_rows :]
+    return sum(r <= 1 for r in last), min(last)
+
+
+def bounded(load: int) -> float:
+    """The least ratio of this project's timer over the same two cycles."""
+    rows = RowModel(load, model.CYCLES + 1, sampling="delayed").run(exact("eifel"))
+    return min(float(r.sampled(r.ratio).min()) for r in (rows.cycle(-2), rows.cycle(-1)))
 
 
 def without(timer: str, load: int, sampling: str) -> int:

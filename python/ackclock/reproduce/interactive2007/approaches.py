@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,7 @@ from ackclock.reproduce.interactive2007 import seen, testbed
 from ackclock.reproduce.interactive2007.seen import Seen
 from ackclock.reproduce.interactive2007.testbed import Mix
 from ackclock.reproduce.item import Check, Setting, stated
+from ackclock.results import Run
 from ackclock.results.confidence import half_width
 from ackclock.scenario import Workload
 
@@ -42,9 +44,8 @@ TIE = 1.1
 CHOICES = {
     **testbed.CHOICES,
     **seen.CHOICES,
-    "backlogged flow": "sends dummies whenever its window has room (I-A2); all its packets count, dummies "
-    "too, as I-F5b explains. There is one, and one for each eight FTP flows where these "
-    "are more",
+    "backlogged flow": "an FTP flow with marks (I-A3). There is one, and one for each eight FTP flows where "
+    "these are more",
     "interactive flows": f"{FLOWS} at a time of the same approach, which take a tenth of the link (padding "
     "and diversity up to twice that)",
     "padding": "three dummies of 20 bytes, 1 ms apart (the paper gives no spacing); they count neither for "
@@ -67,7 +68,8 @@ class Approach:
     name: str
     workload: Callable[[Mix], Workload]
     """The measured flows beside a mix of cross traffic."""
-    preset: str = "sack+no-limited-transmit"
+    framing: str = ""
+    """What is added to the preset."""
 
 
 def _padded(_: Mix) -> Workload:
@@ -83,10 +85,7 @@ def _padded(_: Mix) -> Workload:
 def _backlogged(mix: Mix) -> Workload:
     # One among few; among many several, which add as little to them and give more samples.
     flows = max(1, mix.ftp // BACKLOGGED_PART)
-    sizes = {"bytes": f"{testbed.PAYLOAD}B", "dummy_bytes": f"{testbed.PAYLOAD}B"}
-    return ac.Backlogged(
-        name=BACKLOGGED, flows=flows, think=f"{testbed.THINK:g}s", **sizes, **testbed.measured()
-    )
+    return ac.Bulk(name=BACKLOGGED, flows=flows, **testbed.measured())
 
 
 APPROACHES = {
@@ -95,9 +94,7 @@ APPROACHES = {
         Approach(INTERACTIVE, lambda _: testbed.telnet(FLOWS, name=INTERACTIVE)),
         Approach(BACKLOGGED, _backlogged),
         Approach(PADDED, _padded),
-        Approach(
-            DIVERSE, lambda _: testbed.telnet(FLOWS, name=DIVERSE), "sack+no-limited-transmit+diversity(2)"
-        ),
+        Approach(DIVERSE, lambda _: testbed.telnet(FLOWS, name=DIVERSE), "+diversity(2)"),
     )
 }
 
@@ -139,16 +136,19 @@ def curves(
     *,
     quick: tuple[Mix, ...] = QUICK_MIXES,
     share: tuple[float, float] = (0.0, 1.0),
+    method: str = seen.TEXT,
 ) -> dict[str, Curve]:
     """Simulates approaches beside each mix of cross traffic, one at a time. quick: those of the quick form.
-    share: the part of the item's work that this is."""
+    share: the part of the item's work that this is. method: how responses are counted, and of which sender.
+    """
+    base = testbed.RENO if method == seen.TEXT else testbed.SACK
     seeds = range(1, (FULL_SEEDS if setting.full else SEEDS) + 1)
     seconds, mixes = (testbed.FULL, testbed.MIXES) if setting.full else (SECONDS, quick)
     jobs = {
         (name, n, seed): testbed.scenario(
             testbed.dumbbell(queue),
             APPROACHES[name].workload(mix),
-            {"TCP": testbed.tcp(APPROACHES[name].preset)},
+            {"TCP": testbed.tcp(base + APPROACHES[name].framing)},
             seconds,
             mix=mix,
             seed=seed,
@@ -158,9 +158,12 @@ def curves(
         for n, mix in enumerate(mixes)
         for seed in seeds
     }
-    found = seen.each(
-        setting, jobs, lambda key, run: seen.read(run, key[0], larger=DUMMY), label, share=share
-    )
+
+    def reader(key: tuple[str, int, int], run: Run) -> Seen:
+        marks = testbed.THINK if key[0] == BACKLOGGED else 0.0
+        return seen.read(run, key[0], larger=DUMMY, marks=marks, method=method)
+
+    found = seen.each(setting, jobs, reader, label, share=share)
     return {
         name: Curve(name, mixes, [[found[name, n, seed] for seed in seeds] for n in range(len(mixes))])
         for name in names
@@ -189,20 +192,34 @@ def no_slower(name: str, faster: Curve, slower: Curve, losses: np.ndarray, tie: 
     )
 
 
+def both_methods(
+    setting: Setting, label: str, queue: str, share: tuple[float, float] = (0.0, 1.0), **more: Any
+) -> tuple[dict[str, Curve], dict[str, Curve]]:
+    """The curves by the paper's method, and by ours."""
+    middle = sum(share) / 2
+    text = curves(setting, label, queue, share=(share[0], middle), **more)
+    return text, curves(setting, label, queue, share=(middle, share[1]), method=seen.OWN, **more)
+
+
+def beside(own: Iterable[Curve]) -> list[str]:
+    """What our own method gives, in a line for each approach."""
+    return [f"SACK, every packet to its own ack: {line}" for line in notes(own)]
+
+
 def notes(found: Iterable[Curve]) -> list[str]:
     """What each approach experienced, in a line; and how that compares with plain flows beside the same cross
     traffic, whatever each loses there.
     """
     every = {c.name: c for c in found}
     plain = every[INTERACTIVE]
-    beside = [
+    compared = [
         f"{c.name}, beside the same cross traffic: "
         + ", ".join(f"{x:.2f}" for x in c.latency / plain.latency)
         + " of the interactive flows' latency"
         for c in every.values()
         if c is not plain
     ]
-    return beside + [
+    return compared + [
         f"{c.name}: "
         + ", ".join(f"{1e3 * y:.1f} ms at {100 * x:.2f} %" for x, y in zip(c.loss, c.latency, strict=True))
         + (

@@ -36,8 +36,7 @@ CHOICES = {
     "constant round trip": f"the receiver of the backlogged flow offers {WINDOW} packets, what the path "
     "holds without a queue: with more it filled the queue at small loss; chosen "
     "after a first run",
-    "backlogged flow": "one endless transfer, of which every packet counts. Marks by the clock (I-A3) give "
-    "other means, which the notes have: chosen after both had been seen",
+    "backlogged flow": "one endless transfer with marks (I-A3)",
     "interactive flows": f"{FLOWS} at a time, which fill an eighth of the link, for {INTERACTIVE_SECONDS} "
     f"s ({testbed.FULL:g} s with --full)",
     "model": f"equations (3) and (10), RTO 1 s, RTT {1e3 * ROUND_TRIP:.1f} ms, Q of random losses as I-F3",
@@ -49,14 +48,11 @@ CHOICES = {
 
 @dataclass(frozen=True)
 class Point:
-    """What both kinds of flow experienced at a loss that was set: runs, one for each seed, and the marked
-    packets of the backlogged flow (s).
-    """
+    """What both kinds of flow experienced at a loss that was set: runs, one for each seed."""
 
     p: float
     interactive: list[Seen]
     backlogged: list[Seen]
-    marked: np.ndarray
 
     @property
     def latency(self) -> float:
@@ -83,13 +79,8 @@ class Point:
         return self.gain * float(np.hypot(*each))
 
     @property
-    def marked_gain(self) -> float:
-        """G with the mean of the packets that marks by the clock fall on."""
-        return self.latency / float(self.marked.mean())
-
-    @property
-    def cumulative_gain(self) -> float:
-        """G with the times until the first cumulative ack that covers a packet."""
+    def every_gain(self) -> float:
+        """G with all packets of the backlogged flow, marked or not, each to its cumulative ack."""
         return float(
             np.mean([s.cumulative.mean() for s in self.interactive])
             / np.mean([s.cumulative.mean() for s in self.backlogged])
@@ -115,13 +106,13 @@ class Point:
                 "gain": self.gain,
                 "half": self.half,
             },
-            **{"model": self.model, "marked_gain": self.marked_gain, "cumulative_gain": self.cumulative_gain},
+            **{"model": self.model, "every_gain": self.every_gain},
             "timeout_share": float(
                 sum(s.timeouts for s in self.backlogged)
                 / max(sum(s.timeouts + s.recoveries for s in self.backlogged), 1)
             ),
             "model_timeout_share": float(i.random_timeouts(self.p, 1.0)),
-            "packets": float(sum(s.own.size for s in self.backlogged)),
+            "packets": float(sum(s.counted.size for s in self.backlogged)),
         }
 
 
@@ -136,10 +127,18 @@ def smooth_model(p: np.ndarray) -> np.ndarray:
 
 
 def measure(
-    setting: Setting, label: str, losses: Iterable[float] = tuple(SECONDS), stack: ac.Stack | None = None
+    setting: Setting,
+    label: str,
+    losses: Iterable[float] = tuple(SECONDS),
+    stack: ac.Stack | None = None,
+    *,
+    method: str = seen.TEXT,
+    share: tuple[float, float] = (0.0, 1.0),
 ) -> list[Point]:
-    """Simulates both kinds of flow at each loss. stack: of both, the paper's TCP by default."""
-    tcp = stack or testbed.tcp()
+    """Simulates both kinds of flow at each loss. stack: of both, by default that of the method: the paper's
+    TCP, or with `OWN` one with SACK. share: the part of the item's work that this is.
+    """
+    tcp = stack or testbed.tcp(testbed.RENO if method == seen.TEXT else testbed.SACK)
     window = tcp.but(rcv_buf=f"{WINDOW * testbed.PAYLOAD}B")
     seeds = range(1, (FULL_SEEDS if setting.full else SEEDS) + 1)
     jobs = {}
@@ -152,17 +151,13 @@ def measure(
                 path, testbed.telnet(FLOWS, name=INTERACTIVE), {"TCP": tcp}, alone, **traced
             )
             jobs[BACKLOGGED, p, seed] = testbed.scenario(path, bulk, {"TCP": window}, long, **traced)
-    found = seen.each(setting, jobs, _read, label)
+
+    def reader(key: tuple[str, float, int], run: Run) -> Seen:
+        marks = testbed.THINK if key[0] == BACKLOGGED else 0.0
+        return seen.read(run, key[0], marks=marks, method=method)
+
+    found = seen.each(setting, jobs, reader, label, share=share)
     return [
-        Point(
-            p,
-            [found[INTERACTIVE, p, seed] for seed in seeds],
-            [found[BACKLOGGED, p, seed] for seed in seeds],
-            np.concatenate([found[BACKLOGGED, p, seed].marked for seed in seeds]),
-        )
+        Point(p, *([found[kind, p, seed] for seed in seeds] for kind in (INTERACTIVE, BACKLOGGED)))
         for p in losses
     ]
-
-
-def _read(key: tuple[str, float, int], run: Run) -> Seen:
-    return seen.read(run, key[0], marks=testbed.THINK if key[0] == BACKLOGGED else 0.0)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import numpy as np
 import pyarrow as pa
 
 from ackclock.reproduce.interactive2007 import framing, testbed
@@ -13,9 +12,7 @@ SLOWER = 1.10
 
 def judged(found: dict[str, list[framing.Point]]) -> list[Check]:
     """Whether TCP-SF is slower, and more so where the queue counts packets."""
-    gaps = {
-        kind: float(np.mean([p.ratio for p in framing.compared(points)])) for kind, points in found.items()
-    }
+    gaps = {kind: framing.mean_ratio(points) for kind, points in found.items()}
     return [
         at_least(
             f"{DROP_TAIL_BYTES}: TCP-SF over TCP, mean over the losses compared",
@@ -46,9 +43,9 @@ def judged(found: dict[str, list[framing.Point]]) -> list[Check]:
 )
 def reproduce(setting: Setting) -> Outcome:
     """Response times of both TCPs by loss, with a queue in bytes and one in packets."""
-    found = framing.measure([DROP_TAIL_BYTES, DROP_TAIL_PACKETS], setting, "I-F12a")
+    kinds = [DROP_TAIL_BYTES, DROP_TAIL_PACKETS]
+    found = framing.measure(kinds, setting, "I-F12a")
     rows = [row for kind, points in found.items() for p in points for row in p.rows(kind)]
     figure = framing.picture(found, "Four small packets in place of one, drop-tail")
-    return Outcome(
-        judged(found), {"response": pa.Table.from_pylist(rows)}, {"response": figure}, framing.notes(found)
-    )
+    notes = framing.notes(found) + framing.beside(kinds, setting, "I-F12a")
+    return Outcome(judged(found), {"response": pa.Table.from_pylist(rows)}, {"response": figure}, notes)

@@ -1,34 +1,26 @@
 from __future__ import annotations
 
-import numpy as np
 import pyarrow as pa
 
 from ackclock.reproduce.interactive2007 import framing
-from ackclock.reproduce.interactive2007.testbed import RED_BYTES
-from ackclock.reproduce.item import Check, Outcome, Setting, at_most, item
+from ackclock.reproduce.interactive2007.testbed import RED, RED_BYTES
+from ackclock.reproduce.item import Check, Outcome, Setting, at_least, between, item
 
-SLOWEST = 1.15
-"""Times that TCP-SF takes as long as TCP at most; the register has 0.85 to 1.15 or better (I-F12b)."""
+LITTLE = (0.85, 1.05)
+"""Response time of TCP-SF over that of TCP: little improvement is at most 15 %, and means vary by 5 %
+(I-F12b).
+"""
 
 
-def judged(points: list[framing.Point]) -> list[Check]:
-    """Whether TCP-SF is at least about as fast, and its segments are lost less often."""
-    own = framing.compared(points)
-    ratio = float(np.mean([p.ratio for p in own]))
-    lost = max(float(p.loss[framing.FRAMED].mean() / p.loss[framing.TCP].mean()) for p in own)
+def judged(found: dict[str, list[framing.Point]]) -> list[Check]:
+    """Whether TCP-SF is hardly faster where RED spares small packets, and slower where it does not."""
     return [
-        at_most(
+        between(
             f"{RED_BYTES}: TCP-SF over TCP, mean over the losses compared",
-            ratio,
-            SLOWEST,
-            "0.85 to 1.15 or better",
+            framing.mean_ratio(found[RED_BYTES]),
+            *LITTLE,
         ),
-        at_most(
-            f"{RED_BYTES}: loss of small segments over that of whole packets, the most",
-            lost,
-            1.0,
-            "drop probability shrinks with size",
-        ),
+        at_least(f"{RED}, which counts packets: the same", framing.mean_ratio(found[RED]), 1.0, "no faster"),
     ]
 
 
@@ -44,13 +36,11 @@ def judged(points: list[framing.Point]) -> list[Check]:
     tests=["tests/test_reproduce_interactive2007_framing.py::test_points_outside_the_range_are_not_compared"],
 )
 def reproduce(setting: Setting) -> Outcome:
-    """Response times of both TCPs by loss, with RED that spares small packets."""
-    found = framing.measure([RED_BYTES], setting, "I-F12b")
-    rows = [row for p in found[RED_BYTES] for row in p.rows(RED_BYTES)]
-    figure = framing.picture(found, "Four small packets in place of one, RED with byte scaling")
-    return Outcome(
-        judged(found[RED_BYTES]),
-        {"response": pa.Table.from_pylist(rows)},
-        {"response": figure},
-        framing.notes(found),
-    )
+    """Response times of both TCPs by loss, with RED that spares small packets and with RED that does not."""
+    kinds = [RED_BYTES, RED]
+    found = framing.measure(kinds, setting, "I-F12b")
+    rows = [row for kind, points in found.items() for p in points for row in p.rows(kind)]
+    figure = framing.picture(found, "Four small packets in place of one, RED")
+    notes = [*framing.notes(found), framing.more_timeouts(found[RED_BYTES])]
+    notes += framing.beside(kinds, setting, "I-F12b")
+    return Outcome(judged(found), {"response": pa.Table.from_pylist(rows)}, {"response": figure}, notes)

@@ -31,25 +31,32 @@ def reproduce(setting: Setting) -> Outcome:
     """Gains in bins of the loss that both kinds of flow experienced."""
     found, tables, notes = {}, {}, []
     for n, queue in enumerate(QUEUES):
-        both = approaches.curves(
+        both, own = approaches.both_methods(
             setting,
             "I-F5a",
             queue,
-            (INTERACTIVE, BACKLOGGED),
+            (n / 2, (n + 1) / 2),
+            names=(INTERACTIVE, BACKLOGGED),
             quick=testbed.MIXES,
-            share=(n / 2, (n + 1) / 2),
         )
-        found[queue] = gain(
-            *(
-                seen.together(s for runs in both[name].runs for s in runs)
-                for name in (INTERACTIVE, BACKLOGGED)
-            ),
-            EDGES,
-        )
+        found[queue] = gains(both)
         tables[queue] = approaches.table(both.values())
         notes += [f"{queue}, {line}" for line in approaches.notes(both.values())] + [growth(queue, both)]
+        notes.append(
+            f"{queue}, SACK, every packet to its own ack: gains of "
+            + ", ".join(
+                f"{g:.3g} at {100 * x:.2g} %"
+                for g, x in zip(*(gains(own)[c].to_pylist() for c in ("gain", "loss")), strict=True)
+            )
+        )
     kept = {**{f"{q}-runs": t for q, t in tables.items()}, **{f"{q}-gain": found[q] for q in QUEUES}}
     return Outcome(checks(found), kept, {"gain": picture(found)}, notes)
+
+
+def gains(both: dict[str, Curve]) -> pa.Table:
+    """The gain in each bin of the loss."""
+    pairs = (seen.together(s for runs in both[name].runs for s in runs) for name in (INTERACTIVE, BACKLOGGED))
+    return gain(*pairs, EDGES)
 
 
 def checks(found: dict[str, pa.Table]) -> list[Check]:

@@ -5,13 +5,15 @@ import pyarrow as pa
 from matplotlib.figure import Figure
 
 from ackclock.plot import Measured, measured
-from ackclock.reproduce.interactive2007 import artificial
+from ackclock.reproduce.interactive2007 import artificial, seen
 from ackclock.reproduce.interactive2007.artificial import Point
 from ackclock.reproduce.item import Check, Outcome, Setting, item, stated
 
 AGREE, ABOVE = (0.005, 0.035), 0.05
 """Losses between which the model agrees, and from which it is too high."""
 TOLERANCE = 0.15
+METHODS = {"Reno, marked packets, cumulative acks": 0, "SACK, every packet, its own ack": 1}
+"""The paper's method, which decides, and ours."""
 
 
 @item(
@@ -22,7 +24,8 @@ TOLERANCE = 0.15
 )
 def reproduce(setting: Setting) -> Outcome:
     """The gain that simulated flows have, and the model's."""
-    points = artificial.measure(setting, "I-F5b")
+    points = artificial.measure(setting, "I-F5b", share=(0.0, 0.5))
+    own = artificial.measure(setting, "I-F5b", method=seen.OWN, share=(0.5, 1.0))
     rows = [p.row() for p in points]
     notes = [
         *(
@@ -34,18 +37,17 @@ def reproduce(setting: Setting) -> Outcome:
             )
             for p, row in zip(points, rows, strict=True)
         ),
-        "marked by the clock (I-A3): gains of "
-        + ", ".join(f"{p.marked_gain:.2g}" for p in points)
-        + (
-            ". A mark that is made while the flow waits for its timer falls on the first packet that is sent "
-            "afterwards, with a window of two: where timeouts fill much of the time, marked packets are "
-            "mostly those, and the gain is gone"
-        ),
-        "times to the first cumulative ack: gains of "
-        + ", ".join(f"{p.cumulative_gain:.2g}" for p in points)
-        + ". What arrives behind a lost packet waits for its repair, which the model leaves out",
+        "a mark that is made while the flow waits for its timer falls on the first packet that is sent "
+        "afterwards, with a small window: where timeouts fill much of the time, marked packets are mostly "
+        "those; and what arrives behind a lost packet waits for its repair. The model has neither",
+        "all packets of the flow, marked or not: gains of "
+        + ", ".join(f"{p.every_gain:.3g}" for p in points),
+        "SACK, every packet to its own ack: gains of "
+        + ", ".join(f"{p.gain:.3g} ({100 * p.off:+.0f} %) at {100 * p.p:g} %" for p in own),
     ]
-    return Outcome(checks(points), {"points": pa.Table.from_pylist(rows)}, {"gain": picture(points)}, notes)
+    rows = [{"method": name, **p.row()} for name, found in METHODS.items() for p in (points, own)[found]]
+    tables, figure = {"points": pa.Table.from_pylist(rows)}, picture(points, own)
+    return Outcome(checks(points), tables, {"gain": figure}, notes)
 
 
 def checks(points: list[Point]) -> list[Check]:
@@ -68,14 +70,14 @@ def checks(points: list[Point]) -> list[Check]:
     ]
 
 
-def picture(points: list[Point]) -> Figure:
+def picture(points: list[Point], own: list[Point]) -> Figure:
     """Gains against loss."""
     p = np.array([x.p for x in points])
     fine = np.geomspace(p.min(), p.max(), 300)
     return measured(
         [
-            Measured("simulated", p, np.array([x.gain for x in points]), np.array([x.half for x in points])),
-            Measured("simulated, packets marked by the clock", p, np.array([x.marked_gain for x in points])),
+            Measured(name, p, np.array([x.gain for x in some]), np.array([x.half for x in some]))
+            for name, some in zip(METHODS, (points, own), strict=True)
         ],
         [("model", fine, artificial.smooth_model(fine))],
         title="How much faster a backlogged flow is, artificial random loss",

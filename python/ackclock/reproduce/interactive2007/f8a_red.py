@@ -10,7 +10,7 @@ LOW, HIGH = 0.02, 0.1
 @item("I-F8a", kind="SIM", title="Latency of the approaches against loss, RED", choices=approaches.CHOICES)
 def reproduce(setting: Setting) -> Outcome:
     """The mean latency of each approach beside the same cross traffic."""
-    found = approaches.curves(setting, "I-F8a", testbed.RED)
+    found, own = approaches.both_methods(setting, "I-F8a", testbed.RED)
     losses = approaches.common(found.values(), LOW, HIGH)
     checks = [
         no_slower("diversity (III) is no slower than padding (II)", found[DIVERSE], found[PADDED], losses),
@@ -24,5 +24,5 @@ def reproduce(setting: Setting) -> Outcome:
         checks,
         {"runs": approaches.table(found.values())},
         {"latency": figure},
-        approaches.notes(found.values()),
+        approaches.notes(found.values()) + approaches.beside(own.values()),
     )

@@ -20,7 +20,7 @@ LOW, HIGH = 0.01, 0.1
 )
 def reproduce(setting: Setting) -> Outcome:
     """The mean latency of each approach beside the same cross traffic."""
-    found = approaches.curves(setting, "I-F8b", testbed.DROP_TAIL_BYTES)
+    found, own = approaches.both_methods(setting, "I-F8b", testbed.DROP_TAIL_BYTES)
     losses = approaches.common(found.values(), LOW, HIGH)
     others = (PADDED, DIVERSE, BACKLOGGED)
     checks = [
@@ -38,5 +38,5 @@ def reproduce(setting: Setting) -> Outcome:
         checks,
         {"runs": approaches.table(found.values())},
         {"latency": figure},
-        approaches.notes(found.values()),
+        approaches.notes(found.values()) + approaches.beside(own.values()),
     )

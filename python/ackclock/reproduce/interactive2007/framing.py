@@ -27,6 +27,8 @@ FTP = (4, 8, 16, 32)
 RANGE = (0.02, 0.10)
 """Loss of TCP's packets between which the register compares (I-F12)."""
 SECONDS, SEEDS, FULL_SEEDS = 50.0, 3, 10
+SMALL = (testbed.PAYLOAD / 4 + testbed.HEADERS) / (testbed.PAYLOAD + testbed.HEADERS)
+"""Size of a small segment over that of a whole packet, on the wire."""
 
 CHOICES = {
     **testbed.CHOICES,
@@ -89,27 +91,29 @@ class Point:
         t, f = (1e3 * self.times[name].mean() for name in (TCP, FRAMED))
         out = " and ".join(f"{100 * self.timeouts[name]:.3g}" for name in (TCP, FRAMED))
         return (
-            f"{self.ftp} FTP: loss {p:.3g} % and {ps:.3g} %, {t:.4g} and {f:.4g} ms (ratio "
-            f"{self.ratio:.3g} +/- {self.width:.2g}), {out} timeouts per 100 packets"
+            f"{self.ftp} FTP: loss {p:.3g} % and {ps:.3g} %, {t:.4g} and {f:.4g} ms (ratio {self.ratio:.3g} "
+            f"+/- {self.width:.2g}), {out} timeouts per 100 packets"
         )
 
 
-def stacks() -> dict[str, ac.Stack]:
+def stacks(preset: str = testbed.RENO) -> dict[str, ac.Stack]:
     """Both TCPs."""
-    base = "sack+no-limited-transmit"
-    return {TCP: testbed.tcp(base), FRAMED: testbed.tcp(f"{base}+smart-framing")}
+    return {TCP: testbed.tcp(preset), FRAMED: testbed.tcp(f"{preset}+smart-framing")}
 
 
-def measure(kinds: list[str], setting: Setting, label: str) -> dict[str, list[Point]]:
-    """By queue, a point for each mix of cross traffic."""
+def measure(
+    kinds: list[str], setting: Setting, label: str, preset: str = testbed.RENO
+) -> dict[str, list[Point]]:
+    """By queue, a point for each mix of cross traffic. preset: of both TCPs."""
     seeds = range(1, (FULL_SEEDS if setting.full else SEEDS) + 1)
     seconds = testbed.FULL if setting.full else SECONDS
-    cases = [(kind, n, name, seed) for kind in kinds for n in FTP for name in stacks() for seed in seeds]
+    both = stacks(preset)
+    cases = [(kind, n, name, seed) for kind in kinds for n in FTP for name in (TCP, FRAMED) for seed in seeds]
     todo = [
         testbed.scenario(
             testbed.dumbbell(kind),
             testbed.telnet(FLOWS),
-            {name: stacks()[name]},
+            {name: both[name]},
             seconds,
             mix=testbed.Mix(ftp=n, http=0.2, udp=0.5),
             seed=seed,
@@ -119,7 +123,7 @@ def measure(kinds: list[str], setting: Setting, label: str) -> dict[str, list[Po
     found = dict(zip(cases, setting.run_all(todo, label), strict=True))
 
     def point(kind: str, n: int) -> Point:
-        runs = {name: [found[kind, n, name, seed] for seed in seeds] for name in stacks()}
+        runs = {name: [found[kind, n, name, seed] for seed in seeds] for name in both}
         times = {name: np.array([latency.mean(r, "telnet") for r in mine]) for name, mine in runs.items()}
         loss = {name: np.array([latency.loss(r, "telnet") for r in mine]) for name, mine in runs.items()}
         sums = {
@@ -153,17 +157,47 @@ def notes(found: dict[str, list[Point]]) -> list[str]:
             f"counted: {', '.join(apart)}"
         )
         lines.append(
-            f"{kind}: loss of small segments over that of whole packets {ratios}; as many timeouts as "
-            f"TCP would need {even} (I-E15)"
+            f"{kind}: loss of small segments over that of whole packets {ratios}; as many timeouts as TCP "
+            f"would need {even} (I-E15)"
         )
     return lines
+
+
+def mean_ratio(points: list[Point]) -> float:
+    """Response time of TCP-SF over that of TCP, the mean over the losses compared."""
+    return float(np.mean([p.ratio for p in compared(points)]))
+
+
+def more_timeouts(points: list[Point]) -> str:
+    """How often TCP-SF timed out for each timeout of TCP, as its segments' size alone would have it and as
+    counted.
+    """
+    own = compared(points)
+    by_size = ", ".join(f"{_by_size(p.loss[TCP].mean()):.3f}" for p in own)
+    counted = ", ".join(f"{p.timeouts[FRAMED] / (p.timeouts[TCP] or np.nan):.3g}" for p in own)
+    return (
+        f"timeouts of TCP-SF for each of TCP: with losses by size alone (ps = {SMALL:.3g} p, I-E15) "
+        f"{by_size}; counted {counted}"
+    )
+
+
+def _by_size(p: float) -> float:
+    return float((1 - (1 - SMALL * p) ** 3) / p)
+
+
+def beside(kinds: list[str], setting: Setting, label: str) -> list[str]:
+    """What a SACK sender gives, in a line for each queue."""
+    return [
+        f"{kind}, SACK in place of Reno: TCP-SF over TCP {mean_ratio(points):.3g}"
+        for kind, points in measure(kinds, setting, label, testbed.SACK).items()
+    ]
 
 
 def picture(found: dict[str, list[Point]], title: str) -> Figure:
     """Response time against the loss of TCP's packets beside the same cross traffic."""
     words = (
-        f"5 Mbit/s, 12 ms, packets of {testbed.PAYLOAD} bytes; 95 % confidence; grey: where the "
-        "register compares"
+        f"5 Mbit/s, 12 ms, packets of {testbed.PAYLOAD} bytes; 95 % confidence; grey: where the register "
+        "compares"
     )
     fig, axes = style.figure(title, words)
     with mpl.rc_context(style.SETTINGS):

@@ -26,6 +26,8 @@ SHORT_RTT = 0.012
 INTERACTIVE, PADDED, DIVERSITY, BACKLOGGED = "interactive", "II: padding", "III: diversity", "backlogged"
 DEPARTED = 1.5
 """Times the latency at low load from which on it has departed (I-F9a)."""
+OTHER_RISES = (1.2, 2.0)
+"""The same with other values, which the paper leaves open."""
 MANY = 400
 """Flows beyond which diversity is to be no slower than the interactive flows."""
 RED_OF_BYTES = "RED, thresholds in bytes"
@@ -36,7 +38,7 @@ READ = 40
 """Flows whose packets are read, or all where there are fewer: they are all alike, and reading costs more than
 simulating.
 """
-DUMMIES = {PADDED: 20, BACKLOGGED: testbed.PAYLOAD - 1}
+DUMMIES = {PADDED: 20}
 """Payload of dummies, by which they are distinguished from packets."""
 GROUP = "read"
 
@@ -55,8 +57,10 @@ class Approach:
 
     def workloads(self, flows: int) -> list[Any]:
         """So many clients: those that are read, and the others."""
-        kind = {PADDED: ac.Padded, BACKLOGGED: ac.Backlogged}.get(self.name, ac.Telnet)
-        own = {"think": f"{testbed.THINK:g}s", "bytes": f"{testbed.PAYLOAD}B", **testbed.measured()}
+        kind = {PADDED: ac.Padded, BACKLOGGED: ac.Bulk}.get(self.name, ac.Telnet)
+        own: dict[str, Any] = testbed.measured()
+        if self.name != BACKLOGGED:
+            own |= {"think": f"{testbed.THINK:g}s", "bytes": f"{testbed.PAYLOAD}B"}
         if self.name in DUMMIES:
             own["dummy_bytes"] = f"{DUMMIES[self.name]}B"
         first = min(flows, READ)
@@ -64,11 +68,9 @@ class Approach:
             kind(name=name, flows=n, **own) for name, n in ((GROUP, first), ("others", flows - first)) if n
         ]
 
-    def stack(self) -> ac.Stack:
+    def stack(self, preset: str = testbed.RENO) -> ac.Stack:
         """Their TCP."""
-        return testbed.tcp(
-            "sack+no-limited-transmit+diversity(2)" if self.name == DIVERSITY else "sack+no-limited-transmit"
-        )
+        return testbed.tcp(preset + ("+diversity(2)" if self.name == DIVERSITY else ""))
 
     def carried(self) -> float:
         """The flows that fill the link (I-E16)."""
@@ -77,9 +79,9 @@ class Approach:
 
 PACKET = testbed.PAYLOAD + testbed.HEADERS
 APPROACHES = (
-    Approach(INTERACTIVE, (50, 300, 320, 340, 360, 450, 500), PACKET, (310, 380)),
-    Approach(PADDED, (50, 200, 220, 240, 260, 320, 400), PACKET + 3 * 60, (230, 290)),
-    Approach(DIVERSITY, (50, 160, 180, 200, 250, 325, 400, 450, 500), 2 * PACKET, (155, 200)),
+    Approach(INTERACTIVE, (50, 300, 320, 340, 360, 450, 500), PACKET, (338, 375)),
+    Approach(PADDED, (50, 200, 220, 240, 260, 320, 400), PACKET + 3 * 60, (235, 265)),
+    Approach(DIVERSITY, (50, 160, 180, 200, 250, 325, 400, 450, 500), 2 * PACKET, (163, 187)),
     Approach(BACKLOGGED, (1, 10, 20, 40, 100), 0, (0, 60)),
 )
 
@@ -123,7 +125,13 @@ class Curve:
     @property
     def departure(self) -> float:
         """Flows at which the latency has departed; infinite where it does not."""
-        return latency.crossing(np.array(self.approach.flows, float), self.means, DEPARTED * self.means[0])
+        return self.risen(DEPARTED)
+
+    def risen(self, times: float) -> float:
+        """Flows at which the latency is so many times that at low load; infinite where it does not rise so
+        much.
+        """
+        return latency.crossing(np.array(self.approach.flows, float), self.means, times * self.means[0])
 
     def slope(self, upto: float = MANY) -> float:
         """Seconds per flow, from the departure up to so many flows."""
@@ -132,7 +140,9 @@ class Curve:
         return float(np.polyfit(n[steep], self.means[steep], 1)[0]) if steep.sum() > 1 else float("nan")
 
 
-def scenario(a: Approach, flows: int, kind: str, seed: int, seconds: float, rtt: float) -> ac.Scenario:
+def scenario(
+    a: Approach, flows: int, kind: str, seed: int, seconds: float, rtt: float, preset: str = testbed.RENO
+) -> ac.Scenario:
     """So many clients of one approach, alone on the link."""
     if kind == RED_OF_BYTES:
         link = ac.Link(f"{RATE:g}Mbit/s", queue=IN_BYTES)
@@ -140,7 +150,7 @@ def scenario(a: Approach, flows: int, kind: str, seed: int, seconds: float, rtt:
     else:
         path = testbed.dumbbell(kind, mbit=RATE, rtt=rtt)
     return testbed.scenario(
-        path, a.workloads(flows), {a.name: a.stack()}, seconds, seed=seed, trace=["packets"]
+        path, a.workloads(flows), {a.name: a.stack(preset)}, seconds, seed=seed, trace=["packets"]
     )
 
 
@@ -151,12 +161,16 @@ def measure(
     approaches: Sequence[Approach] = APPROACHES,
     *,
     rtt: float = RTT,
+    method: str = seen.TEXT,
 ) -> tuple[list[Curve], pa.Table]:
-    """The curves of approaches with one kind of queue, and a row for each run."""
+    """The curves of approaches with one kind of queue, and a row for each run. method: how responses are
+    counted, and of which sender.
+    """
+    preset = testbed.RENO if method == seen.TEXT else testbed.SACK
     seeds = range(1, SEEDS + 1)
     seconds = testbed.FULL if setting.full and rtt == RTT else SECONDS
     jobs = {
-        (a, n, seed): scenario(a, n, kind, seed, seconds, rtt)
+        (a, n, seed): scenario(a, n, kind, seed, seconds, rtt, preset)
         for a in approaches
         for n in a.flows
         for seed in seeds
@@ -164,9 +178,10 @@ def measure(
 
     def reader(key: tuple[Approach, int, int], run: Run) -> dict[str, float]:
         link = run.links.to_pylist()[0]
-        found = seen.read(run, GROUP, larger=DUMMIES.get(key[0].name, 0))
+        marks = testbed.THINK if key[0].name == BACKLOGGED else 0.0
+        found = seen.read(run, GROUP, larger=DUMMIES.get(key[0].name, 0), marks=marks, method=method)
         lost = link["dropped_queue"] / max(link["packets_offered"], 1)
-        waited = latency.mean(run, GROUP)
+        waited = latency.mean(run, GROUP) if key[0].name != BACKLOGGED else float("nan")
         return {
             "latency": found.mean,
             "with_waiting": waited,
@@ -232,6 +247,16 @@ def outcome(kind: str, setting: Setting, label: str, title: str) -> tuple[Outcom
         + ", ".join(f"{1e3 * m:.4g} ms at {n}" for n, m in zip(c.approach.flows, c.means, strict=True))
         for c in curves
     ]
+    notes += [
+        f"{c.approach.name}: risen to "
+        + ", ".join(f"{x:g} times at {c.risen(x):.0f} flows" for x in OTHER_RISES)
+        for c in curves
+    ]
+    own, tables["own_method"] = measure(kind, setting, label, method=seen.OWN)
+    notes.append(
+        "SACK, every packet to its own ack: departures at "
+        + ", ".join(f"{c.departure:.0f} ({c.approach.name})" for c in own)
+    )
     if setting.full:
         short, tables["short_rtt"] = measure(kind, setting, label, rtt=SHORT_RTT)
         notes.append(

@@ -27,6 +27,8 @@ WARM = 10.0
 """Seconds that cross traffic has before the flows that are measured begin."""
 FULL = 1000.0
 """Seconds of a run in the paper."""
+RENO, SACK = "reno+no-limited-transmit", "sack+no-limited-transmit"
+"""The sender of ns-2's FullTcp, and one with SACK, a variant."""
 BACKGROUND = "cross traffic"
 """Label of the stack of the cross traffic, which is the same whatever is measured beside it."""
 
@@ -47,7 +49,8 @@ CHOICES = {
     "defaults (not stated, I-A10)",
     "packets": f"{PAYLOAD} bytes of payload, {PAYLOAD + HEADERS} on the wire, of all flows; the paper has "
     "that size in I-F9a alone",
-    "TCP": "SACK, three duplicate acks, no limited transmit, no Nagle; not stated",
+    "TCP": "Reno, as ns-2's FullTcp, which the paper names, has it by default: the first new ack ends a "
+    "recovery; three duplicate acks, no limited transmit, no Nagle",
     "window": "four segments to begin with and after idling (RFC 3390, I-A6), and it grows at every ack, "
     "used or not, as in ns-2",
     "acks": "one for each packet, as ns-2's FullTcp does by default (not stated), so that b = 1",
@@ -146,10 +149,8 @@ def dumbbell(
     )
 
 
-def tcp(
-    preset: str = "sack+no-limited-transmit", *, min_rto: float = RTO, payload: int = PAYLOAD, **changes: Any
-) -> ac.Stack:
-    """The paper's TCP. preset: with modifiers, such as `sack+no-limited-transmit+diversity(2)`."""
+def tcp(preset: str = RENO, *, min_rto: float = RTO, payload: int = PAYLOAD, **changes: Any) -> ac.Stack:
+    """The paper's TCP. preset: with modifiers, such as `reno+no-limited-transmit+diversity(2)`."""
     stack = ac.Stack(
         preset,
         estimator=ac.Rfc6298(min_rto=f"{1e3 * min_rto:g}ms", initial_rto=f"{INITIAL_RTO:g}s"),

@@ -5,21 +5,21 @@ import pyarrow as pa
 
 import ackclock as ac
 from ackclock.plot import Measured, measured
-from ackclock.reproduce.interactive2007 import artificial, testbed
+from ackclock.reproduce.interactive2007 import artificial, seen, testbed
 from ackclock.reproduce.item import Outcome, Setting, item, stated
 
 LOSSES = tuple(p for p in artificial.SECONDS if p >= 0.035)
 KEPT, RESET = "RTO kept", "RTO reset"
 
 
-def resetting() -> ac.Stack:
+def resetting(preset: str = testbed.RENO) -> ac.Stack:
     """The paper's TCP with an RTO of 1 s for each packet anew: no estimate makes it longer, and any new ack
     ends a backoff.
     """
     timer = ac.Rfc6298(
         min_rto=f"{testbed.RTO:g}s", max_rto=f"{testbed.RTO:g}s", initial_rto=f"{testbed.RTO:g}s"
     )
-    return testbed.tcp(estimator=timer, karn_backoff=False)
+    return testbed.tcp(preset, estimator=timer, karn_backoff=False)
 
 
 @item(
@@ -39,8 +39,16 @@ def resetting() -> ac.Stack:
 def reproduce(setting: Setting) -> Outcome:
     """The gap between model and simulation with the RTO kept and reset."""
     kept, reset = (
-        artificial.measure(setting, "I-X3", LOSSES, stack) for stack in (testbed.tcp(), resetting())
+        artificial.measure(setting, "I-X3", LOSSES, stack, share=part)
+        for stack, part in ((testbed.tcp(), (0.0, 0.25)), (resetting(), (0.25, 0.5)))
     )
+    own = [
+        artificial.measure(setting, "I-X3", LOSSES, stack, method=seen.OWN, share=part)
+        for stack, part in (
+            (testbed.tcp(testbed.SACK), (0.5, 0.75)),
+            (resetting(testbed.SACK), (0.75, 1.0)),
+        )
+    ]
     rows = [{"rto": name, **p.row()} for name, points in ((KEPT, kept), (RESET, reset)) for p in points]
     checks = [
         stated(
@@ -51,14 +59,11 @@ def reproduce(setting: Setting) -> Outcome:
         for a, b in zip(kept, reset, strict=True)
         if a.p >= 0.05
     ]
-    marked = [
-        (1 - a.marked_gain / a.model, 1 - b.marked_gain / b.model) for a, b in zip(kept, reset, strict=True)
-    ]
     notes = [
-        "packets marked by the clock: the gap goes from "
+        "SACK, every packet to its own ack: the gap goes from "
         + ", ".join(
-            f"{100 * x:.0f} to {100 * y:.0f} % at {100 * p.p:g} %"
-            for p, (x, y) in zip(kept, marked, strict=True)
+            f"{-100 * a.off:.0f} to {-100 * b.off:.0f} % at {100 * a.p:g} %"
+            for a, b in zip(*own, strict=True)
         ),
         "reset, the interactive flows wait "
         + ", ".join(f"{100 * (b.latency / a.latency - 1):+.1f} %" for a, b in zip(kept, reset, strict=True))

@@ -46,7 +46,7 @@ def equality(p: Any, q: Any, rtt: float) -> Any:
 
 def runs(p: float, seed: int, full: bool) -> dict[str, ac.Scenario]:
     """The interactive flow with each minimum, the backlogged flow, and diversity, all with one loss ratio."""
-    path, base = testbed.dumbbell(testbed.RED, loss=p), "sack+no-limited-transmit"
+    path, base = testbed.dumbbell(testbed.RED, loss=p), testbed.RENO
     seconds, long = (testbed.FULL, testbed.FULL) if full else (SECONDS, LONG[p])
 
     def one(flows: Any, label: str, stack: ac.Stack, time: float) -> ac.Scenario:
@@ -85,7 +85,9 @@ def measure(setting: Setting) -> list[dict[str, Any]]:
     }
 
     def reader(key: tuple[float, int, str], run: Run) -> Seen:
-        return seen.read(run, BACKLOGGED if key[-1] == BACKLOGGED else "telnet", larger=DUMMY)
+        return seen.read(
+            run, BACKLOGGED if key[-1] == BACKLOGGED else "telnet", larger=DUMMY, method=seen.TEXT
+        )
 
     found = seen.each(setting, todo, reader, "I-X4")
     return [

@@ -105,8 +105,8 @@ def readings() -> dict[str, tuple[ac.Stack, ac.Chain, float, list[object]]]:
     rows = {
         "as chosen": (old, path, share, []),
         "shortest timeout two ticks": (old.but(estimator=ac.Rfc793(min_rto="1s")), path, share, []),
-        "samples in ticks, from one": (
-            old.but(estimator=ac.Rfc793(min_rto="500ms", tick="500ms")),
+        "exact samples, no backoff": (
+            old.but(estimator=ac.Rfc793(min_rto="500ms"), backoff="none"),
             path,
             share,
             [],

@@ -14,16 +14,14 @@ READINGS = {
     "as chosen": {},
     "Karn's rule": {"karn_samples": True},
     "Karn's rule, every segment timed": {"karn_samples": True, "rtt_sampling": "every-segment"},
+    "no backoff": {"backoff": "none"},
+    "exact samples": {"estimator": ac.Rfc793(min_rto="500ms")},
+    "exact samples, no backoff": {"estimator": ac.Rfc793(min_rto="500ms"), "backoff": "none"},
     "exponential backoff": {"backoff": "exponential"},
-    "shortest timeout two ticks": {"estimator": ac.Rfc793(min_rto="1s")},
-    "samples in ticks, from one": {"estimator": ac.Rfc793(min_rto="500ms", tick="500ms")},
-    "Karn's rule, samples in ticks": {
-        "karn_samples": True,
-        "estimator": ac.Rfc793(min_rto="500ms", tick="500ms"),
-    },
+    "shortest timeout two ticks": {"estimator": ac.Rfc793(min_rto="1s", tick="500ms")},
     "fine timer": {"timer": ac.timer.RestartOnAck()},
     "out of order acknowledged at once": {"ack": "bsd43"},
-    "beta 1.3": {"estimator": ac.Rfc793(min_rto="500ms", beta=1.3)},
+    "beta 1.3": {"estimator": ac.Rfc793(min_rto="500ms", tick="500ms", beta=1.3)},
     "alpha 0.8, beta 1.3": {"estimator": testbed.quicker_timer()},
 }
 

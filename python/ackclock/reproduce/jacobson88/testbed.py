@@ -30,8 +30,10 @@ OPTIONS = {"mss": f"{DATA}B", "rcv_buf": f"{WINDOW}B", "window_scaling": False, 
 OLD_CHOICES = {
     "old TCP's clock": "timeouts expire on ticks of a free-running 500 ms clock, as in 4.3BSD; the "
     "shortest is one tick, and there is no other clamp",
-    "old TCP's samples and backoff": "one segment timed at a time, exactly; neither Karn's rule nor "
-    "exponential backoff, since both are among the paper's seven changes",
+    "old TCP's samples and backoff": "as published in 4.3BSD: one segment timed at a time, in whole ticks, "
+    "from one on; the timer starts anew at every ack; a table of backoffs that hardly grows at first (1, 1, "
+    "1.2, 1.4, 1.7, 2, 3, 5, 8, 16, 32), here of the timeout and not of the smoothed time alone; no "
+    "Karn's rule",
     "old receiver": "a free-running 200 ms clock, for which segments out of order wait as well, as in 4.3BSD",
 }
 NEW_CHOICES = {
@@ -45,7 +47,12 @@ def old_tcp(**changes: object) -> ac.Stack:
     """4.3BSD before the seven changes (J-A16)."""
     timer = ac.timer.RestartOnAck(heartbeat="500ms")
     return ac.Stack(
-        "rfc793", timer=timer, estimator=ac.Rfc793(min_rto="500ms"), backoff="none", ack=old_acks(), **OPTIONS
+        "rfc793",
+        timer=timer,
+        estimator=ac.Rfc793(min_rto="500ms", tick="500ms"),
+        backoff="bsd43-table",
+        ack=old_acks(),
+        **OPTIONS,
     ).but(**changes)
 
 

@@ -16,7 +16,7 @@ RTT = 0.06
 QUEUES = (5, 10, 20, 30)
 RATES = (10e3, 20e3, 30e3, 40e3, 50e3, 100e3, 200e3, 500e3, 1e6, 2e6, 5e6, 10e6)
 """bit/s."""
-DELAYED = 0.2
+DELAYED = 0.1
 """Seconds for which an ack is delayed at most: packets that take longer are acknowledged one by one
 (M-A2).
 """

@@ -49,7 +49,7 @@ def runs(setting: Setting) -> list[dict[str, Any]]:
 
 def over(rows: list[dict[str, Any]]) -> np.ndarray:
     """Bandwidths over those of equation (3) with C = 1."""
-    return np.array([r["bandwidth"] / m.bandwidth(r["signals"], r["rtt"], r["mss"], 1.0) for r in rows])
+    return np.array([r["bandwidth"] / m.bandwidth(r["p"], r["rtt"], r["mss"], 1.0) for r in rows])
 
 
 @item(
@@ -60,7 +60,7 @@ def over(rows: list[dict[str, Any]]) -> np.ndarray:
 )
 def reproduce(setting: Setting) -> Outcome:
     """FACK with rate-halving and delayed acks; three segment sizes, five delays, four decades of loss."""
-    rows = [r for r in runs(setting) if r["signals"] > 0]
+    rows = [r for r in runs(setting) if r["p"] > 0]
     good = [r for r in rows if r["p"] < 0.01 and not r["timeouts"]]
     ratios, all_ratios = over(good), over(rows)
     bandwidths = np.array([r["bandwidth"] for r in rows])
@@ -95,7 +95,7 @@ def reproduce(setting: Setting) -> Outcome:
     )
     for i, mss in enumerate(lossy.SIZES):
         mine = [r for r in rows if r["mss"] == mss]
-        x = [float(m.bandwidth(r["signals"], r["rtt"], mss, 1.0)) for r in mine]
+        x = [float(m.bandwidth(r["p"], r["rtt"], mss, 1.0)) for r in mine]
         scatter.points(
             axes, i, f"MSS {mss} bytes", x, [r["bandwidth"] for r in mine], [r["timeouts"] for r in mine]
         )

@@ -25,7 +25,7 @@ def timed_out(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 @item("M-F4", kind="SIM", title="The same as windows against p", choices=f3_bandwidth.CHOICES)
 def reproduce(setting: Setting) -> Outcome:
     """BW RTT/MSS against p: every path on one line."""
-    rows = [r for r in f3_bandwidth.runs(setting) if r["signals"] > 0]
+    rows = [r for r in f3_bandwidth.runs(setting) if r["p"] > 0]
     low = [r for r in rows if r["p"] < 5e-4 and not r["timeouts"]]
     # C at 1e-4 by a line through the runs about it.
     near = ten.fits(low)[1]
@@ -52,10 +52,10 @@ def reproduce(setting: Setting) -> Outcome:
     fig, axes = scatter.figure(
         "Windows against loss",
         subtitle,
-        "p: congestion signals per acknowledged packet",
+        "p: packets lost over packets sent",
         "BW RTT/MSS (packets)",
     )
-    p = [r["signals"] for r in rows]
+    p = [r["p"] for r in rows]
     scatter.power_law(axes, p, 1.0, -0.5, "C = 1")
     for i, one_way in enumerate(lossy.DELAYS):
         mine = [r for r in rows if r["one_way"] == one_way]
@@ -63,7 +63,7 @@ def reproduce(setting: Setting) -> Outcome:
             axes,
             i,
             f"{one_way * 1e3:g} ms one way",
-            [r["signals"] for r in mine],
+            [r["p"] for r in mine],
             [r["window"] for r in mine],
             [r["timeouts"] for r in mine],
         )

@@ -26,6 +26,10 @@ class Chain:
     """At the congested lines."""
     datagrams: float = 0.0
     """Share of each congested line that single datagrams at random times take."""
+    overhead: bool = False
+    """Whether each sender delays its packets by a random time, up to that of a packet on a congested line: as
+    ns's overhead, against phase effects.
+    """
 
     def path(self) -> ac.Graph:
         """The gateways and their lines."""
@@ -47,16 +51,42 @@ class Chain:
                     back=ac.Link(**line, queue=wide),
                 )
             )
+        if self.overhead:
+            edges += [self.host(*ends) for ends in self.ends()]
         return ac.Graph(edges)
 
-    def workload(self) -> list[Any]:
-        """One connection from end to end, and a local one over each congested line."""
-        ends = [
+    def ends(self) -> list[tuple[str, int, int]]:
+        """Each connection's name, and the gateways that it enters and leaves at."""
+        return [
             (END_TO_END, 0, 2 * self.n - 1),
             *((f"connection {i}", 2 * i - 2, 2 * i - 1) for i in range(1, self.n + 1)),
         ]
+
+    def host(self, name: str, first: int, _: int) -> ac.Edge:
+        """The sender's own line, in which each packet waits for a random time and stays in order."""
+        most = 8 * PACKET / self.rate
+        jitter = {
+            "distribution": "uniform",
+            "mean": f"{1e9 * most / 2:.0f}ns",
+            "deviation": f"{1e9 * most / 12**0.5:.0f}ns",
+        }
+        wide = ac.DropTail(limit="100000packets")
+        line = {"rate": f"{100 * self.rate:.0f}bit/s", "delay": "0s", "queue": wide}
+        return ac.Edge(
+            name,
+            f"g{first}",
+            ac.Link(**line, jitter=jitter),
+            name=f"overhead of {name}",
+            back=ac.Link(**line),
+        )
+
+    def workload(self) -> list[Any]:
+        """One connection from end to end, and a local one over each congested line."""
         return [
-            *(ac.Bulk(name=name, client=f"g{a}", server=f"g{b}", spread="1s") for name, a, b in ends),
+            *(
+                ac.Bulk(name=name, client=name if self.overhead else f"g{a}", server=f"g{b}", spread="1s")
+                for name, a, b in self.ends()
+            ),
             *(self.noise() if self.datagrams else ()),
         ]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import ackclock as ac
 from ackclock.models import jacobson88 as j
-from ackclock.reproduce.mathis97 import stock
+from ackclock.reproduce.mathis97 import lossy, stock
 
 LINE = 28_800
 """bit/s of the modem."""
@@ -30,6 +30,8 @@ CHOICES = {
     "wait at most, the one in service not counted; what is missing to a round trip of 400 ms is "
     "delay of its line (11.1 ms, M-E17)",
     "users": "each alone: L has room for both",
+    "delayed acks": "within 200 ms here, as the paper has them in section 7",
+    "lost retransmissions": lossy.CHOICES["lost retransmissions"],
     "acks": "delayed; those of the modem user come at once, since its packets are more than 200 ms apart, "
     "and its unloaded round trip of 400 ms leaves no time for a delay",
 }
@@ -76,7 +78,7 @@ def modem_stack() -> ac.Stack:
 
 def research_stack(mss: int, **changes: Any) -> ac.Stack:
     """Of the research user."""
-    return stock.tcp(PRESET, mss + stock.HEADERS, **changes)
+    return stock.tcp(PRESET, mss + stock.HEADERS, **{"ack": ac.Delayed(), **changes})
 
 
 def modem(loss: float, seed: int = 1, stacks: Mapping[str, ac.Stack] | None = None) -> ac.Scenario:

@@ -32,7 +32,7 @@ CHOICES = {
     **stock.CHOICES,
     "access lines": "8 Mbit/s (derived from the paper's round-trip times); all lines both ways alike, acks "
     "are not dropped",
-    "acks": "delayed: at once for every second packet, otherwise within 200 ms; C = 0.8 of the paper's "
+    "acks": "delayed: at once for every second packet, otherwise within 100 ms; C = 0.8 of the paper's "
     "models is that of delayed acks",
     "RED": "as in Floyd and Jacobson 1993, ns of the time: thresholds of 5 and 15 packets, max_p 1/50, w_q "
     "0.002, not gentle",

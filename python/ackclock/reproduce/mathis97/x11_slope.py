@@ -47,7 +47,7 @@ def fits(setting: Setting) -> tuple[dict[str, m.Fit], list[dict[str, Any]]]:
 def signals(rows: list[dict[str, Any]], name: str) -> str:
     """k of a variant with p as the connection counts it."""
     mine = [r for r in rows if r["variant"] == name]
-    return f"{m.fit([r['p'] for r in mine], [r['window'] for r in mine]).k:.3f}"
+    return f"{m.fit([r['p_ca'] for r in mine], [r['window'] for r in mine]).k:.3f}"
 
 
 @item(

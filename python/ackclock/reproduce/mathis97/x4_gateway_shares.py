@@ -33,10 +33,11 @@ def readings() -> dict[str, tuple[gateways.Chain, ac.Stack]]:
     """What else long drop-tail queues may mean, with three of them."""
     plain = gateways.tcp()
 
-    def chain(packets: int = 100, datagrams: float = 0.0) -> gateways.Chain:
-        return gateways.Chain(3, RATE, DELAY[LONG], queue(LONG, packets), datagrams)
+    def chain(packets: int = 100, datagrams: float = 0.0, overhead: bool = True) -> gateways.Chain:
+        return gateways.Chain(3, RATE, DELAY[LONG], queue(LONG, packets), datagrams, overhead)
 
     return {
+        "no overhead of senders": (chain(overhead=False), plain),
         "queue of 50 packets": (chain(50), plain),
         "queue of 200 packets": (chain(200), plain),
         "an ack per packet": (chain(), plain.but(ack="every")),
@@ -63,6 +64,9 @@ def seconds(case: str, n: int) -> float:
         f"packets; {phase.CHOICES['RED']}",
         "long queues": f"{DELAY[LONG]:g} ms for each line and drop-tail queues of 100 packets, 400 ms of "
         "the line (50 and 200 in the table)",
+        "overhead": "with drop-tail each sender delays its packets by a random time of up to a packet "
+        "time of "
+        "the congested line, as simulations of the time did against phase effects (none beside it)",
         "long RED": "thresholds of 60 and 180 packets: as long queues, but drops at random, which M-E6 "
         "takes for granted; not among the checks",
         "duration": f"1400 s with RED up to n = {CHECKED}, otherwise 700 s, 500 s with long queues "
@@ -78,7 +82,10 @@ def reproduce(setting: Setting) -> Outcome:
     jobs: dict[Any, tuple[gateways.Chain, ac.Stack]] = {}
     for case in (SHORT, LONG, RANDOM):
         for n in every if case == SHORT else some:
-            jobs[case, n] = (gateways.Chain(n, RATE, DELAY[case], queue(case)), gateways.tcp())
+            jobs[case, n] = (
+                gateways.Chain(n, RATE, DELAY[case], queue(case), overhead=case == LONG),
+                gateways.tcp(),
+            )
     for name, (chain, stack) in readings().items():
         jobs[f"{LONG}, {name}", chain.n] = (chain, stack)
     timed = {

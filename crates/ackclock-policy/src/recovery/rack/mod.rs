@@ -4,7 +4,7 @@ mod quic;
 mod retransmitted;
 mod tail;
 
-use ackclock_units::{Bytes, Instant, SeqRange};
+use ackclock_units::{Bytes, Duration, Instant, SeqRange};
 
 use self::detect::{Detection, LINUX, MIN_RTT_SPAN, PERSIST};
 use self::quic::THRESHOLDS;
@@ -160,13 +160,15 @@ impl LossRecovery for Rack {
         true
     }
 
-    fn update_deadline(&mut self, b: &dyn ScoreboardView, v: &SenderView) {
+    fn update_deadline(&mut self, b: &dyn ScoreboardView, v: &SenderView, sent: Option<Duration>) {
         let state = &mut *self.state;
         let probed = state.tail.on_new_data(v);
-        if matches!(state.timer, Some(Timer::Reordering(_))) {
+        let watches = v.sack && !probed && state.tail.is_watching(b, v);
+        let replaces = watches && sent.is_some() && state.tail.replaces_reordering_timer();
+        if matches!(state.timer, Some(Timer::Reordering(_))) && !replaces {
             return;
         }
-        let pto = if v.sack && !probed && state.tail.is_watching(b, v) { state.tail.pto(b, v) } else { None };
+        let pto = if watches { state.tail.pto(b, v, sent) } else { None };
         state.timer = pto.map(Timer::Probe);
     }
 
@@ -182,7 +184,11 @@ impl LossRecovery for Rack {
     ) -> DeadlineAction {
         let (mut probe, mut rearms) = (None, false);
         match self.state.timer.take() {
-            Some(Timer::Reordering(_)) => self.state.detect(repairing(v), b, v, lost),
+            Some(Timer::Reordering(_)) => {
+                self.state.detect(repairing(v), b, v, lost);
+                // tcp_rack_reo_timeout
+                rearms = self.state.tail.rearms();
+            }
             Some(Timer::Probe(_)) => {
                 probe = self.state.tail.probe(b, v);
                 rearms = probe.is_none() && self.state.tail.rearms();

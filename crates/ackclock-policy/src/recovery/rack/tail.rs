@@ -56,18 +56,30 @@ impl Tail {
         (self.end_seq, self.sending) = (None, false);
     }
 
-    /// §7.2: true when a missing ack would be noticed by the retransmission timer only.
+    /// §7.2: true when a missing ack would be noticed by the retransmission timer only. Linux looks at its phase
+    /// alone, and a SACK does not end the reduction for an ECN echo (`tcp_schedule_loss_probe`).
     pub fn is_watching(&self, b: &dyn ScoreboardView, v: &SenderView) -> bool {
-        self.on && v.flight_size > 0 && matches!(v.phase, Phase::Open | Phase::Cwr) && b.sacked().is_empty()
+        let unsacked = b.sacked().is_empty() || self.rearms() && v.phase == Phase::Cwr;
+        self.on && v.flight_size > 0 && matches!(v.phase, Phase::Open | Phase::Cwr) && unsacked
+    }
+
+    /// In Linux new data, with its probe, takes the place of the reordering timer.
+    pub fn replaces_reordering_timer(&self) -> bool {
+        self.rearms()
     }
 
     /// §7.2, TLP_calc_PTO(): when to probe. `None` when a probe could not be sent then (§7.3): one is
     /// pending, or no round-trip time was measured since the last one.
-    pub fn pto(&self, b: &dyn ScoreboardView, v: &SenderView) -> Option<Instant> {
+    pub fn pto(&self, b: &dyn ScoreboardView, v: &SenderView, sent: Option<Duration>) -> Option<Instant> {
         let rtt = v.rtt.filter(|_| (self.end_seq.is_none() && self.sampled) || self.rearms())?;
         let single = b.segment(v.snd_una).is_some_and(|s| s.range.end >= v.snd_nxt);
         let at = v.now + rtt.srtt * 2 + if single { self.max_ack_delay } else { self.pto_margin };
-        Some(v.rto_deadline.map_or(at, |rto| at.min(rto)))
+        let rto = match (v.oldest_sent_at, sent) {
+            // Linux counts the timeout from the oldest segment, unless an ack has just restarted the timer.
+            (Some(oldest), Some(timeout)) if self.rearms() => Some(oldest + timeout).filter(|at| *at > v.now),
+            _ => v.rto_deadline,
+        };
+        Some(rto.map_or(at, |rto| at.min(rto)))
     }
 
     /// §7.3, TLP_send_probe(): new data if there is any and the receiver's window has room, or else the last
@@ -80,6 +92,11 @@ impl Tail {
             Some(range) => range,
             None => b.segment(v.snd_nxt - 1)?.range,
         };
+        // Linux repeats nothing beyond a window that has shrunk, and tries again (`__tcp_retransmit_skb`).
+        let shut = range.start != v.snd_una && range.start >= v.snd_una + v.rwnd as u32;
+        if self.rearms() && range.start < v.snd_nxt && shut {
+            return None;
+        }
         self.is_retrans = range.start < v.snd_nxt;
         (self.flight_size, self.sampled) = (v.flight_size, !self.sample_first);
         if self.is_retrans {

@@ -529,3 +529,30 @@ fn without_sack_duplicates_are_counted() {
     assert_eq!((s.v.phase, s.board.next_lost(first)), (Phase::Recovery, Some(segs(&s, 0, 1))));
     assert_eq!(s.recovery.deadline(), None);
 }
+
+#[test]
+fn in_linux_a_reduction_for_an_echo_is_watched_although_data_is_sacked() {
+    for (sample_first, probes) in [("true", false), ("false", true)] {
+        let mut s = sender(&[("sample_before_probe", sample_first)]);
+        s.v.phase = Phase::Cwr;
+        let (una, range) = (s.v.snd_una, segs(&s, 1, 2));
+        s.board.sack(range);
+        s.recovery.update_deadline(&s.board, &s.v, Some(Duration::from_secs(1)));
+        assert_eq!(in_time(&s).is_some(), probes, "{una:?}");
+    }
+}
+
+#[test]
+fn in_linux_the_timeout_of_the_oldest_bounds_the_probe_that_new_data_starts() {
+    let mut s = sender(&[("sample_before_probe", "false")]);
+    s.v.oldest_sent_at = Some(s.v.now);
+    s.recovery.update_deadline(&s.board, &s.v, None);
+    let two_rtts = in_time(&s).expect("a probe");
+    s.v.now += two_rtts / 2;
+    s.recovery.update_deadline(&s.board, &s.v, Some(two_rtts));
+    assert_eq!(in_time(&s), Some(two_rtts / 2));
+    // Where that has passed, it bounds nothing.
+    s.v.now += two_rtts;
+    s.recovery.update_deadline(&s.board, &s.v, Some(two_rtts));
+    assert_eq!(in_time(&s), Some(two_rtts));
+}

@@ -1,0 +1,51 @@
+"""Writes a man page for each command into a folder: `make man`. The text is that of `--help`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+from click_man.core import write_man_pages
+
+from ackclock.cli import COMMANDS, command
+from ackclock.cli import version as VERSION
+
+
+def loaded(one: click.Command, context: click.Context) -> click.Command:
+    """The command with all those below it, which are otherwise imported on use, and with a text for man: no
+    marks of click, and no line that man would take for a request.
+    """
+    one.help = "\n".join(map(escaped, (one.help or one.short_help or "").replace("\b\n", "").splitlines()))
+    one.short_help = COMMANDS.get(one.name or "", one.short_help or one.get_short_help_str(100))
+    for parameter in one.params:
+        if isinstance(parameter, click.Option) and parameter.help is None:
+            parameter.help = ""
+    if isinstance(one, click.Group):
+        for name in one.list_commands(context):
+            below = one.get_command(context, name)
+            if below is None:
+                raise SystemExit(f"docs/man.py: `{name}` is listed and is no command")
+            one.add_command(loaded(below, click.Context(below, info_name=name, parent=context)), name)
+    return one
+
+
+def escaped(line: str) -> str:
+    """A line of text as man takes it."""
+    text = line.replace("\\", "\\e")
+    return f"\\&{text}" if text.startswith((".", "'")) else text
+
+
+def main(folder: str) -> None:
+    """Writes the pages."""
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    for old in target.glob("ackclock*.1"):
+        old.unlink()
+    program = loaded(command, click.Context(command, info_name="ackclock"))
+    write_man_pages("ackclock", program, version=VERSION, target_dir=str(target))
+    print(f"{len(list(target.glob('ackclock*.1')))} man pages in {target}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "target/man")

@@ -1,0 +1,175 @@
+"""Real forms: items of the papers on the kernel's TCP, each beside its simulated twin. A form has the id of
+its item, is no item of its own and stands in no count.
+
+`python -m ackclock.reproduce.real_form ID...` runs forms and writes their record, `real.json` of their
+papers, and the papers' pages. They need Linux and its rights, and take as long as their scenarios say.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from ackclock._core import InputError, MissingRightError, VoidRunError
+from ackclock.console import note
+from ackclock.reproduce import record
+from ackclock.reproduce.item import ITEMS, Item, Outcome, Setting, find
+from ackclock.reproduce.real import LEFT_OUT
+from ackclock.reproduce.verdicts import HOLDS, entry
+
+if TYPE_CHECKING:
+    from ackclock.results import Run
+    from ackclock.scenario import Scenario
+
+NAME = "real"
+FORMS: dict[str, Item] = {}
+"""The forms by the id of their item."""
+TRIES = 3
+"""Runs of a scenario before a machine counts as too busy."""
+
+
+def real_form(
+    id: str, *, title: str, choices: dict[str, str] | None = None
+) -> Callable[[Callable[[Setting], Outcome]], Callable[[Setting], Outcome]]:
+    """Declares the decorated function as the real form of the item `id`."""
+
+    def declare(function: Callable[[Setting], Outcome]) -> Callable[[Setting], Outcome]:
+        paper = function.__module__.split(".")[-2]
+        FORMS[id] = Item(f"{id} real", paper, "REAL, SIM", title, choices or {}, guarded(function))
+        return function
+
+    return declare
+
+
+def guarded(function: Callable[[Setting], Outcome]) -> Callable[[Setting], Outcome]:
+    """The same, skipped where the system does not permit it or is too busy."""
+
+    def run(setting: Setting) -> Outcome:
+        try:
+            return function(setting)
+        except (MissingRightError, VoidRunError) as e:
+            return Outcome([], skipped=f"{LEFT_OUT}: {e}")
+
+    return run
+
+
+def forms(items: Sequence[Item]) -> list[Item]:
+    """The real forms of items that have one. Raises `InputError` where none has."""
+    found = [FORMS[i.id] for i in items if i.id in FORMS]
+    if not found:
+        raise InputError(
+            f"{', '.join(i.id for i in items[:5])} has no form on the kernel; those that have are "
+            f"{', '.join(FORMS)}"
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A scenario on the kernel, and simulated."""
+
+    kernel: Run
+    twin: Run
+
+    def notes(self, label: str) -> list[str]:
+        """The kernel's release and how well the emulator kept time."""
+        bed = self.kernel.about["testbed"]
+        late = [r["late"] for r in bed["runs"]]
+        deliveries = sum(x["deliveries"] for x in late)
+        mean = sum(x["mean"] * x["deliveries"] for x in late) / max(deliveries, 1)
+        return [
+            f"{label}: {bed['kernel']}; packets were {1e6 * mean:.0f} us late on average and "
+            f"{1e3 * max((x['max'] for x in late), default=0.0):.1f} ms at most, "
+            f"{sum(x['late'] for x in late)} of {deliveries} more than 1 ms"
+        ]
+
+
+def beside(scenario: Scenario, setting: Setting, label: str, share: tuple[float, float] = (0.0, 1.0)) -> Pair:
+    """Runs a scenario on the kernel, again where the machine was too busy, and simulates it. share: the part
+    of the form's work that this is.
+    """
+
+    def report(part: float, _: str) -> None:
+        setting.progress(share[0] + part * (share[1] - share[0]), label)
+
+    twin = scenario.simulate(workers=setting.workers)
+    for tries in range(1, TRIES + 1):
+        try:
+            return Pair(scenario.testbed(progress=report), twin)
+        except VoidRunError:
+            if tries == TRIES:
+                raise
+    raise AssertionError("the last try returns or raises")
+
+
+def recorded() -> dict[str, dict[str, Any]]:
+    """The record by the item's id: as `verdicts.entry` has it, with `date`, `wall` (s) and `full`."""
+    return record.read(NAME)
+
+
+def image(id: str, name: str) -> str:
+    """The file of a figure."""
+    return f"{id}-real-{name}.png"
+
+
+def section(id: str) -> str:
+    """What an item's section says of its real form; empty without one on record."""
+    found = recorded().get(id)
+    if found is None or id not in FORMS:
+        return ""
+    form = FORMS[id]
+    said = "holds" if found["verdict"] == HOLDS else "falls short"
+    text = f"\n**For real: {said}.** {form.title}. Run {found['date']} in {found['wall']} s.\n"
+    text += "".join(f"\n![{form.id}: {form.title}](images/{image(id, name)})\n" for name in found["figures"])
+    text += "\n| holds | check for real | expected | got |\n|---|---|---|---|\n"
+    text += "".join(
+        f"| {'yes' if c['holds'] else '**no**'} | {c['name']} | {c['expected']} | {c['got']} |\n"
+        for c in found["checks"]
+    )
+    lines = [*(f"{what}: {chosen}" for what, chosen in form.choices.items()), *found["notes"]]
+    return text + "\n" + "".join(f"- {line}\n" for line in lines)
+
+
+def main(names: list[str]) -> int:
+    """Runs forms and records them. Exit code 2 for what has none."""
+    from ackclock.reproduce import pages
+    from ackclock.reproduce.papers import PAPERS
+
+    full = "--full" in names
+    try:
+        items = [i for name in names if name != "--full" for i in find(name)]
+        forms(items)
+    except InputError as e:
+        note(str(e))
+        return 2
+    done = [i for i in items if i.id in FORMS]
+    for i in done:
+        began = time.monotonic()
+        outcome = FORMS[i.id].run(Setting(full=full))
+        if outcome.skipped:
+            note(f"{i.id} was skipped, and its record stays: {outcome.skipped}")
+            continue
+        more = {"date": datetime.now(timezone.utc).date().isoformat(), "full": full}
+        made = entry(outcome) | more | {"wall": round(time.monotonic() - began)}
+        for name, fig in outcome.figures.items():
+            (pages.IMAGES / image(i.id, name)).write_bytes(pages.png(fig))
+        record.add(NAME, {i.id: made})
+    for name in dict.fromkeys(i.paper for i in done):
+        pages.place(PAPERS[name]).write_text(pages.page(PAPERS[name]), encoding="utf-8")
+    return 0
+
+
+def shown_images() -> set[str]:
+    """The figures of all forms on record."""
+    return {image(id, name) for id, e in recorded().items() if id in ITEMS for name in e["figures"]}
+
+
+if __name__ == "__main__":
+    # Forms are declared to the module as it is imported, not to this one.
+    from ackclock.reproduce import real_form
+
+    sys.exit(real_form.main(sys.argv[1:]))

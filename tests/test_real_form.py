@@ -1,0 +1,41 @@
+"""Real forms: declared beside their items, skipped where the system does not permit them, shown on pages."""
+
+import pytest
+
+from ackclock._core import InputError, MissingRightError, VoidRunError
+from ackclock.reproduce import pages, real_form
+from ackclock.reproduce.item import ITEMS, Outcome, Setting, at_most
+
+
+def test_a_form_belongs_to_an_item_and_counts_nowhere():
+    assert real_form.FORMS
+    for id, form in real_form.FORMS.items():
+        assert id in ITEMS
+        assert form.paper == ITEMS[id].paper
+        assert form.id not in ITEMS
+
+
+def test_an_item_without_a_form_is_refused():
+    with pytest.raises(InputError, match="I-E1 has no form on the kernel"):
+        real_form.forms([ITEMS["I-E1"]])
+    assert [f.id for f in real_form.forms([ITEMS["I-E1"], ITEMS["B-F2a"]])] == ["B-F2a real"]
+
+
+@pytest.mark.parametrize("error", [MissingRightError("no namespaces"), VoidRunError("too busy")])
+def test_a_form_that_cannot_run_is_skipped(error):
+    def fails(setting):
+        raise error
+
+    outcome = real_form.guarded(fails)(Setting())
+    assert str(error) in outcome.skipped
+    assert not outcome.checks
+
+
+def test_a_form_on_record_is_part_of_its_items_section(monkeypatch):
+    outcome = Outcome([at_most("ratio", 0.9, 1.0, "at most")], notes=["kernel so and so"])
+    made = real_form.entry(outcome) | {"date": "2026-01-02", "wall": 80, "full": False}
+    monkeypatch.setattr(real_form, "recorded", lambda: {"B-F2a": made})
+    text = pages.section(ITEMS["B-F2a"], real_form.entry(outcome))
+    assert "**For real: holds.**" in text
+    assert "| yes | ratio | at most = 1 | 0.9 |" in text
+    assert real_form.section("B-F2b") == ""

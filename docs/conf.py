@@ -25,7 +25,16 @@ extensions = [
 # README.md is the list of pages for those who read the folder without the site.
 exclude_patterns = ["*.in.md", "README.md", "_build", "_live", "extension"]
 myst_heading_anchors = 4
-myst_enable_extensions = ["colon_fence", "deflist"]
+myst_enable_extensions = ["colon_fence", "deflist", "substitution"]
+# What `make site` has of rustdoc: a folder for each crate.
+RUST = HERE / "_rust" / "rust"
+CRATES = sorted(p.parent.name for p in (HERE.parent / "crates").glob("*/Cargo.toml"))
+myst_substitutions = {
+    "crates": "\n".join(
+        f'- <a href="rust/{name.replace("-", "_")}/index.html">{name}</a>' if RUST.is_dir() else f"- {name}"
+        for name in CRATES
+    )
+}
 
 autosummary_generate = False
 autodoc_typehints = "description"
@@ -43,5 +52,4 @@ html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_show_sphinx = False
 html_theme_options = {"sidebar_hide_name": False, "navigation_with_keys": True}
-# What `make site` has of rustdoc.
-html_extra_path = ["_rust"] if (HERE / "_rust").is_dir() else []
+html_extra_path = ["_rust"] if RUST.is_dir() else []

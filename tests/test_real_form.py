@@ -5,6 +5,7 @@ import pytest
 from ackclock._core import InputError, MissingRightError, VoidRunError
 from ackclock.reproduce import pages, real_form
 from ackclock.reproduce.item import ITEMS, Outcome, Setting, at_most
+from ackclock.reproduce.verdicts import entry
 
 
 def test_a_form_belongs_to_an_item_and_counts_nowhere():
@@ -33,9 +34,9 @@ def test_a_form_that_cannot_run_is_skipped(error):
 
 def test_a_form_on_record_is_part_of_its_items_section(monkeypatch):
     outcome = Outcome([at_most("ratio", 0.9, 1.0, "at most")], notes=["kernel so and so"])
-    made = real_form.entry(outcome) | {"date": "2026-01-02", "wall": 80, "full": False}
+    made = entry(outcome) | {"date": "2026-01-02", "wall": 80, "full": False}
     monkeypatch.setattr(real_form, "recorded", lambda: {"B-F2a": made})
-    text = pages.section(ITEMS["B-F2a"], real_form.entry(outcome))
+    text = pages.section(ITEMS["B-F2a"], entry(outcome))
     assert "**For real: holds.**" in text
     assert "| yes | ratio | at most = 1 | 0.9 |" in text
     assert real_form.section("B-F2b") == ""

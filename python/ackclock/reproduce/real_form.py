@@ -1,25 +1,20 @@
 """Real forms: items of the papers on the kernel's TCP, each beside its simulated twin. A form has the id of
 its item, is no item of its own and stands in no count.
 
-`python -m ackclock.reproduce.real_form ID...` runs forms and writes their record, `real.json` of their
-papers, and the papers' pages. They need Linux and its rights, and take as long as their scenarios say.
+They need Linux and its rights, and take as long as their scenarios say.
 """
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from ackclock._core import InputError, MissingRightError, VoidRunError
-from ackclock.console import note
 from ackclock.reproduce import record
-from ackclock.reproduce.item import ITEMS, Item, Outcome, Setting, find
+from ackclock.reproduce.item import ITEMS, Item, Outcome, Setting
 from ackclock.reproduce.real import LEFT_OUT
-from ackclock.reproduce.verdicts import HOLDS, entry
+from ackclock.reproduce.verdicts import HOLDS
 
 if TYPE_CHECKING:
     from ackclock.results import Run
@@ -134,42 +129,6 @@ def section(id: str) -> str:
     return text + "\n" + "".join(f"- {line}\n" for line in lines)
 
 
-def main(names: list[str]) -> int:
-    """Runs forms and records them. Exit code 2 for what has none."""
-    from ackclock.reproduce import pages
-    from ackclock.reproduce.papers import PAPERS
-
-    full = "--full" in names
-    try:
-        items = [i for name in names if name != "--full" for i in find(name)]
-        forms(items)
-    except InputError as e:
-        note(str(e))
-        return 2
-    done = [i for i in items if i.id in FORMS]
-    for i in done:
-        began = time.monotonic()
-        outcome = FORMS[i.id].run(Setting(full=full))
-        if outcome.skipped:
-            note(f"{i.id} was skipped, and its record stays: {outcome.skipped}")
-            continue
-        more = {"date": datetime.now(timezone.utc).date().isoformat(), "full": full}
-        made = entry(outcome) | more | {"wall": round(time.monotonic() - began)}
-        for name, fig in outcome.figures.items():
-            (pages.IMAGES / image(i.id, name)).write_bytes(pages.png(fig))
-        record.add(NAME, {i.id: made})
-    for name in dict.fromkeys(i.paper for i in done):
-        pages.place(PAPERS[name]).write_text(pages.page(PAPERS[name]), encoding="utf-8")
-    return 0
-
-
 def shown_images() -> set[str]:
     """The figures of all forms on record."""
     return {image(id, name) for id, e in recorded().items() if id in ITEMS for name in e["figures"]}
-
-
-if __name__ == "__main__":
-    # Forms are declared to the module as it is imported, not to this one.
-    from ackclock.reproduce import real_form
-
-    sys.exit(real_form.main(sys.argv[1:]))

@@ -118,7 +118,7 @@ rule(
     tests=[
         f"{ESTIMATOR}/eifel.rs::the_equations_give_the_golden_values",
         f"{ESTIMATOR}/eifel.rs::a_jump_is_added_whole",
-        f"{ESTIMATOR}/eifel.rs::flight_is_a_lower_bound_of_the_load",
+        f"{ESTIMATOR}/flight.rs::the_lower_bound_is_that_of_the_paper",
         f"{POLICY}/timer/precise.rs::the_age_of_the_oldest_segment_counts",
     ],
     choices={

@@ -12,12 +12,21 @@ from ackclock.sweep import run_all
     "M-F13",
     kind="SIM",
     title="Modem user and research user behind one lossy link",
-    choices={**modem.CHOICES, "picture": "missing in the register's copy"},
+    choices={
+        **modem.CHOICES,
+        "picture": "missing in the register's copy",
+        "round-trip times": "every ack of new data is timed (RFC 6298): paths are measured, not timers",
+    },
 )
 def reproduce(setting: Setting) -> Outcome:
     """Builds the paths of both users and measures their least round-trip times."""
+    timed = {"estimator": "rfc6298"}
     scenarios = [
-        s.but({"duration": "60s", "trace": ["samples"]}) for s in (modem.modem(0), modem.research(0.01))
+        s.but({"duration": "60s", "trace": ["samples"]})
+        for s in (
+            modem.modem(0, stacks={"tcp": modem.modem_stack().but(**timed)}),
+            modem.research(0.01, changes=timed),
+        )
     ]
     home, laboratory = run_all(scenarios, workers=setting.workers)
     least = {}

@@ -25,16 +25,9 @@ extensions = [
 # README.md is the list of pages for those who read the folder without the site.
 exclude_patterns = ["*.in.md", "README.md", "_build", "_live", "extension"]
 myst_heading_anchors = 4
-myst_enable_extensions = ["colon_fence", "deflist", "substitution"]
+myst_enable_extensions = ["colon_fence", "deflist"]
 # What `make site` has of rustdoc: a folder for each crate.
 RUST = HERE / "_rust" / "rust"
-CRATES = sorted(p.parent.name for p in (HERE.parent / "crates").glob("*/Cargo.toml"))
-myst_substitutions = {
-    "crates": "\n".join(
-        f'- <a href="rust/{name.replace("-", "_")}/index.html">{name}</a>' if RUST.is_dir() else f"- {name}"
-        for name in CRATES
-    )
-}
 
 autosummary_generate = False
 autodoc_typehints = "description"
@@ -45,6 +38,8 @@ highlight_language = "text"
 copybutton_prompt_text = "$ "
 # What the native module's pages refer to has no page of its own.
 nitpicky = False
+# Links to files that are no pages of the site, such as the script corpus, are left as words.
+suppress_warnings = ["misc.highlighting_failure"]
 
 html_theme = "furo"
 html_static_path = ["_static", "_live"]

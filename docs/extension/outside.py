@@ -32,6 +32,7 @@ def read(app: Sphinx, docname: str, source: list[str]) -> None:
     if docname in COPIES:
         file = ROOT / COPIES[docname]
         source[0], base = file.read_text(encoding="utf-8"), file
+    source[0] = source[0].replace("{{crates}}", crates())
     source[0] = PART.sub(lambda found: part(DOCS / found[1], found[2]), source[0])
     source[0] = LINK.sub(lambda found: mended(found, base.parent, (DOCS / docname).parent), source[0])
 
@@ -41,12 +42,23 @@ def mended(found: re.Match[str], base: Path, here: Path) -> str:
     words, target, anchor = found[1], (base / found[2]).resolve(), found[3] or ""
     if target in PAGES:
         target = PAGES[target]
+    elif target.suffix == ".md" and not target.is_relative_to(DOCS):
+        # A page of the repository that is none of the site.
+        return words
     elif not target.is_relative_to(DOCS):
         if not target.is_file():
             return words
         # An anchor of a file that is no page leads nowhere.
         anchor = ""
     return f"[{words}]({Path(os.path.relpath(target, here)).as_posix()}{anchor})"
+
+
+def crates() -> str:
+    """The crates, with a link to the pages of rustdoc where `make site` has made them."""
+    names = sorted(p.parent.name for p in (ROOT / "crates").glob("*/Cargo.toml"))
+    there = (DOCS / "_rust" / "rust").is_dir()
+    lines = (f'<a href="rust/{n.replace("-", "_")}/index.html">{n}</a>' if there else n for n in names)
+    return "\n".join(f"- {line}" for line in lines)
 
 
 def part(file: Path, heading: str) -> str:

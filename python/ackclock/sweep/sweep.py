@@ -42,15 +42,15 @@ class Point:
 
 
 class Sweep:
-    """A scenario run at every combination of the values of some of its keys, with several seeds.
+    """A scenario run at every combination of the values of some of its keys, with several seeds::
 
         loss = {"key": "path.link.faults.0.p", "range": "0.001..0.1", "points": 7, "spacing": "log"}
         axes = {"random loss": loss, "path.rtt": ["20ms", "80ms"]}
         sweep = ac.Sweep("scenarios/lossy-link.toml", axes=axes, seeds=5)
         found = sweep.run()
         found.table      # a row for each run and stack: axes, seed, and the numbers of a run's summary
-        found.flows      # the flows of all runs, with the same columns in front; so found.links,
-                         # and found.samples and so on where traced
+        found.flows      # the flows of all runs, with the same columns in front
+        found.links      # so are these; found.samples and others, where traced, too
 
     scenario: a `Scenario`, or the path of its file. axes: by name, which is the key itself, or any name if
     the axis names its key; see `ac.Axis`. Names in a tuple with values in tuples make axes that go together:

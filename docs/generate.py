@@ -173,11 +173,15 @@ def reproductions() -> str:
     """The page of the papers' items."""
     text = (
         (
-            f"{NOTE}# Reproductions\n\nEach figure, table, equation, number and algorithm of the five papers that "
-            "can be checked is an *item* with an id, such as B-F2a for figure 2a of the paper on backoff: the letter is "
-            "the paper, and A stands for an algorithm, E for an equation, F for a figure, T for a table, N for a "
+            f"{NOTE}# Reproductions\n\nEach figure, table, equation, number and algorithm of the "
+            "five papers that "
+            "can be checked is an *item* with an id, such as B-F2a for figure 2a of the paper on "
+            "backoff: the letter is "
+            "the paper, and A stands for an algorithm, E for an equation, F for a figure, T for a "
+            "table, N for a "
             "number, X for an experiment or a claim, U for an instrument, S for an addition of our own. "
-            "`ackclock reproduce ID` runs an item and prints whether its checks hold; its id leads to what it "
+            "`ackclock reproduce ID` runs an item and prints whether its checks hold; its id leads "
+            "to what it "
             "gave. Kinds of items: "
         )
         + ", ".join(f"{kind} {meaning}" for kind, meaning in KINDS.items())
@@ -201,7 +205,8 @@ def reproductions() -> str:
 def gallery() -> str:
     """Figures with the command that makes each: of the examples, and one of each item of the papers."""
     text = (
-        f"{NOTE}# Gallery\n\nEvery figure is made by the command under it; its folder has the data, too. Any value of a "
+        f"{NOTE}# Gallery\n\nEvery figure is made by the command under it; its folder has the data, "
+        "too. Any value of a "
         "scenario can be changed with `--set`.\n"
     )
     for title, figures in (("Examples", worked()), *((p.title, drawn(p.name)) for p in PAPERS.values())):
@@ -238,8 +243,10 @@ def python_api() -> str:
     body = "\n".join(parts)
     return (
         f"{NOTE}# Python\n\n`import ackclock as ac`. Policies are classes below `ac`, by kind: "
-        "`ac.window.Cubic(beta_cubic=0.8)`, with the parameters of [Policies](policies.md); queues, faults and workloads "
-        "are too, as in [Scenarios](scenarios.md). Results are Arrow tables, whose columns [Tables](tables.md) "
+        "`ac.window.Cubic(beta_cubic=0.8)`, with the parameters of [Policies](policies.md); queues, "
+        "faults and workloads "
+        "are too, as in [Scenarios](scenarios.md). Results are Arrow tables, whose columns "
+        "[Tables](tables.md) "
         f"describes.\n\n```{{eval-rst}}\n{body}```\n"
     )
 

@@ -1,5 +1,5 @@
-"""Files of the repository outside this folder. Pages named in `COPIES` have the text of such a file; other links
-to files lead to a copy of the file, and a folder is named without a link.
+"""Files of the repository outside this folder. Pages named in `COPIES` have the text of such a file; other
+links to files lead to a copy of the file, and a folder is named without a link.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ COPIES = {
 }
 """The pages that have the text of a file of the repository."""
 PAGES = {(ROOT / file).resolve(): DOCS / f"{page}.md" for page, file in COPIES.items()}
-PAGES |= {(ROOT / "README.md").resolve(): DOCS / "index.md", (DOCS / "README.md").resolve(): DOCS / "index.md"}
+PAGES |= {
+    (ROOT / "README.md").resolve(): DOCS / "index.md",
+    (DOCS / "README.md").resolve(): DOCS / "index.md",
+}
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]\n]|\[[^\[\]\n]*\])+)\]\(([^):#\s]+)(#[^)\s]*)?\)")
 PART = re.compile(r"<!-- from (\S+): (.+) -->\n.*\n")
 

@@ -8,6 +8,7 @@
 #   make linux   how close the presets of Linux are to this machine's kernel (an hour; needs root)
 #   make example-quinn  quinn's congestion controllers in the simulator, with their passports
 #   make wheel   a wheel for every Linux with glibc 2.17, and the sdist, in target/wheels    make wheel-check  installs it and runs the demo
+#   make site    the site: guides, papers, gallery and reference, in target/site/index.html
 #   make man     man pages, in target/man                  make systems  whether the crates compile for Windows and macOS (needs rustup)
 #   make audit   known vulnerabilities, licences and sources of all dependencies (needs cargo-deny and the network)
 
@@ -15,7 +16,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-rust test-python exhaustive shares linux fuzz fuzz-seeds audit bench lint lock docs papers man wheel wheel-check systems \
+.PHONY: site build demo test test-rust test-python exhaustive shares linux fuzz fuzz-seeds audit bench lint lock docs papers man wheel wheel-check systems \
 	example-quinn clean
 
 VENV := .venv
@@ -110,6 +111,18 @@ example-quinn: build
 	@for window in quinn-newreno quinn-cubic quinn-bbr; do echo; \
 		$(BIN)/python examples/quinn/run.py passport $$window --stack rack || test $$? -eq 1; done
 
+# The pages of docs, with figures made on the way: target/site/index.html.
+site: build $(VENV)/.site-installed
+	@echo "Building the reference of the crates, then the pages: about three minutes." >&2
+	cargo doc -q --workspace --no-deps --locked
+	rm -rf docs/_rust && mkdir docs/_rust && cp -r target/doc docs/_rust/rust
+	$(BIN)/sphinx-build -q -W --keep-going -b html -d target/site-doctrees docs target/site
+	@echo "The site is in target/site: open target/site/index.html" >&2
+
+$(VENV)/.site-installed: requirements/site.lock | $(VENV)/.created
+	@$(BIN)/python -m pip $(INSTALL) -r requirements/site.lock
+	@touch $@
+
 # The same text as `--help`, a page for each command.
 man: build
 	@$(BIN)/python docs/man.py target/man
@@ -167,6 +180,7 @@ lock:
 	$(COMPILE) --group build --group test -o requirements/main.lock pyproject.toml
 	$(COMPILE) --group wheel -o requirements/wheel.lock
 	$(COMPILE) --group lint -o requirements/lint.lock
+	$(COMPILE:3.10=3.11) --group site -o requirements/site.lock
 	$(COMPILE) --group audit -o requirements/audit.lock
 
 clean:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import examples
 
+import ackclock
 from ackclock import _core
 from ackclock.passport.criteria import GROUPS
 from ackclock.passport.criterion import Criterion
@@ -172,19 +173,82 @@ def reproductions() -> str:
     """The page of the papers' items."""
     text = (
         (
-            f"{NOTE}# Reproductions\n\n`ackclock reproduce ID` runs an item of a paper's register and "
-            "prints whether its checks hold. The register lists the statements, figures and numbers of a "
-            "paper that can be checked. Kinds of items: "
+            f"{NOTE}# Reproductions\n\nEach figure, table, equation, number and algorithm of the "
+            "five papers that "
+            "can be checked is an *item* with an id, such as B-F2a for figure 2a of the paper on "
+            "backoff: the letter is "
+            "the paper, and A stands for an algorithm, E for an equation, F for a figure, T for a "
+            "table, N for a "
+            "number, X for an experiment or a claim, U for an instrument, S for an addition of our own. "
+            "`ackclock reproduce ID` runs an item and prints whether its checks hold; its id leads "
+            "to what it "
+            "gave. Kinds of items: "
         )
         + ", ".join(f"{kind} {meaning}" for kind, meaning in KINDS.items())
-        + ".\n\n| id | paper | kind | title |\n|---|---|---|---|\n"
+        + ".\n"
     )
-    text += "".join(f"| {i.id} | {i.paper} | {i.kind} | {i.title} |\n" for i in ITEMS.values())
+    for paper in PAPERS.values():
+        text += f"\n## {paper.title}\n\n| id | kind | what it is |\n|---|---|---|\n"
+        text += "".join(
+            f'| <a id="{i.id.lower()}"></a>[{i.id}]({questions.link(i.id)}) | {i.kind} | {i.title} |\n'
+            for i in ITEMS.values()
+            if i.paper == paper.name
+        )
+    text += "\n## What the papers leave open\n"
     for i in ITEMS.values():
         if i.choices:
-            text += f"\n## {i.id}: {i.title}\n\nWhat the paper leaves unstated, and what was chosen:\n\n"
+            text += f"\n### {i.id}: {i.title}\n\nWhat the paper leaves unstated, and what was chosen:\n\n"
             text += "".join(f"- {what}: {chosen}\n" for what, chosen in i.choices.items())
     return text
+
+
+def gallery() -> str:
+    """Figures with the command that makes each: of the examples, and one of each item of the papers."""
+    text = (
+        f"{NOTE}# Gallery\n\nEvery figure is made by the command under it; its folder has the data, "
+        "too. Any value of a "
+        "scenario can be changed with `--set`.\n"
+    )
+    for title, figures in (("Examples", worked()), *((p.title, drawn(p.name)) for p in PAPERS.values())):
+        text += f"\n## {title}\n"
+        for about, image, command in figures:
+            text += f"\n**{about}**\n\n![{about}]({image})\n\n    {command}\n"
+    return text
+
+
+def worked() -> list[tuple[str, str, str]]:
+    """The figures of the worked examples."""
+    return [(e.shows, f"images/{e.image.name}", e.command) for e in examples.EXAMPLES]
+
+
+def drawn(paper: str) -> list[tuple[str, str, str]]:
+    """The first figure of each item of a paper that has one: what it is, the image, and the command."""
+    found = []
+    for i in ITEMS.values():
+        images = sorted(p.name for p in (HERE / "papers" / "images").glob(f"{i.id}-*.png"))
+        if i.paper == paper and images:
+            found.append((i.title, f"papers/images/{images[0]}", f"ackclock reproduce {i.id}"))
+    return found
+
+
+def python_api() -> str:
+    """The page of the Python package, which Sphinx fills from its documentation."""
+    parts = []
+    for name in ackclock.__all__:
+        thing = getattr(ackclock, name)
+        if isinstance(thing, type):
+            parts.append(f".. autoclass:: ackclock.{name}\n   :members:\n")
+        elif callable(thing):
+            parts.append(f".. autofunction:: ackclock.{name}\n")
+    body = "\n".join(parts)
+    return (
+        f"{NOTE}# Python\n\n`import ackclock as ac`. Policies are classes below `ac`, by kind: "
+        "`ac.window.Cubic(beta_cubic=0.8)`, with the parameters of [Policies](policies.md); queues, "
+        "faults and workloads "
+        "are too, as in [Scenarios](scenarios.md). Results are Arrow tables, whose columns "
+        "[Tables](tables.md) "
+        f"describes.\n\n```{{eval-rst}}\n{body}```\n"
+    )
 
 
 def index() -> str:
@@ -237,8 +301,10 @@ def main() -> int:
         "architecture.md": architecture(),
         "conformance.md": conformance(),
         "examples.md": NOTE + examples.page(),
+        "gallery.md": gallery(),
         "passport.md": criteria(),
         "policies.md": policies(),
+        "python.md": python_api(),
         "questions.md": NOTE + questions.page(),
         "scenarios.md": scenarios(),
         "tables.md": tables(),

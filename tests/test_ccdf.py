@@ -80,7 +80,7 @@ def test_response_times_beyond_the_usual_axis_are_shown_too():
         ),
         ("timeouts_by_round", "stack", "without numbers to draw"),
         ("goodput", "nothing", "`nothing` is not a column of the flows"),
-        ("goodput", "flow", "at most 28 would do"),
+        ("goodput", "flow", "expected at most 28"),
         ("goodput", "timeouts_by_round", "without values to draw a line for each of"),
     ],
 )

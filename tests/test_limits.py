@@ -119,8 +119,8 @@ def test_memory_is_bounded_and_more_can_be_allowed():
     ("options", "sentence"),
     [
         ({"memory": "much"}, "`memory`: `much` is not a size"),
-        ({"memory": 5}, "`memory` is `5`; a size of at least 1 MiB would do, such as `8GiB`"),
-        ({"trace_limit": "1B"}, "`trace_limit` is `1B`; a size of at least 1 MiB would do"),
+        ({"memory": 5}, "`memory` is `5`; expected a size of at least 1 MiB, such as `8GiB`"),
+        ({"trace_limit": "1B"}, "`trace_limit` is `1B`; expected a size of at least 1 MiB"),
     ],
 )
 def test_limits_are_sizes(options, sentence):
@@ -186,5 +186,5 @@ def test_a_large_trace_is_announced(tmp_path):
     )
     assert (few.returncode, few.stderr) == (
         2,
-        "ackclock: `memory` is `1kB`; a size of at least 1 MiB would do, such as `8GiB`\n",
+        "ackclock: `memory` is `1kB`; expected a size of at least 1 MiB, such as `8GiB`\n",
     )

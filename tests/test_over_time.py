@@ -131,7 +131,7 @@ def test_rates_and_shares_are_those_of_the_tables(run):
     assert np.nansum(shares.values, axis=0) == pytest.approx(1.0)
     # No bin carries more than the link can.
     assert np.nansum(found.values, axis=0).max() <= 5e6
-    with pytest.raises(ac.InputError, match="`by` is `colour`; `flow`, `stack` or `group` would do"):
+    with pytest.raises(ac.InputError, match="`by` is `colour`; expected `flow`, `stack` or `group`"):
         flows.throughput("colour")
 
 

@@ -186,7 +186,7 @@ def test_seeds_are_a_number_a_list_a_range_or_those_of_the_scenario():
 def test_a_sweep_that_is_too_large_reports_its_size():
     with pytest.raises(
         ac.InputError,
-        match=r"18,000 runs \(9000 of `path.rtt`, and seeds\); at most 10,000 would do, or set "
+        match=r"18,000 runs \(9000 of `path.rtt`, and seeds\); expected at most 10,000, or set "
         r"`most = 18000`",
     ):
         ac.Sweep(scenario(), {"path.rtt": "1ms..1s:9000"}, seeds=2).cases()

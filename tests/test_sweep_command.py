@@ -84,7 +84,7 @@ def test_the_command_makes_valid_runs_and_reports_invalid_ones(ackclock, tmp_pat
         (("path.rtt = [", "path.rrt = ["), [], "is not an axis"),
         (("stacks = {", "stack = {"), [], "`stack` is not a known key (did you mean `stacks`?)"),
         (("[axes]", "[axes"), [], "two.toml: this is not TOML"),
-        (("title", "most = 3\ntitle"), [], "4 runs (3 of `path.rtt`, and seeds); at most 3 would do"),
+        (("title", "most = 3\ntitle"), [], "4 runs (3 of `path.rtt`, and seeds); expected at most 3"),
         (("title", "title"), ["--plot", "path.rtt"], "is not an axis and a number"),
         (("title", "title"), ["--plot", "mss,goodput"], "`mss` is not an axis"),
         (("title", "title"), ["--show", "goodputt"], "did you mean `goodput`?"),

@@ -37,7 +37,7 @@ impl fmt::Display for CaptureError {
         match self {
             Self::Io(e) => write!(f, "{e}"),
             Self::NotACapture { begins } if begins.is_empty() => {
-                write!(f, "the file is empty; pcap or pcapng, plain, gzip or zstd, would do")
+                write!(f, "the file is empty; expected pcap or pcapng, plain, gzip or zstd")
             }
             Self::NotACapture { begins } if MAGIC.contains(&&begins[..]) => {
                 write!(f, "the file begins as a capture does, but its header is cut off or damaged")
@@ -45,7 +45,7 @@ impl fmt::Display for CaptureError {
             Self::NotACapture { begins } => {
                 write!(f, "the file begins with")?;
                 begins.iter().try_for_each(|b| write!(f, " {b:02x}"))?;
-                write!(f, ", which is no capture; pcap or pcapng, plain, gzip or zstd, would do")
+                write!(f, "; expected a capture: pcap or pcapng, plain, gzip or zstd")
             }
             Self::Damaged { packets, offset, what } => {
                 write!(f, "damaged at byte {offset}, after {packets} packets, which are analysed: {what}")

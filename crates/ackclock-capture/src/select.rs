@@ -31,8 +31,8 @@ impl Selection {
             let chosen = number.or_else(port).or_else(end).or_else(address);
             chosen.ok_or_else(|| {
                 format!(
-                    "`{part}` selects no connection; a number such as `0`, a port such as `:443`, an \
-                     address, or `192.0.2.1:443` would do"
+                    "`{part}` selects no connection; expected a number such as `0`, a port such as \
+                     `:443`, an address, or `192.0.2.1:443`"
                 )
             })
         };
@@ -67,7 +67,7 @@ mod tests {
         assert_eq!(parse("::1"), Ok(vec![Choice::Address("::1".parse().unwrap())]));
         assert_eq!(parse("192.0.2.1:80"), Ok(vec![Choice::End("192.0.2.1:80".parse().unwrap())]));
         for wrong in ["", "x", ":99999", "1.2.3", "-1"] {
-            assert!(parse(wrong).unwrap_err().contains("would do"), "{wrong}");
+            assert!(parse(wrong).unwrap_err().contains("expected a number such as `0`"), "{wrong}");
         }
     }
 }

@@ -182,7 +182,7 @@ pub fn gap_timeouts(
         if s >= 0.0 {
             Ok(Duration::from_secs_f64(s))
         } else {
-            Err(InputError::new_err(format!("{s} s is no time; 0 s or more would do")))
+            Err(InputError::new_err(format!("the time is {s} s; expected 0 s or more")))
         }
     };
     let (least, rtt) = (span(least)?, span(rtt)?);

@@ -168,9 +168,9 @@ fn carrier(name: &str) -> PyResult<EndKind> {
     match name {
         "kernel" => Ok(EndKind::Kernel),
         "engine" => Ok(EndKind::Engine),
-        other => Err(ScenarioError::new_err(format!(
-            "`{other}` carries no connections; kernel or engine would do"
-        ))),
+        other => {
+            Err(ScenarioError::new_err(format!("the world is `{other}`; expected `kernel` or `engine`")))
+        }
     }
 }
 

@@ -100,7 +100,7 @@ def write(
         )
     except OSError as e:
         raise _core.InputError(
-            f"{path}: {e.strerror}; a page in a folder that can be written to would do"
+            f"{path}: {e.strerror}; expected a page in a folder that can be written to"
         ) from None
     try:
         with os.fdopen(handle, "w", encoding="utf-8", errors="replace", newline="\n") as out:

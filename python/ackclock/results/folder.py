@@ -39,7 +39,7 @@ def write(target: Path, fill: Callable[[Path], None], figures: Mapping[str, Any]
     try:
         partial = _beside(target)
     except OSError as e:
-        raise InputError(f"{target}: {e.strerror}; a folder that can be written to would do") from None
+        raise InputError(f"{target}: {e.strerror}; expected a folder that can be written to") from None
     try:
         with owned.marked(partial) as mark:
             # mkdtemp makes folders that only their owner reads; a run is no secret.

@@ -53,8 +53,8 @@ class Bins:
         n = max(round(width / each), 1)
         if moments.size / n > MOST_BINS:
             raise InputError(
-                f"bins of {width:g} s make {moments.size // n} until {moments[-1]:g} s; {MOST_BINS} at most "
-                "would do"
+                f"bins of {width:g} s make {moments.size // n} until {moments[-1]:g} s; expected at "
+                f"most {MOST_BINS}"
             )
         starts = np.arange(0, moments.size, n)
         begin = moments[0] - each
@@ -225,7 +225,7 @@ class FlowsOverTime:
         """The names by that column, the number of each row's name, and how many flows each name has."""
         table = self.series if table is None else table
         if by not in ("flow", "stack", "group"):
-            raise InputError(f"`by` is `{by}`; `flow`, `stack` or `group` would do")
+            raise InputError(f"`by` is `{by}`; expected `flow`, `stack` or `group`")
         keys = table[by]
         if by == "stack":
             keys = pc.if_else(pc.equal(keys, ""), NO_STACK, keys)

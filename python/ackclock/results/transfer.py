@@ -136,7 +136,7 @@ def binned(time: np.ndarray, amount: np.ndarray, width: float, until: float) -> 
         raise InputError(f"the width of bins is {width:g} s; give one above 0")
     bins = math.floor(until / width) + 1
     if bins > MOST_BINS:
-        raise InputError(f"bins of {width:g} s make {bins} until {until:g} s; {MOST_BINS} at most would do")
+        raise InputError(f"bins of {width:g} s make {bins} until {until:g} s; expected at most {MOST_BINS}")
     place = np.floor(np.asarray(time) / width).astype(np.int64)
     inside = (place >= 0) & (place < bins)
     return np.bincount(place[inside], weights=np.asarray(amount)[inside], minlength=bins) / width

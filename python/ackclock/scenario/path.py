@@ -211,8 +211,8 @@ def _check_rtt(rtt: object) -> None:
         try:
             _core.quantity("time", word)
         except InputError as e:
-            would_do = "; `links`, a list of times, or `ac.Uniform` would do too" if one is rtt else ""
-            raise ScenarioError(f"a round-trip time: {e}{would_do}") from None
+            others = ", `links`, a list of times, or `ac.Uniform`" if one is rtt else ""
+            raise ScenarioError(f"a round-trip time: {e}{others}") from None
 
 
 def _check_element(name: str, value: object) -> None:

@@ -282,7 +282,7 @@ def size(name: str, given: str | int) -> int:
     except InputError as e:
         raise InputError(f"`{name}`: {e}") from None
     if found < 1 << 20:
-        raise InputError(f"`{name}` is `{given}`; a size of at least 1 MiB would do, such as `8GiB`")
+        raise InputError(f"`{name}` is `{given}`; expected a size of at least 1 MiB, such as `8GiB`")
     return found
 
 

@@ -146,7 +146,7 @@ def _axis(name: str, keys: tuple[str, ...], given: Any, twice: bool) -> Axis:
 
 def _bounded(name: str, count: int) -> None:
     if not 1 <= count <= MOST_VALUES:
-        raise InputError(f"axis `{name}` has {count} values; 1 to {MOST_VALUES} would do")
+        raise InputError(f"axis `{name}` has {count} values; expected 1 to {MOST_VALUES}")
 
 
 def written(value: Any) -> str:

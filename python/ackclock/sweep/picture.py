@@ -60,7 +60,7 @@ def picture(result: SweepResult, text: str, title: str) -> Any:
         found.setdefault(tuple(row[name] for name in over), {}).setdefault(row[x], []).append(row[y])
     if len(found) > MOST_LINES:
         raise InputError(
-            f"`--plot {text}` would draw {len(found)} lines; at most {MOST_LINES} would do: say what "
+            f"`--plot {text}` would draw {len(found)} lines; expected at most {MOST_LINES}: say what "
             f"makes them, as in `{x},{y},stack`"
         )
     lines = []

@@ -96,7 +96,7 @@ def read(file: Path, overrides: Mapping[str, str] | None = None, *, allow_files:
         raise stop(f"`title` is `{title}`, which is not text in quotes")
     most = found.get("most", MOST)
     if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= MOST_POINTS:
-        raise stop(f"`most` is `{most}`; a whole number from 1 to {MOST_POINTS} would do")
+        raise stop(f"`most` is `{most}`; expected a whole number from 1 to {MOST_POINTS}")
     where = found.get("where")
     if where is not None and not isinstance(where, str):
         raise stop(f"`where` is `{where}`, which is not an expression in quotes such as `round_trip < 0.1`")

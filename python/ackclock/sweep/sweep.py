@@ -42,15 +42,15 @@ class Point:
 
 
 class Sweep:
-    """A scenario run at every combination of the values of some of its keys, with several seeds.
+    """A scenario run at every combination of the values of some of its keys, with several seeds::
 
         loss = {"key": "path.link.faults.0.p", "range": "0.001..0.1", "points": 7, "spacing": "log"}
         axes = {"random loss": loss, "path.rtt": ["20ms", "80ms"]}
         sweep = ac.Sweep("scenarios/lossy-link.toml", axes=axes, seeds=5)
         found = sweep.run()
         found.table      # a row for each run and stack: axes, seed, and the numbers of a run's summary
-        found.flows      # the flows of all runs, with the same columns in front; so found.links,
-                         # and found.samples and so on where traced
+        found.flows      # the flows of all runs, with the same columns in front
+        found.links      # so are these; found.samples and others, where traced, too
 
     scenario: a `Scenario`, or the path of its file. axes: by name, which is the key itself, or any name if
     the axis names its key; see `ac.Axis`. Names in a tuple with values in tuples make axes that go together:
@@ -126,14 +126,14 @@ class Sweep:
         made_of = " x ".join(f"{len(g[0].values)} of `{'`, `'.join(a.name for a in g)}`" for g in self.groups)
         if combinations > MOST_POINTS:
             raise InputError(
-                f"the sweep has {combinations:,} combinations of values ({made_of}); at most "
-                f"{MOST_POINTS:,} would do"
+                f"the sweep has {combinations:,} combinations of values ({made_of}); expected "
+                f"at most {MOST_POINTS:,}"
             )
         wanted = [(point, seed) for point in self.points() for seed in self._seeds_of(point)]
         if len(wanted) > self.most:
             raise InputError(
-                f"the sweep has {len(wanted):,} runs ({made_of}, and seeds); at most {self.most:,} "
-                f"would do, or set `most = {len(wanted)}`"
+                f"the sweep has {len(wanted):,} runs ({made_of}, and seeds); expected at most "
+                f"{self.most:,}, or set `most = {len(wanted)}`"
             )
         if not wanted:
             raise InputError(
@@ -265,7 +265,7 @@ def _seeds(given: int | str | Sequence[int] | None) -> list[int | None]:
         return list(range(int(found[1]), int(found[2]) + 1))
     if isinstance(given, int) and not isinstance(given, bool):
         if not 1 <= given <= MOST_SEEDS:
-            raise InputError(f"`seeds` is {given}; 1 to {MOST_SEEDS} would do, for the seeds 1, 2 and so on")
+            raise InputError(f"`seeds` is {given}; expected 1 to {MOST_SEEDS}, for the seeds 1, 2 and so on")
         return list(range(1, given + 1))
     if not isinstance(given, Sequence) or not given:
         raise InputError(f"`seeds` is `{given}`; {wanted}")

@@ -42,7 +42,7 @@ pub(super) struct Text {
 /// The tokens of a block, closed by [`Kind::End`].
 pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, CodeError> {
     if text.len() > MAX_TEXT {
-        let message = format!("the block has {} bytes; at most {MAX_TEXT} would do", text.len());
+        let message = format!("the block has {} bytes; expected at most {MAX_TEXT}", text.len());
         return Err(CodeError::at(text, 0, message));
     }
     Lexer::new(text, 0, text.len()).block()

@@ -60,7 +60,7 @@ class Retransmitters:
         waits = np.asarray(self.rto) * np.exp2(k)
         expected = float((seconds / waits).sum())
         if expected > LARGEST:
-            raise InputError(f"the model would send {expected:.3g} packets; at most {LARGEST:.3g} would do")
+            raise InputError(f"the model would send {expected:.3g} packets; expected at most {LARGEST:.3g}")
         rng = np.random.default_rng(self.seed)
         times, flows = [], []
         for flow, wait in enumerate(waits):

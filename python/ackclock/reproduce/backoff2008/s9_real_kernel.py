@@ -220,7 +220,7 @@ def unfit(runs: list[dict[str, Any]]) -> str | None:
     if late > LATENESS:
         return (
             f"the machine was too busy for real time: deliveries were {1e3 * late:.2g} ms late on "
-            f"average, at most {1e3 * LATENESS:g} ms would do"
+            f"average, expected at most {1e3 * LATENESS:g} ms"
         )
     lost = sum(run["path"]["undelivered"] for run in runs)
     return (

@@ -1,0 +1,79 @@
+"""Files of the repository outside this folder. Pages named in `COPIES` have the text of such a file; other
+links to files lead to a copy of the file, and a folder is named without a link.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+COPIES = {
+    "contributing": "CONTRIBUTING.md",
+    "security": "SECURITY.md",
+    "changelog": "CHANGELOG.md",
+    "benchmarks": "bench/README.md",
+    "worked-scenarios": "scenarios/README.md",
+}
+"""The pages that have the text of a file of the repository."""
+PAGES = {(ROOT / file).resolve(): DOCS / f"{page}.md" for page, file in COPIES.items()}
+PAGES |= {
+    (ROOT / "README.md").resolve(): DOCS / "index.md",
+    (DOCS / "README.md").resolve(): DOCS / "index.md",
+}
+LINK = re.compile(r"(?<!!)\[((?:[^\[\]\n]|\[[^\[\]\n]*\])+)\]\(([^):#\s]+)(#[^)\s]*)?\)")
+PART = re.compile(r"<!-- from (\S+): (.+) -->\n.*\n")
+
+
+def read(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Puts the text of a file in the place of a page, and mends links that leave this folder."""
+    base = DOCS / docname
+    if docname in COPIES:
+        file = ROOT / COPIES[docname]
+        source[0], base = file.read_text(encoding="utf-8"), file
+    source[0] = source[0].replace("{{crates}}", crates())
+    source[0] = PART.sub(lambda found: part(DOCS / found[1], found[2]), source[0])
+    source[0] = LINK.sub(lambda found: mended(found, base.parent, (DOCS / docname).parent), source[0])
+
+
+def mended(found: re.Match[str], base: Path, here: Path) -> str:
+    """A link as the site has it. base: the folder that it is relative to; here: that of the page."""
+    words, target, anchor = found[1], (base / found[2]).resolve(), found[3] or ""
+    if target in PAGES:
+        target = PAGES[target]
+    elif target.suffix == ".md" and not target.is_relative_to(DOCS):
+        # A page of the repository that is none of the site.
+        return words
+    elif not target.is_relative_to(DOCS):
+        if not target.is_file():
+            return words
+        # An anchor of a file that is no page leads nowhere.
+        anchor = ""
+    return f"[{words}]({Path(os.path.relpath(target, here)).as_posix()}{anchor})"
+
+
+def crates() -> str:
+    """The crates, with a link to the pages of rustdoc where `make site` has made them."""
+    names = sorted(p.parent.name for p in (ROOT / "crates").glob("*/Cargo.toml"))
+    there = (DOCS / "_rust" / "rust").is_dir()
+    lines = (f'<a href="rust/{n.replace("-", "_")}/index.html">{n}</a>' if there else n for n in names)
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def part(file: Path, heading: str) -> str:
+    """The text below a heading of a file, without the heading."""
+    text = file.read_text(encoding="utf-8")
+    found = re.search(rf"(?ms)^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", text)
+    if not found:
+        raise ValueError(f"{file} has no heading `{heading}`")
+    return found[1]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """What Sphinx calls."""
+    app.connect("source-read", read)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

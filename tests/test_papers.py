@@ -134,7 +134,8 @@ def test_the_index_and_the_list_of_items_have_it(with_toy):
     done = with_toy("-c", run + "reproductions())", str(Path(__file__).parents[1] / "docs"))
     assert done.returncode == 0, done.stderr
     assert "  - [Toy 2024](papers/toy2024.md)\n" in done.stdout
-    assert "| T24-E1 | toy2024 | CF | Twice two |" in done.stdout
+    row = '| <a id="t24-e1"></a>[T24-E1](papers/toy2024.md#t24-e1-twice-two) | CF | Twice two |'
+    assert row in done.stdout
     assert "## T24-E1: Twice two\n\nWhat the paper leaves unstated" in done.stdout
 
 

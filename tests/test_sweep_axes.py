@@ -55,7 +55,7 @@ def test_an_axis_takes_lists_and_ranges_with_units(given, texts, shown, unit):
         ("10ms..3", "different units (s and none)"),
         ("a..b", "`a` is not a number"),
         ("0s..1s:4log", "above zero"),
-        ("1..2:200000", "200000 values; 1 to 100000"),
+        ("1..2:200000", "200000 values; expected 1 to 100000"),
         ([], "0 values"),
         (["1s", "1s"], "`1s` twice"),
         (["1s", "1000ms"], "`1000ms` twice"),

@@ -40,8 +40,8 @@ def values(table: pa.Table, column: str, by: str) -> dict[str, np.ndarray]:
     labels = table[by].unique().to_pylist()
     if len(labels) > MOST_LINES and by != "stack":
         raise InputError(
-            f"`by` is `{by}`, which has {len(labels)} values, a line each; at most {MOST_LINES} would "
-            "do, as of `stack` or `group`"
+            f"`by` is `{by}`, which has {len(labels)} values, a line each; expected at most "
+            f"{MOST_LINES}, as of `stack` or `group`"
         )
     found = {}
     for label in labels:

@@ -42,6 +42,7 @@ nitpicky = False
 suppress_warnings = ["misc.highlighting_failure"]
 
 html_theme = "furo"
+(HERE / "_live").mkdir(exist_ok=True)
 html_static_path = ["_static", "_live"]
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]

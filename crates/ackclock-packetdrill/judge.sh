@@ -7,6 +7,7 @@
 # PROGRAM is packetdrill, SCRIPT a file or a folder of files. Environment:
 #   ACKCLOCK_LIBRARY    the library [default: target/release/libackclock_packetdrill.so of this repository]
 #   ACKCLOCK_DIALECT    linux, freebsd or plain [default: linux]
+#   ACKCLOCK_DEPARTURES 1: where the dialect's host departs from an RFC, the engine does as well
 #   ACKCLOCK_MTU        the largest packet, as --mtu of the program [default: 1500]
 #   ACKCLOCK_STACK      the stack that is judged [default: the dialect's]
 #   PACKETDRILL_FLAGS   further flags of the program, such as --tolerance_usecs=1000

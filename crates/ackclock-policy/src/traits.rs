@@ -195,6 +195,12 @@ pub trait LossRecovery: Policy {
     /// while this retransmission timeout was in force.
     fn update_deadline(&mut self, _b: &dyn ScoreboardView, _v: &SenderView, _sent: Option<Duration>) {}
 
+    /// True where an ack that acknowledges nothing new may grow the window by what it SACKs, outside of a
+    /// reduction. RFC 5681 §3.1 counts what is acknowledged.
+    fn grows_out_of_order(&self) -> bool {
+        false
+    }
+
     /// What to send next; called while the phase is not Open or segments are marked lost: an outstanding
     /// range to retransmit, a range that starts at `v.snd_nxt` for new data (the engine cuts it to the data
     /// there is), or `None` to send nothing.

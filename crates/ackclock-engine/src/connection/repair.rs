@@ -56,7 +56,9 @@ impl Connection {
             self.adjust(now, &mut reduced);
             v.window = reduced.window;
         }
-        info.may_grow = info.newly_acked > 0
+        let out_of_order = seldom(info.newly_acked == 0 && info.newly_sacked > 0)
+            && self.sender.policies().recovery.grows_out_of_order();
+        info.may_grow = (info.newly_acked > 0 || out_of_order)
             && matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss)
             && (before != Phase::Recovery
                 || seldom(self.config.grow_after_repair && (self.sack_on || self.config.hold_repair))
@@ -64,8 +66,8 @@ impl Connection {
             && (!undone || self.config.grow_after_undo)
             && !info.ece;
         if mostly(info.may_grow) || self.needs::<PLAIN>(|r| r.needs.every_ack) {
-            if seldom(before == Phase::Recovery) && info.may_grow {
-                // Of what ends a repair, only what it delivers counts.
+            if seldom(before == Phase::Recovery || out_of_order) && info.may_grow {
+                // Of what ends a repair or comes out of order, only what it delivers counts.
                 info.newly_acked = info.delivered;
                 v = self.view(now);
             } else if seldom(before != self.phase)

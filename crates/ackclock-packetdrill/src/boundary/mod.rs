@@ -85,7 +85,7 @@ unsafe extern "C" fn free(_: *mut c_void) {
     lab::end();
 }
 
-/// Fills the table in, and makes the host of `ACKCLOCK_DIALECT` and `ACKCLOCK_STACK`. The process ends where there is
+/// Fills the table in, and makes the host that the environment asks for. The process ends where there is
 /// no such dialect or stack.
 ///
 /// # Safety
@@ -161,7 +161,12 @@ fn host() -> Result<(EngineHost, u16), String> {
         }
     };
     let stack = std::env::var("ACKCLOCK_STACK").ok();
-    let host = EngineHost::new(&Registry::builtin(), dialect, stack.as_deref(), SEED)
+    let mut host = EngineHost::new(&Registry::builtin(), dialect, stack.as_deref(), SEED)
         .map_err(|e| format!("ACKCLOCK_STACK: {e}"))?;
+    match std::env::var("ACKCLOCK_DEPARTURES").as_deref() {
+        Err(_) | Ok("0") => {}
+        Ok("1") => host.depart_from_standards().map_err(|e| format!("ACKCLOCK_DEPARTURES: {e}"))?,
+        Ok(text) => return Err(format!("ACKCLOCK_DEPARTURES: `{text}` is neither 0 nor 1")),
+    }
     Ok((host, mtu))
 }

@@ -36,6 +36,8 @@ pub(super) struct Detection {
     fack: SeqNumber,
     /// RACK.reordering_seen.
     reordering_seen: bool,
+    /// Something has come later than more segments that were sent after it than duplicate acks tell of a loss.
+    reordered_far: bool,
     reo_wnd_mult: u32,
     reo_wnd_persist: u32,
     /// RACK.dsack_round: a DSACK has widened the reordering window in the round trip that ends there.
@@ -64,6 +66,7 @@ impl Detection {
             before_rto: (None, Duration::ZERO),
             fack: SeqNumber(0),
             reordering_seen: false,
+            reordered_far: false,
             reo_wnd_mult: 1,
             reo_wnd_persist: p.count("reo_wnd_persist") as u32,
             dsack_round: None,
@@ -99,6 +102,7 @@ impl Detection {
             // Step 3: a segment that was sent once and is delivered below the highest delivered one was
             // reordered.
             self.reordering_seen |= d.lowest_sent_once.is_some_and(|end_seq| end_seq < self.fack);
+            self.note_distance(d, b, v);
         }
         let delivered_to = b.sacked().last().map_or(v.snd_una, |range| range.end);
         self.fack = self.fack.max(delivered_to).max(v.snd_una);
@@ -233,6 +237,7 @@ impl Detection {
         if v.expiries <= 1 {
             self.before_rto = (self.latest, self.rtt);
         }
+        self.forget_distance(b, v);
         // SACK marks may have been dropped (RFC 2018 §8).
         self.reset_examined(v);
         let wait = self.wait(b, v, matches!(v.phase, Phase::Recovery | Phase::Loss));

@@ -160,6 +160,10 @@ impl LossRecovery for Rack {
         true
     }
 
+    fn grows_out_of_order(&self) -> bool {
+        self.state.detection.grows_out_of_order()
+    }
+
     fn update_deadline(&mut self, b: &dyn ScoreboardView, v: &SenderView, sent: Option<Duration>) {
         let state = &mut *self.state;
         let probed = state.tail.on_new_data(v);
@@ -256,5 +260,7 @@ pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
     },
 };
 
+#[cfg(test)]
+mod distance_tests;
 #[cfg(test)]
 mod tests;

@@ -240,7 +240,7 @@ impl Connection {
             // the FIN, and a tail loss probe, do not wait for more data.
             return fin_due
                 || (!small.by_nagle || self.sends_urgent()) && !small.by_cork
-                || self.rare.is_some_and(|r| r.loss_probe.is_some());
+                || self.sends_loss_probe();
         }
         // (3): at least half of the largest window ever advertised by the peer.
         !small.by_nagle

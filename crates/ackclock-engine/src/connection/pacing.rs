@@ -77,7 +77,10 @@ impl Connection {
             return;
         }
         let smss = self.smss;
+        // A probe that does not count as in the network does not count here, either (`tcp_send_loss_probe`).
+        let uncounted = retransmission && !self.config.probe_in_flight && self.sends_loss_probe();
         if matches!(self.phase, Phase::Recovery | Phase::Cwr)
+            && !uncounted
             && let Some(reduction) = self.sender.policies().reduction()
         {
             reduction.on_sent(bytes, smss);

@@ -106,6 +106,11 @@ impl Connection {
         Some(Transmit { kind: SendKind::TailLossProbe { again }, ..transmit? })
     }
 
+    /// True while a tail loss probe is on its way out.
+    pub(super) fn sends_loss_probe(&self) -> bool {
+        self.rare.is_some_and(|r| r.loss_probe.is_some())
+    }
+
     /// A copy, a retransmission or new data, if the windows and pacing allow one.
     #[inline(always)]
     pub(super) fn transmit_data(&mut self, now: Instant) -> Option<Transmit> {
@@ -195,8 +200,7 @@ impl Connection {
             }
         }
         let (range, fin) = self.sender.make_mut().sent.retransmit(seq, most, now)?;
-        let uncounted =
-            seldom(!self.config.probe_in_flight) && self.rare.is_some_and(|r| r.loss_probe.is_some());
+        let uncounted = seldom(!self.config.probe_in_flight) && self.sends_loss_probe();
         if uncounted {
             self.sender.make_mut().sent.uncount_retransmission(range.start);
         }
@@ -225,12 +229,8 @@ impl Connection {
         }
         let by_timeout =
             self.phase == Phase::Loss && self.sender.episode.is_some_and(|e| e.class == LossClass::NonCa);
-        if let Some(e) = self
-            .sender
-            .make_mut()
-            .episode
-            .as_mut()
-            .filter(|_| !self.rare.is_some_and(|r| r.loss_probe.is_some()))
+        if !self.sends_loss_probe()
+            && let Some(e) = &mut self.sender.make_mut().episode
         {
             e.retransmissions += 1;
             // The first retransmission belongs to the signal itself; the rest are "other losses" (M-U1).

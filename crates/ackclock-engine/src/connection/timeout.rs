@@ -149,11 +149,17 @@ impl Connection {
         self.begin_episode(now, LossClass::NonCa);
         // The window is reduced before the new marks change `pipe`, which it may read.
         let t = Transition::expiry(repeated);
+        let reducing = matches!(before.phase, Phase::Recovery | Phase::Cwr);
+        let cut = reducing && before.snd_una < before.recovery_point;
+        if seldom(reducing && !cut)
+            && let Some(cwnd) = self.repair_window()
+        {
+            // A reduction that is held although all of its window is acknowledged has made this the window.
+            self.set_window(Window { cwnd, ..self.sender.window }, now);
+        }
         if let Some(c) = t.reduces {
             self.reduce(c, now);
         }
-        let cut =
-            matches!(before.phase, Phase::Recovery | Phase::Cwr) && before.snd_una < before.recovery_point;
         if seldom(cut && self.config.cut_once) {
             self.set_window(Window { ssthresh: before.window.ssthresh, ..self.sender.window }, now);
         }

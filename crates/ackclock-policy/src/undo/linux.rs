@@ -104,11 +104,11 @@ impl SpuriousTimeout for Linux {
 
     fn on_episode(&mut self, b: &dyn ScoreboardView, v: &SenderView) {
         // tcp_init_undo: a probe in the network may be reported too, also where it or what it repeats has
-        // arrived.
+        // arrived, and where what it repeats was marked lost.
         if let Some(counts) = &mut self.counts {
             let probed = counts.probed_until.take().filter(|end| v.snd_una < *end);
-            let arrived = probed.and_then(|end| b.segment(end - 1)).is_some_and(|s| s.sacked);
-            counts.unreported = Some(retransmissions_out(b, v) + u32::from(arrived)).filter(|n| *n > 0);
+            let besides = probed.and_then(|end| b.segment(end - 1)).is_some_and(|s| s.sacked || s.lost);
+            counts.unreported = Some(retransmissions_out(b, v) + u32::from(besides)).filter(|n| *n > 0);
         }
     }
 

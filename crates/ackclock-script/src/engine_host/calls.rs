@@ -173,6 +173,9 @@ impl EngineHost {
         if how != c::SHUT_RD {
             flow.shut_write = true;
             flow.connection.close(now);
+        } else if let Some(sending) = &mut flow.sending {
+            // It sends nothing (`tcp_shutdown`).
+            sending.idle = true;
         }
         self.run(i);
         ZERO

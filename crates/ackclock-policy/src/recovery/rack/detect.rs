@@ -1,5 +1,7 @@
+mod linux;
 mod reordering;
 
+pub(super) use self::linux::LINUX;
 pub(super) use self::reordering::PERSIST;
 
 use ackclock_units::{Duration, Instant, SeqNumber, SeqRange};
@@ -48,6 +50,10 @@ pub(super) struct Detection {
     retransmitted: Retransmitted,
     /// The last call of [`Detection::detect`] has found a retransmission to be lost.
     lost_again: bool,
+    /// Something was delivered since an ack was last examined for losses.
+    advanced: bool,
+    /// The ack that is being processed has undone a timeout.
+    undone: bool,
 }
 
 impl Detection {
@@ -73,6 +79,8 @@ impl Detection {
             examined_to: SeqNumber(0),
             retransmitted: Retransmitted::default(),
             lost_again: false,
+            advanced: false,
+            undone: false,
         }
     }
 
@@ -129,6 +137,7 @@ impl Detection {
             (once, again) => again.or(once),
         };
         if let Some(t) = last {
+            self.advanced = true;
             // Also of a segment that arrives after one that was sent later: RACK.rtt is then more than the
             // round-trip time of the latter.
             self.rtt = now.since(t.xmit_ts);
@@ -185,13 +194,6 @@ impl Detection {
 
     fn rule(&self, latest: Transmission, wait: Duration) -> Rule {
         Rule { latest, wait, packets: self.quic.then_some(self.dup_thresh), fack: self.fack }
-    }
-
-    /// True where what was found last begins a recovery in the repair after a timeout: a lost retransmission, which
-    /// counts as another sign of congestion (RFC 5681 §4.3), or anything that the timer has found
-    /// (`tcp_fastretrans_alert` with `FLAG_LOST_RETRANS`, `tcp_rack_reo_timeout`).
-    pub fn reopens(&self, by_timer: bool) -> bool {
-        self.linux && (self.lost_again || by_timer)
     }
 
     /// Lets losses that were found but not marked be found again.
@@ -254,6 +256,7 @@ impl Detection {
     /// that nothing sent later is known to have been delivered.
     pub fn undo(&mut self, v: &SenderView) {
         (self.latest, self.rtt) = self.before_rto;
+        (self.advanced, self.undone) = (true, true);
         // The marks of the timeout were undone.
         self.reset_examined(v);
     }
@@ -369,15 +372,6 @@ fn at_least_sacked(n: u32, b: &dyn ScoreboardView) -> bool {
     false
 }
 
-/// What Linux does otherwise.
-pub(super) const LINUX: Param = Param::flag(
-    "linux",
-    false,
-    "take RACK.rtt of the highest segment that an ack acknowledges, or SACKs if it acknowledges none, let DSACKs \
-     widen the reordering window only after reordering has been seen, and begin a recovery of its own, with \
-     another reduction, where a retransmission is lost after a timeout, as Linux does; otherwise of the one sent \
-     last, every DSACK, and none (RFC 8985 6.2 steps 2 and 4)",
-);
 /// Span of the windowed minimum RACK.min_RTT.
 pub(super) const MIN_RTT_SPAN: Param = Param::duration(
     "min_rtt_span",

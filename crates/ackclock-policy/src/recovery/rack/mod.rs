@@ -118,7 +118,9 @@ impl LossRecovery for Rack {
             return v.phase;
         }
         let before = lost.len();
-        state.detect(repairing, b, v, lost);
+        if state.detection.examines(a, v) {
+            state.detect(repairing, b, v, lost);
+        }
         if repairing {
             let reopens = v.phase == Phase::Loss && state.detection.reopens(false);
             return self.open(reopens, reopens, v).unwrap_or(v.phase);

@@ -139,6 +139,7 @@ def differ_scripts(
     stack: str | None,
     tolerance: int,
     known: list[tuple[str, str]],
+    sound: bool = False,
     progress: Callable[[int, int, int], object] | None = None,
 ) -> str: ...
 def script_dialects() -> list[str]: ...

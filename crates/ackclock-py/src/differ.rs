@@ -22,12 +22,12 @@ const KERNEL: &str = "kernel";
 /// Runs random conversations on the stack `stack` of a dialect and on `against`, another stack or `kernel`,
 /// and returns what differed, as JSON. `seconds`: none begins later. `tolerance`: ns by which times may
 /// differ. `known`: causes that have an explanation, in which `*` stands for any text, with the explanations.
-/// `progress` is called now and then with the conversations run, those in which nothing differed, and the
+/// `sound`: the peer reports what has arrived, and never contradicts itself. `progress` is called now and then with the conversations run, those in which nothing differed, and the
 /// causes found. The first run against the kernel must be in a process with a single thread, which may be
 /// moved into a user namespace. Raises `PolicyError` where a stack is not known, `MissingRightError` if the
 /// system does not permit it.
 #[pyfunction]
-#[pyo3(signature = (seed, count, seconds, jobs, against, dialect, stack, tolerance, known, progress = None))]
+#[pyo3(signature = (seed, count, seconds, jobs, against, dialect, stack, tolerance, known, sound = false, progress = None))]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
 pub fn differ_scripts(
     py: Python<'_>,
@@ -40,6 +40,7 @@ pub fn differ_scripts(
     stack: Option<String>,
     tolerance: u64,
     known: Vec<(String, String)>,
+    sound: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let dialect = dialect_named(dialect)?;
@@ -49,6 +50,7 @@ pub fn differ_scripts(
     let real = against == KERNEL;
     let campaign = Campaign {
         seed,
+        sound,
         count,
         time: seconds.map(RealDuration::from_secs_f64),
         jobs,
@@ -154,6 +156,7 @@ fn shown(campaign: &Campaign, against: &str, lasted: RealDuration, found: &Progr
     explained.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
     json!({
         "seed": campaign.seed,
+        "peer": if campaign.sound { "sound" } else { "random" },
         "against": against,
         "seconds": lasted.as_secs_f64(),
         "run": found.run,

@@ -17,6 +17,7 @@ fn host(stack: Option<&str>) -> Box<dyn Host> {
 
 fn campaign(known: Vec<Known>) -> Campaign {
     Campaign {
+        sound: false,
         seed: 3,
         count: 400,
         time: None,

@@ -43,6 +43,12 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
                 metavar="kernel|STACK",
                 help="With --differ: what the stack is compared with. [default: kernel]",
             ),
+            click.option(
+                "--peer",
+                type=click.Choice(["random", "sound"]),
+                help="With --differ: `random` also sends what no sound peer does; `sound` reports what has arrived "
+                "over a network that loses, reorders and duplicates. [default: random]",
+            ),
             click.option("--seed", type=click.IntRange(0, (1 << 64) - 1), help="With --differ. [default: 1]"),
             click.option(
                 "--count",
@@ -92,6 +98,7 @@ def command(
     as_json: bool,
     *,
     against: str | None,
+    peer: str | None,
     seed: int | None,
     number: int | None,
     minutes: float | None,
@@ -112,6 +119,7 @@ def command(
         try:
             text = differ_scripts(
                 seed=1 if seed is None else seed,
+                sound=peer == "sound",
                 count=most,
                 seconds=None if minutes is None else minutes * 60,
                 jobs=jobs or JOBS[real],

@@ -167,6 +167,7 @@ impl Connection {
             delivered,
             is_dup,
             has_sack: !PLAIN && self.has_sound_block(segment),
+            acks_original: false,
             reneged: false,
             dsack: dsack.filter(|_| !copied),
             dsack_sent_again,
@@ -192,7 +193,7 @@ impl Connection {
             .filter(|_| !info.reneged)
             .is_some_and(|missing| self.check_undecided_timeout(now, &info, missing));
         if seldom(suspect) && !info.reneged {
-            self.check_suspect_episode(now, segment, &info);
+            self.check_suspect_episode(now, segment, &mut info);
         }
         let v = self.recover::<PLAIN>(now, &mut info, undone);
         if (advanced == 0 || self.phase != Phase::Open) && self.needs::<PLAIN>(|r| r.needs.sends) {

@@ -45,6 +45,10 @@ impl Connection {
         if seldom(stale) && self.phase == Phase::Open {
             self.sender.make_mut().dup_acks.delivered = 0;
         }
+        if seldom(info.ece && info.deliveries.is_some() && self.config.hold_cwr) {
+            // Linux reduces for a loss that a probe has repaired, and for the echo again (`tcp_process_tlp_ack`).
+            self.adjust(now, &mut v);
+        }
         let echo_last = seldom(info.ece) && self.rare.is_some_and(|r| r.needs.echo_after_ack);
         if seldom(info.ece) && !echo_last {
             self.handle_ecn_echo(now, info.newly_acked);

@@ -18,6 +18,8 @@ pub(super) struct UndecidedTimeout {
     testing: bool,
     /// Bytes of new data that may still be sent for that.
     quota: Bytes,
+    /// Segments that were to be sent for that.
+    tests: u32,
     /// Already counted as spurious, and the estimator notified.
     counted: bool,
     /// The loss episode that was open.
@@ -68,6 +70,7 @@ impl Connection {
             recovery_point: v.recovery_point,
             testing: false,
             quota: 0,
+            tests: 0,
             counted: false,
             episode,
             rtt,
@@ -127,13 +130,15 @@ impl Connection {
         match verdict {
             TimeoutVerdict::Unknown => self.rare.make_mut().undecided_timeout = Some(w),
             TimeoutVerdict::SendNew { segments } => {
-                (w.testing, w.quota) = (true, u64::from(segments) * u64::from(self.smss));
+                (w.testing, w.tests) = (true, segments);
+                w.quota = u64::from(segments) * u64::from(self.smss);
                 self.rare.make_mut().undecided_timeout = Some(w);
             }
             TimeoutVerdict::Genuine if w.testing => {
-                // RFC 5682 §2.1 step 3a: at most three segments, as slow start has two round trips after a
-                // timeout.
-                let cwnd = self.sender.window.cwnd.min(3 * u64::from(self.smss));
+                // RFC 5682 §2.1 step 3a: at most three segments, one more than were sent for the test, as slow start
+                // has two round trips after a timeout. Linux sends what the window allows, and leaves it as it is.
+                let most = (u64::from(w.tests) + 1) * u64::from(self.smss);
+                let cwnd = self.sender.window.cwnd.min(most);
                 self.set_window(Window { cwnd, ..self.sender.window }, now);
             }
             TimeoutVerdict::Genuine => {}

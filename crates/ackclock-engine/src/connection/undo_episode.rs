@@ -75,13 +75,17 @@ impl Connection {
 
     /// Passes the ack to the policy that examines the episode.
     #[cold]
-    pub(super) fn check_suspect_episode(&mut self, now: Instant, segment: &Segment, a: &AckInfo) {
+    pub(super) fn check_suspect_episode(&mut self, now: Instant, segment: &Segment, a: &mut AckInfo) {
         // An undo of a timeout has settled it, or an echo forbids it: the reduction is required.
         let Some(mut saved) = self.rare.take(|r| &mut r.suspect_episode).filter(|_| !a.ece) else { return };
         let echo = segment.options.timestamps.filter(|ts| self.rare.timestamps.on && ts.tsecr != 0);
         saved.episode.acks_original =
             echo.zip(saved.first_tsval).map(|(ts, first)| (ts.tsecr.wrapping_sub(first) as i32) < 0);
         let v = self.view(now);
+        a.acks_original = saved.episode.acks_original == Some(true)
+            && v.phase == Phase::Recovery
+            && a.newly_acked > 0
+            && a.ack < saved.episode.recover;
         let BuiltSender { policies, state } = self.sender.split_mut();
         match policies.undo.on_episode_ack(a, &saved.episode, &state.sent, &v) {
             EpisodeVerdict::Unknown => self.rare.make_mut().suspect_episode = Some(saved),
@@ -91,6 +95,10 @@ impl Connection {
                 self.rare.make_mut().suspect_episode = Some(saved);
             }
             EpisodeVerdict::Spurious => self.undo_episode(now, &saved.episode),
+            EpisodeVerdict::AllLate => {
+                self.sender.make_mut().sent.forget_lost();
+                self.undo_episode(now, &saved.episode);
+            }
         }
     }
 

@@ -63,6 +63,7 @@ pub(crate) fn ack(ack: u32, newly_acked: u64) -> AckInfo {
         delivered: newly_acked,
         is_dup: newly_acked == 0,
         has_sack: false,
+        acks_original: false,
         reneged: false,
         dsack: None,
         dsack_sent_again: 0,

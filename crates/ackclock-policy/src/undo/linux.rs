@@ -137,10 +137,12 @@ impl SpuriousTimeout for Linux {
         let spurious = match v.phase {
             // tcp_try_undo_recovery
             Phase::Recovery if a.ack >= e.recover => all_reported || delayed,
-            // tcp_try_undo_partial, tcp_try_undo_dsack
-            Phase::Recovery => {
-                all_reported || (delayed && a.newly_acked > 0 && retransmissions_out(b, v) == 0)
+            // tcp_try_undo_partial
+            Phase::Recovery if a.acks_original && retransmissions_out(b, v) == 0 => {
+                return EpisodeVerdict::AllLate;
             }
+            // tcp_try_undo_dsack
+            Phase::Recovery => all_reported,
             // tcp_try_undo_loss
             Phase::Loss => a.newly_acked > 0 && (all_reported || delayed),
             // tcp_try_undo_dsack

@@ -155,6 +155,9 @@ pub struct AckInfo {
     pub dsack: Option<SeqRange>,
     /// Segments inside `dsack` that were outstanding before this ack and had been sent more than once.
     pub dsack_sent_again: u32,
+    /// Its timestamp shows that originals arrive of what a recovery has sent again, and more of that is missing (RFC
+    /// 3522 §3.2). Set only where episodes are examined.
+    pub acks_original: bool,
     /// The oldest outstanding segment is SACKed: the receiver has forgotten it (RFC 2018 §8). Set only where
     /// the stack does not leave that to the retransmission timer.
     pub reneged: bool,
@@ -245,6 +248,8 @@ pub enum EpisodeVerdict {
     Genuine,
     /// Nothing was lost: the window is restored.
     Spurious,
+    /// And what is marked lost, and was not sent again, is only late.
+    AllLate,
 }
 
 /// Round-trip times known to an estimator.

@@ -16,6 +16,7 @@ use super::known::{Known, explained};
 use super::observe::{follow, follow_late, lead};
 use super::script::script;
 use super::shrink::shrink;
+use super::sound::generate_sound;
 use super::timeline::Timeline;
 use crate::host::Host;
 
@@ -24,6 +25,8 @@ use crate::host::Host;
 pub struct Campaign {
     /// The seed of all conversations.
     pub seed: u64,
+    /// The peer reports what has arrived, and never contradicts itself.
+    pub sound: bool,
     /// How many there are at most.
     pub count: u64,
     /// No more begin after so long.
@@ -176,6 +179,7 @@ impl<E: Send> Work<'_, E> {
     }
 
     fn job(&self, index: u64) -> Result<(), E> {
+        let generate = if self.campaign.sound { generate_sound } else { generate };
         let conversation = generate(self.campaign.seed, index);
         let first = lead(&conversation, &mut *(self.hosts.first)()?);
         let seen = self.look_at(&first)?;

@@ -19,6 +19,8 @@ pub struct Conversation {
     pub peer: Offer,
     /// What happens, in order.
     pub steps: Vec<Step>,
+    /// The peer reports what has arrived.
+    pub sound: bool,
     /// How long the host is watched after the last step.
     pub rest: Duration,
 }
@@ -135,6 +137,23 @@ pub enum Ack {
     Offset(i64),
     /// Bytes beyond all that the host has sent.
     Beyond(u32),
+    /// What a sound receiver has after this, with its SACK blocks and the timestamp that it echoes.
+    Arrived(Fate),
+}
+
+/// What becomes of the host's segments that are on their way to the peer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// Nothing.
+    Nothing,
+    /// The first ones are lost, and the next one arrives.
+    Lost(u8),
+    /// One arrives before so many that were sent earlier.
+    Later(u8),
+    /// So many arrive in the order in which they were sent, with one ack unless something is missing.
+    Through(u8),
+    /// What arrived last arrives once more.
+    Again,
 }
 
 /// A SACK block.

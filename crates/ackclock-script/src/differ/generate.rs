@@ -41,16 +41,7 @@ const FAR: i64 = 50_000_000;
 
 /// Conversation number `index` of the seed.
 pub fn generate(seed: u64, index: u64) -> Conversation {
-    let g = Generator {
-        rng: Rng::stream(seed, "conversation", index),
-        oddity: 0.0,
-        slow: false,
-        steps: Vec::new(),
-        pause: Duration::ZERO,
-        mss: 1000,
-        ecn: false,
-    };
-    g.conversation()
+    Generator::new(Rng::stream(seed, "conversation", index), false).conversation()
 }
 
 /// What makes a conversation.
@@ -60,19 +51,34 @@ pub(super) struct Generator {
     oddity: f64,
     /// Waits are long enough for a retransmission timer.
     slow: bool,
-    steps: Vec<Step>,
+    pub(super) steps: Vec<Step>,
     /// The next step comes no earlier.
     pause: Duration,
     /// The peer's largest segment, bytes.
-    mss: u32,
+    pub(super) mss: u32,
     /// The peer speaks ECN.
     pub(super) ecn: bool,
+    /// The peer reports what has arrived.
+    sound: bool,
 }
 
 impl Generator {
-    fn conversation(mut self) -> Conversation {
-        self.oddity = self.pick(&[0.0, 0.0, 0.1, 0.3]);
-        self.slow = self.rng.chance(0.15);
+    pub(super) fn new(rng: Rng, sound: bool) -> Self {
+        Self {
+            rng,
+            oddity: 0.0,
+            slow: false,
+            steps: Vec::new(),
+            pause: Duration::ZERO,
+            mss: 1000,
+            ecn: false,
+            sound,
+        }
+    }
+
+    pub(super) fn conversation(mut self) -> Conversation {
+        self.oddity = if self.sound { 0.0 } else { self.pick(&[0.0, 0.0, 0.1, 0.3]) };
+        self.slow = self.rng.chance(if self.sound { 0.3 } else { 0.15 });
         let mut settings = SETTINGS.to_vec();
         for (setting, chance) in [
             (("tcp_timestamps", "0"), 0.3),
@@ -96,7 +102,7 @@ impl Generator {
             sack: self.rng.chance(0.8),
             timestamps: self.rng.chance(0.5),
             window_scale: if self.rng.chance(0.8) { Some(self.pick(&[7, 7, 0, 10, 14])) } else { None },
-            ecn: self.rng.chance(0.25),
+            ecn: !self.sound && self.rng.chance(0.25),
         };
         self.mss = peer.mss.unwrap_or(536).into();
         self.ecn = peer.ecn;
@@ -107,7 +113,8 @@ impl Generator {
             (SocketOption::Cork(true), 0.03),
             (SocketOption::NoLinger, 0.05),
         ] {
-            if self.rng.chance(chance) {
+            let cuts = matches!(option, SocketOption::MaxSegment(_));
+            if self.rng.chance(chance) && !(self.sound && cuts) {
                 options.push(option);
             }
         }
@@ -115,12 +122,13 @@ impl Generator {
             Role::Server => self.passive_opening(),
             Role::Client => self.active_opening(),
         }
-        let wanted = self.steps.len() + 1 + self.rng.below(14) as usize;
+        let most = if self.sound { 24 } else { 14 };
+        let wanted = self.steps.len() + 1 + self.rng.below(most) as usize;
         while self.steps.len() < wanted {
-            self.turn(wanted);
+            if self.sound { self.sound_turn(wanted) } else { self.turn(wanted) }
         }
         let rest = Duration::from_millis(if self.slow { 700 } else { 60 });
-        Conversation { settings, role, options, peer, steps: self.steps, rest }
+        Conversation { settings, role, options, peer, steps: self.steps, sound: self.sound, rest }
     }
 
     pub(super) fn pick<T: Copy>(&mut self, all: &[T]) -> T {
@@ -145,6 +153,9 @@ impl Generator {
         // by chance on a real host.
         let ms = ms + self.steps.len().min(10) as u64;
         let after = Duration::from_millis(ms).max(std::mem::take(&mut self.pause));
+        // With a sound peer round trips are compared with each other (RFC 8985 §6.2): none equals another one.
+        let odd = if self.sound { 150 * self.steps.len() as u64 } else { 0 };
+        let after = after + Duration::from_micros(odd);
         self.steps.push(Step { after, act });
     }
 
@@ -180,7 +191,7 @@ impl Generator {
         self.pick(&[1, 100, 500, mss, mss, mss, 2 * mss - 1, 1460]).min(1460)
     }
 
-    fn write(&mut self) {
+    pub(super) fn write(&mut self) {
         let mss = self.mss;
         let len =
             self.pick(&[1, 100, mss - 1, mss, mss, mss + 1, 2 * mss, 3 * mss, 5 * mss, 10 * mss, 15 * mss]);

@@ -31,7 +31,8 @@ const MOST_TIMERS: u32 = 10_000;
 /// Runs a conversation on a host in virtual time, and records what was done to it and what it did.
 pub fn lead(conversation: &Conversation, host: &mut dyn Host) -> Timeline {
     let mut run = Run::new(conversation, host);
-    let mut peer = Peer::new(conversation.peer);
+    let offer = conversation.peer;
+    let mut peer = if conversation.sound { Peer::sound(offer) } else { Peer::new(offer) };
     let mut at = Instant::ZERO;
     for step in &conversation.steps {
         let waits_for_accept =
@@ -47,7 +48,7 @@ pub fn lead(conversation: &Conversation, host: &mut dyn Host) -> Timeline {
         let (doing, kind) = match &step.act {
             Act::Call(op) => (Doing::Call(*op), format!("{}{}", op.kind(), peer.contradictions())),
             Act::Inject(segment) => {
-                let (tcp, kind) = peer.says(segment, at);
+                let Some((tcp, kind)) = peer.responds(segment, at) else { continue };
                 (Doing::Inject(tcp, segment.ecn), kind)
             }
         };
@@ -100,6 +101,7 @@ fn repeat(first: &Timeline, host: &mut dyn Host, late: &dyn Fn(usize) -> Duratio
             ecn: false,
         },
         steps: Vec::new(),
+        sound: false,
         rest: Duration::ZERO,
     };
     let mut run = Run::new(&empty, host);

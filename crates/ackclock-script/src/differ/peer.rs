@@ -3,11 +3,19 @@
 use ackclock_units::Instant;
 use ackclock_wire::Flags;
 
-use super::conversation::{Ack, Block, Offer, Segment, Stamp};
+use super::conversation::{Ack, Block, Fate, Offer, Segment, Stamp};
+use super::receiver::Receiver;
 use crate::ast::{Tcp, TcpFlags, TcpOption, TcpOptions};
 
 /// The peer's clock at the beginning of a conversation, ticks of a millisecond.
 const FIRST_TICK: u32 = 10_000;
+
+/// RFC 9293 §3.7.1, and what a packet of Ethernet holds.
+const DEFAULT_MSS: u16 = 536;
+const ETHERNET_MSS: u32 = 1460;
+
+/// Bytes that timestamps take in each segment (RFC 7323 §3.2).
+const TIMESTAMPS: u32 = 12;
 
 /// The peer's side of a connection.
 #[derive(Clone, Debug)]
@@ -41,6 +49,10 @@ pub(super) struct Peer {
     reneges: bool,
     /// It has acknowledged or SACKed a part of a segment.
     splits: bool,
+    /// What has arrived, where it is sound.
+    receiver: Receiver,
+    /// Its acks report what has arrived.
+    sound: bool,
 }
 
 impl Peer {
@@ -61,7 +73,14 @@ impl Peer {
             sacked: Vec::new(),
             reneges: false,
             splits: false,
+            receiver: Receiver::new(),
+            sound: false,
         }
+    }
+
+    /// A peer that reports what has arrived.
+    pub(super) fn sound(offer: Offer) -> Self {
+        Self { sound: true, ..Self::new(offer) }
     }
 
     /// The host has sent a segment.
@@ -79,18 +98,53 @@ impl Peer {
                 self.heard = *val;
             }
         }
+        if self.sound {
+            self.receiver.hears(tcp, list, self.most());
+        }
         let end = tcp.seq.wrapping_add(tcp.len + u32::from(has(Flags::SYN)) + u32::from(has(Flags::FIN)));
         if end.wrapping_sub(self.host_next) as i32 > 0 {
             self.host_next = end;
         }
         if tcp.len > 0 && !self.outstanding.iter().any(|(from, to)| *from <= tcp.seq && end <= *to) {
-            self.outstanding.push((tcp.seq, end));
+            // A packet of the host's device may be several segments.
+            let step = if self.sound { self.most() as usize } else { usize::MAX };
+            let cuts =
+                (tcp.seq..end).step_by(step).map(|from| (from, end.min(from.saturating_add(step as u32))));
+            self.outstanding.extend(cuts);
             self.outstanding.sort_unstable();
         }
     }
 
+    /// Most bytes that the host's segments carry.
+    fn most(&self) -> u32 {
+        u32::from(self.offer.mss.unwrap_or(DEFAULT_MSS)).min(ETHERNET_MSS)
+            - if self.stamps() { TIMESTAMPS } else { 0 }
+    }
+
+    /// The segment in numbers, with what a cause calls it. `None`: nothing arrives that it would report.
+    pub(super) fn responds(&mut self, segment: &Segment, now: Instant) -> Option<(Tcp, String)> {
+        let Ack::Arrived(fate) = segment.ack else { return Some(self.says(segment, now)) };
+        if !self.sound {
+            return None;
+        }
+        let sends = segment.len > 0 || segment.flags & Flags::FIN.0 != 0;
+        if (!self.receiver.arrives(fate) || fate == Fate::Nothing) && !sends {
+            return None;
+        }
+        let report = self.receiver.report();
+        self.heard = report.echo;
+        let offset = |seq: u32, from: u32| i64::from(seq) - i64::from(from);
+        let sack = report
+            .blocks
+            .iter()
+            .map(|(from, to)| Block::Bytes(offset(*from, report.ack), offset(*to, report.ack)));
+        let sack = if self.sacks() { sack.collect() } else { Vec::new() };
+        let ack = Ack::Offset(offset(report.ack, self.acked));
+        Some(self.says(&Segment { ack, sack, ..segment.clone() }, now))
+    }
+
     /// The segment in numbers, with what a cause calls it.
-    pub(super) fn says(&mut self, segment: &Segment, now: Instant) -> (Tcp, String) {
+    fn says(&mut self, segment: &Segment, now: Instant) -> (Tcp, String) {
         let has = |flag: Flags| segment.flags & flag.0 != 0;
         let ack = has(Flags::ACK).then(|| self.ack(segment.ack));
         let seq = if has(Flags::SYN) && self.next <= 1 {
@@ -169,7 +223,8 @@ impl Peer {
     fn ack(&self, ack: Ack) -> u32 {
         match ack {
             Ack::All => self.host_next,
-            Ack::Same => self.acked,
+            // What arrives is reported by `responds`.
+            Ack::Same | Ack::Arrived(_) => self.acked,
             Ack::Segments(n) => {
                 let segment = usize::from(n).checked_sub(1).and_then(|i| self.outstanding.get(i));
                 segment.map_or(if n == 0 { self.acked } else { self.host_next }, |(_, to)| *to)

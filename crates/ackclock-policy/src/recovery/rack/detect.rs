@@ -54,6 +54,10 @@ pub(super) struct Detection {
     advanced: bool,
     /// The ack that is being processed has undone a timeout.
     undone: bool,
+    /// The end of the highest segment sent once that was found lost, and that at the last undo: see
+    /// [`Detection::undo`]. Never behind `snd_una`.
+    found_to: SeqNumber,
+    settled_to: SeqNumber,
 }
 
 impl Detection {
@@ -81,6 +85,8 @@ impl Detection {
             lost_again: false,
             advanced: false,
             undone: false,
+            found_to: SeqNumber(0),
+            settled_to: SeqNumber(0),
         }
     }
 
@@ -94,6 +100,7 @@ impl Detection {
     fn initialize(&mut self, before: SeqNumber) {
         if !self.initialized {
             (self.fack, self.examined_to, self.initialized) = (before, before, true);
+            (self.found_to, self.settled_to) = (before, before);
         }
     }
 
@@ -114,10 +121,12 @@ impl Detection {
         }
         let delivered_to = b.sacked().last().map_or(v.snd_una, |range| range.end);
         self.fack = self.fack.max(delivered_to).max(v.snd_una);
-        self.examined_to = self.examined_to.max(v.snd_una);
+        for at in [&mut self.examined_to, &mut self.found_to, &mut self.settled_to] {
+            *at = (*at).max(v.snd_una);
+        }
         self.retransmitted.forget_below(v.snd_una);
         self.update_reo_wnd(a, v, repaired);
-        self.reordering_seen |= self.linux && self.linux_sees_reordering(a, b, v, repaired);
+        self.reordering_seen |= self.linux && self.linux_sees_reordering(a, b);
     }
 
     /// Step 2.
@@ -183,7 +192,9 @@ impl Detection {
             in_order(lost, before);
         }
         #[cfg(debug_assertions)]
-        assert_is_step_5(&rule, quic, b, v, &lost[before..], next);
+        if self.settled_to <= v.snd_una {
+            assert_is_step_5(&rule, quic, b, v, &lost[before..], next);
+        }
         next
     }
 
@@ -210,7 +221,7 @@ impl Detection {
         v: &SenderView,
         lost: &mut Vec<SeqRange>,
     ) -> Option<Instant> {
-        let (mut at, mut waits) = (self.examined_to.max(v.snd_una), None);
+        let (mut at, mut waits) = (self.examined_to.max(self.settled_to).max(v.snd_una), None);
         let rule = self.rule(latest, wait);
         while let Some(s) = next(b, v, at) {
             if s.transmissions > 1 && !s.lost {
@@ -220,7 +231,10 @@ impl Detection {
                     break;
                 }
                 match rule.until(s, b, v) {
-                    None => add(s.range, lost),
+                    None => {
+                        add(s.range, lost);
+                        self.found_to = self.found_to.max(s.range.end);
+                    }
                     until => waits = sooner_or_later(self.quic, waits, until),
                 }
             }
@@ -253,8 +267,12 @@ impl Detection {
     }
 
     /// The last timeout was spurious: the ack counted for its retransmission was elicited by the original, so
-    /// that nothing sent later is known to have been delivered.
+    /// that nothing sent later is known to have been delivered. Linux looks no more at what it had found lost by time,
+    /// until that is sent again (`tcp_rack_detect_loss` takes it off its list).
     pub fn undo(&mut self, v: &SenderView) {
+        if self.linux {
+            self.settled_to = self.found_to;
+        }
         (self.latest, self.rtt) = self.before_rto;
         (self.advanced, self.undone) = (true, true);
         // The marks of the timeout were undone.

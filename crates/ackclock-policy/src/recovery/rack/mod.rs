@@ -120,6 +120,9 @@ impl LossRecovery for Rack {
         let before = lost.len();
         if state.detection.examines(a, v) {
             state.detect(repairing, b, v, lost);
+        } else if a.newly_acked > 0 && matches!(state.timer, Some(Timer::Reordering(_))) {
+            // Its timer gives way to that of the retransmission, which the ack restarts (`tcp_set_xmit_timer`).
+            state.timer = None;
         }
         if repairing {
             let reopens = v.phase == Phase::Loss && state.detection.reopens(false);

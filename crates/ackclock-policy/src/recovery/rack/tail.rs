@@ -121,12 +121,13 @@ impl Tail {
     pub fn process_ack(&mut self, a: &AckInfo, v: &SenderView) -> Option<Bytes> {
         self.sampled |= a.rtt.is_some();
         let marked = a.ece && (a.newly_acked > 0 || v.flight_size > 0);
+        let reported = self.end_seq.filter(|end_seq| a.ack >= *end_seq);
         if marked && self.rearms() && matches!(v.phase, Phase::Open | Phase::Disorder) {
             // Linux forgets a probe where it reduces the window for an echo (`tcp_init_cwnd_reduction`), which one
-            // that comes while nothing is outstanding does not.
+            // that comes while nothing is outstanding does not, after it has looked at what this ack tells of the probe.
             self.forget();
         }
-        let end_seq = self.end_seq.filter(|end_seq| a.ack >= *end_seq)?;
+        let end_seq = reported?;
         // New data was delivered, or both the segment and its copy were (case 1: DSACK; case 2: a duplicate
         // ack of a receiver that has no DSACK).
         // A longer DSACK reports more than the probe, which is a segment.

@@ -7,8 +7,13 @@ use crate::{AckInfo, Deliveries, Param, Phase, ScoreboardView, SenderView};
 
 impl Detection {
     /// True where an ack may show losses. In Linux it does after something was delivered, where the ack is one that is
-    /// examined (`tcp_ack_is_dubious`, `tcp_rack_mark_lost`); RFC 8985 §6.2 examines all.
+    /// examined (`tcp_ack_is_dubious`, `tcp_rack_mark_lost`), and shows no original of what is repaired
+    /// (`tcp_try_undo_partial`); RFC 8985 §6.2 examines all.
     pub fn examines(&mut self, a: &AckInfo, v: &SenderView) -> bool {
+        if self.linux && a.acks_original {
+            (self.advanced, self.lost_again) = (true, false);
+            return false;
+        }
         let undone = std::mem::take(&mut self.undone);
         let dubious =
             undone || v.phase != Phase::Open || a.is_dup || a.newly_sacked > 0 || a.ece || a.dsack.is_some();
@@ -27,24 +32,11 @@ impl Detection {
 
     /// What shows reordering to Linux besides: a DSACK that reports a retransmission of what had been SACKed while
     /// something below was still missing (`tcp_sacktag_one`), for the next DSACK, not for this one; and an ack of a
-    /// part of what is repaired whose timestamp is older than the retransmission that it acknowledges
-    /// (`tcp_try_undo_partial`).
-    pub(super) fn linux_sees_reordering(
-        &self,
-        a: &AckInfo,
-        b: &dyn ScoreboardView,
-        v: &SenderView,
-        repaired: bool,
-    ) -> bool {
+    /// part of what is repaired that an original has elicited (`tcp_try_undo_partial`).
+    pub(super) fn linux_sees_reordering(&self, a: &AckInfo, b: &dyn ScoreboardView) -> bool {
         let late_copy =
             a.dsack.and_then(|range| b.segment(range.start)).is_some_and(|s| s.sacked && s.transmissions > 1);
-        let partial = v.phase == Phase::Recovery && !repaired && a.newly_acked > 0;
-        let of_original = |d: &Deliveries| {
-            d.retransmitted
-                .zip(d.echoed)
-                .is_some_and(|(t, echoed)| t.end_seq <= v.snd_una && echoed < t.xmit_ts)
-        };
-        late_copy || (partial && a.deliveries.as_ref().is_some_and(of_original))
+        late_copy || a.acks_original
     }
 
     /// Linux measures how far a segment that was sent once has come behind the highest one delivered, in segments

@@ -22,6 +22,8 @@ struct Counts {
     unreported: Option<u32>,
     /// The end of what was outstanding when a tail loss probe repeated a segment.
     probed_until: Option<SeqNumber>,
+    /// No episode has begun since.
+    probe_is_out: bool,
     /// Segments retransmitted, and those reported as duplicates, on the whole connection.
     retransmitted: u32,
     reported: u32,
@@ -44,11 +46,13 @@ impl Counts {
     }
 }
 
-/// The outstanding segments that were retransmitted and are in the network (`retrans_out`).
-fn retransmissions_out(b: &dyn ScoreboardView, v: &SenderView) -> u32 {
+/// The outstanding segments that were retransmitted and are in the network (`retrans_out`). What only a tail loss probe
+/// has repeated is not among them.
+fn retransmissions_out(b: &dyn ScoreboardView, v: &SenderView, probed: Option<SeqNumber>) -> u32 {
     let (mut at, mut found): (SeqNumber, u32) = (v.snd_una, 0);
     while let Some(s) = b.next_unsacked(at).and_then(|range| b.segment(range.start)) {
-        found += u32::from(s.transmissions > 1 && !s.lost);
+        let by_probe = s.transmissions == 2 && Some(s.range.end) == probed;
+        found += u32::from(s.transmissions > 1 && !s.lost && !by_probe);
         at = s.range.end;
     }
     found
@@ -106,9 +110,10 @@ impl SpuriousTimeout for Linux {
         // tcp_init_undo: a probe in the network may be reported too, also where it or what it repeats has
         // arrived, and where what it repeats was marked lost.
         if let Some(counts) = &mut self.counts {
-            let probed = counts.probed_until.take().filter(|end| v.snd_una < *end);
-            let besides = probed.and_then(|end| b.segment(end - 1)).is_some_and(|s| s.sacked || s.lost);
-            counts.unreported = Some(retransmissions_out(b, v) + u32::from(besides)).filter(|n| *n > 0);
+            let out = retransmissions_out(b, v, counts.probed_until);
+            let probe = counts.probe_is_out && counts.probed_until.is_some_and(|end| v.snd_una < end);
+            counts.probe_is_out = false;
+            counts.unreported = Some(out + u32::from(probe)).filter(|n| *n > 0);
         }
     }
 
@@ -118,7 +123,7 @@ impl SpuriousTimeout for Linux {
         if matches!(v.phase, Phase::Recovery | Phase::Loss) {
             counts.unreported = Some(counts.unreported.unwrap_or(0).saturating_add(segs));
         } else {
-            counts.probed_until = Some(sent.end);
+            (counts.probed_until, counts.probe_is_out) = (Some(sent.end), true);
         }
     }
 
@@ -138,7 +143,7 @@ impl SpuriousTimeout for Linux {
             // tcp_try_undo_recovery
             Phase::Recovery if a.ack >= e.recover => all_reported || delayed,
             // tcp_try_undo_partial
-            Phase::Recovery if a.acks_original && retransmissions_out(b, v) == 0 => {
+            Phase::Recovery if a.acks_original && retransmissions_out(b, v, counts.probed_until) == 0 => {
                 return EpisodeVerdict::AllLate;
             }
             // tcp_try_undo_dsack

@@ -37,6 +37,8 @@ struct State {
     timer: Option<Timer>,
     /// Without SACK, no more duplicate acks are counted than can arrive.
     bounded: Option<Bounded>,
+    /// A recovery begins now, since another one has left segments that were lost.
+    reopens: bool,
     /// A probe has repaired a loss; what was outstanding when it was sent.
     repaired: Option<Bytes>,
 }
@@ -128,11 +130,13 @@ impl LossRecovery for Rack {
             let reopens = v.phase == Phase::Loss && state.detection.reopens(false);
             return self.open(reopens, reopens, v).unwrap_or(v.phase);
         }
-        if over && v.phase == Phase::Recovery && lost.len() > before {
+        let another = || lost.len() > before || state.detection.leaves_lost(b, v);
+        if over && v.phase == Phase::Recovery && another() {
             // Another episode begins at this moment, but only after this one has ended.
             lost.truncate(before);
             state.detection.reset_examined(v);
             state.timer = Some(Timer::Reordering(v.now));
+            state.reopens = true;
             return Phase::Disorder;
         }
         self.open(lost.len() > before, false, v).unwrap_or_else(|| match phase_outside_repair(v) {
@@ -191,10 +195,11 @@ impl LossRecovery for Rack {
         v: &SenderView,
         lost: &mut Vec<SeqRange>,
     ) -> DeadlineAction {
-        let (mut probe, mut rearms) = (None, false);
+        let (mut probe, mut rearms, mut found) = (None, false, false);
         match self.state.timer.take() {
             Some(Timer::Reordering(_)) => {
                 self.state.detect(repairing(v), b, v, lost);
+                found = std::mem::take(&mut self.state.reopens) && self.state.detection.leaves_lost(b, v);
                 // tcp_rack_reo_timeout
                 rearms = self.state.tail.rearms();
             }
@@ -205,7 +210,11 @@ impl LossRecovery for Rack {
             None => {}
         }
         let reopens = v.phase == Phase::Loss && self.state.detection.reopens(true);
-        DeadlineAction { phase: self.open(!lost.is_empty(), reopens, v).unwrap_or(v.phase), probe, rearms }
+        DeadlineAction {
+            phase: self.open(found || !lost.is_empty(), reopens, v).unwrap_or(v.phase),
+            probe,
+            rearms,
+        }
     }
 
     fn next_seg(&mut self, b: &dyn ScoreboardView, v: &SenderView) -> Option<SeqRange> {
@@ -260,7 +269,7 @@ pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
     ],
     build: |p| {
         let (detection, tail, bounded) = (Detection::new(p), Tail::new(p), Bounded::new(p));
-        let state = State { detection, tail, timer: None, bounded, repaired: None };
+        let state = State { detection, tail, timer: None, bounded, reopens: false, repaired: None };
         Box::new(Rack { without_sack: NewReno::counting(p, true), state: Box::new(state) })
     },
 };

@@ -2,7 +2,7 @@
 
 use ackclock_units::SeqNumber;
 
-use super::{Detection, at_least_sacked};
+use super::{Detection, at_least_sacked, next};
 use crate::{AckInfo, Deliveries, Param, Phase, ScoreboardView, SenderView};
 
 impl Detection {
@@ -28,6 +28,19 @@ impl Detection {
     /// (`tcp_fastretrans_alert` with `FLAG_LOST_RETRANS`, `tcp_rack_reo_timeout`).
     pub fn reopens(&self, by_timer: bool) -> bool {
         self.linux && (self.lost_again || by_timer)
+    }
+
+    /// True where a recovery that is over leaves segments that were lost, sent again or not: they begin another one,
+    /// with another reduction (`tcp_time_to_recover` with `lost_out`).
+    pub fn leaves_lost(&self, b: &dyn ScoreboardView, v: &SenderView) -> bool {
+        let mut at = v.snd_una;
+        while let Some(s) = next(b, v, at).filter(|_| self.linux) {
+            if s.lost || s.transmissions > 1 {
+                return true;
+            }
+            at = s.range.end;
+        }
+        false
     }
 
     /// What shows reordering to Linux besides: a DSACK that reports a retransmission of what had been SACKed while

@@ -31,7 +31,7 @@ COMMANDS = {
     "sender": "Name the sender of a captured connection: which congestion control, which timers.",
     "reproduce": "Reproduce items of the papers: figure, numbers, verdict.",
     "policies": "List every policy with its parameters.",
-    "model": "Evaluate a closed-form model, or run the Eifel row model.",
+    "model": "Evaluate a formula of a paper, such as the throughput at a loss rate.",
     "timers": "Replay retransmission timers over a series of round-trip times.",
     "passport": "The criteria of RFC 9743 for a congestion controller, beside Reno and CUBIC.",
     "probe": "TReno: measure the bulk-transfer capacity of a path from one end.",

@@ -5,6 +5,7 @@ import difflib
 
 import click
 
+from ackclock import ids
 from ackclock._core import InputError
 from ackclock.cli import completion
 from ackclock.console import print_json, print_table, say
@@ -52,9 +53,20 @@ def command(name: str | None, as_json: bool) -> None:
 
 
 def _preset(p: Preset) -> str:
-    return f"{p.name} (preset)\n{p.about}\nSource: {p.source}\n"
+    return f"{p.name} (preset)\n{p.about}\n{_source(p.source)}"
 
 
 def _page(d: Declaration) -> str:
-    source = f"Source: {d.source}\n" if d.source else ""
-    return f"{d.name} ({d.kind})\n{d.about}\n{source}" + ("" if d.params else "No parameters.\n")
+    return f"{d.name} ({d.kind})\n{d.about}\n{_source(d.source)}" + ("" if d.params else "No parameters.\n")
+
+
+def _source(source: str) -> str:
+    """Where a policy is from, and how to see what the papers say of it."""
+    items = ids.named(source)
+    return (f"Source: {ids.without(source)}\n" if source else "") + (
+        f"In the papers: ackclock reproduce {items[0]}"
+        + (f" (also {', '.join(items[1:])})" if items[1:] else "")
+        + "\n"
+        if items
+        else ""
+    )

@@ -93,7 +93,7 @@ def command(
 
     Reported are the capacity; p, congestion signals per acknowledged segment; round-trip times; losses as CA
     events (halvings that keep the ack clock), non-CA events (timeouts, failed recoveries) and others; and
-    what the models of Mathis et al. (M-E3) and PFTK predict from p and the round-trip time. The initial slow
+    what the models of Mathis et al. and PFTK predict from p and the round-trip time. The initial slow
     start is left out. Losses of probes and losses of replies cannot be distinguished. Small background probes
     before, during and after the test show what the test itself does to the path. A note says where replies
     look rate-limited.

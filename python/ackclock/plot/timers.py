@@ -155,17 +155,7 @@ def frame(title: str, subtitle: str, panels: int, room: int = 40) -> tuple[Figur
         fig = style.PlainFigure(figsize=(7.2, 4.4 if panels == 1 else 3.0 * panels), layout="constrained")
         FigureCanvasAgg(fig)
         axes = [fig.add_subplot(panels, 1, i + 1) for i in range(panels)]
-        axes[0].set_title(title, pad=room if subtitle else 26)
-        if subtitle:
-            axes[0].annotate(
-                subtitle,
-                (0, 1),
-                (0, room - 16),
-                xycoords="axes fraction",
-                textcoords="offset points",
-                fontsize=8.5,
-                color="#444444",
-            )
+        style.heading(axes[0], title, subtitle, room - 16 if subtitle else 24)
     return fig, axes
 
 

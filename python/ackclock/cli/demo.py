@@ -42,7 +42,7 @@ def command(out: Path, seconds: int, as_json: bool) -> int | None:
     from ackclock.reproduce.backoff2008 import tails
     from ackclock.results import folder
 
-    target, title = out / "backoff", tails.words("I", "1s")
+    target = out / "backoff"
     for part in (target, out / "download"):
         folder.check_writable(part)
     note("Two parts, about half a minute together.")
@@ -50,7 +50,6 @@ def command(out: Path, seconds: int, as_json: bool) -> int | None:
     scenario = tails.demonstration(seconds)
     with bar("simulating") as progress:
         run = scenario.simulate(progress=progress)
-    run.about["title"] = title
     written = run.save(target)
     if not as_json:
         show(run)

@@ -197,7 +197,9 @@ def _write(out: Path, model: Any, timers: list[Any], result: dict[str, Any]) -> 
     )
 
     def draw() -> Any:
-        return drawn(column["time"], column["rtt"], rto, title="Timeouts over the model's steps", subtitle=what)
+        return drawn(
+            column["time"], column["rtt"], rto, title="Timeouts over the model's steps", subtitle=what
+        )
 
     def fill(directory: Path) -> None:
         folder.write_table(table, directory / "rows.parquet")

@@ -101,9 +101,7 @@ def _natural(id: str) -> tuple[int, str]:
 
 def _command(f: Formula) -> click.Command:
     options: list[click.Parameter] = [_option(name, i) for name, i in f.inputs.items()]
-    beside = (
-        "Another formula of the same unit; may be repeated. Inputs that this one has too are the same."
-    )
+    beside = "Another formula of the same unit; may be repeated. Inputs that this one has too are the same."
     options.append(
         click.Option(
             ["--beside"],
@@ -122,9 +120,7 @@ def _command(f: Formula) -> click.Command:
     )
     options.append(click.Option(["--json", "as_json"], is_flag=True, help="Print JSON."))
     text = inspect.cleandoc(f.function.__doc__ or "").replace("\n\n", "\n\n\b\n")
-    return click.Command(
-        f.name, params=options, callback=_callback(f), help=text, short_help=f.about
-    )
+    return click.Command(f.name, params=options, callback=_callback(f), help=text, short_help=f.about)
 
 
 def _option(name: str, i: Input) -> click.Option:

@@ -4,11 +4,13 @@ and files that are the same each time.
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.category import StrCategoryFormatter
@@ -89,7 +91,8 @@ class PlainFigure(Figure):
                         label.set_parse_math(not named)
                 axis.get_offset_text().set_parse_math(True)
         super().draw(renderer)
-        if any([self._fit(axes, renderer) for axes in self.axes]):
+        moved = [self._fit(axes, renderer) for axes in self.axes]
+        if any(moved):
             super().draw(renderer)
 
     def _fit(self, axes: Axes, renderer: object) -> bool:
@@ -152,6 +155,17 @@ def heading(axes: Axes, title: str, subtitle: str = "", room: float = 6) -> None
             # The title has room for both; a long line must not make the axes narrower.
             in_layout=False,
         )
+
+
+def gaps(axes: Axes, time: np.ndarray, values: np.ndarray, words: str) -> bool:
+    """Shades the times between which values are missing (NaN), with `words` in the legend; whether there are
+    any.
+    """
+    known = np.flatnonzero(np.isfinite(values))
+    ends = [(a, b) for a, b in itertools.pairwise(known) if b > a + 1]
+    for i, (a, b) in enumerate(ends):
+        axes.axvspan(time[a], time[b], color="#f3ead8", linewidth=0, zorder=0, label=None if i else words)
+    return bool(ends)
 
 
 def side_by_side(

@@ -24,7 +24,7 @@ def timers(
     unit: str = "s",
 ) -> Figure:
     """Draws the round-trip time as steps and over it the timeout that each timer set; a second panel shows
-    what lies between the times `zoom`.
+    what lies between the times `zoom`. Where round-trip times are missing (NaN), the gap is shaded.
     """
     fig, panels = frame(title, subtitle, 1 if zoom is None else 2)
     with mpl.rc_context(style.SETTINGS):
@@ -32,6 +32,7 @@ def timers(
             axes.step(time, rtt, where="post", label="RTT", **RTT)
             for i, (name, values) in enumerate(rto.items()):
                 axes.plot(time, values, label=name, **{**style.line(i), "linewidth": 1.4})
+            broken = style.gaps(axes, time, rtt, "no samples: a loss is being repaired")
             axes.set_ylabel(f"time ({unit})")
             axes.grid(True)
         panels[0].set_xlim(time[0], time[-1])
@@ -46,7 +47,7 @@ def timers(
             panels[1].set_ylim(np.nanmin(shown) - room, np.nanmax(shown) + room)
             panels[0].axvspan(*zoom, color="#f0f0f0", zorder=0)
         panels[-1].set_xlabel(f"time ({unit})")
-        legend(panels[0], 1 + len(rto))
+        legend(panels[0], 1 + len(rto) + broken)
     return fig
 
 

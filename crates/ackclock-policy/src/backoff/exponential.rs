@@ -44,9 +44,9 @@ pub(crate) const ENTRY: Entry<dyn Backoff> = Entry {
             "max_doublings",
             MAX_DOUBLINGS as u64,
             0..=32,
-            // B-A2
+            // B-A2, E-A2
             "doublings after which the timeout grows no more: 6 for at most 64 times (as TCPs do); 32 \
-             to leave the ceiling to `max_timeout` (E-A2, RFC 6298)",
+             to leave the ceiling to `max_timeout` (RFC 6298)",
         ),
         MAX_TIMEOUT,
         R2_RETRIES,

@@ -278,8 +278,9 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
         Param::flag(
             "whole_segs",
             false,
+            // J-A11
             "keep the window in whole segments: without `byte_counting`, increments of less than a segment \
-             are lost (negative control of J-A11)",
+             are lost (a negative control)",
         ),
         Param::flag(
             "whole_segs_left",

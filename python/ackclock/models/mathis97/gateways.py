@@ -22,7 +22,7 @@ def gateway_ratio(n: Array, rtt_ratio: Array) -> Array:
     (RTT_i/RTT_0)/sqrt(n): the losses of the gateways add up, C and MSS cancel.
 
     n: whole; rtt_ratio: RTT_0/RTT_i, a number. Shapes that broadcast. Returns a ratio. Source: derived:
-    equations (6) to (11) of Mathis, Semke, Mahdavi & Ott 1997 are missing in the register's copy.
+    equations (6) to (11) of Mathis, Semke, Mahdavi & Ott 1997 are missing in our copy of the paper.
     """
     n, rtt_ratio = floats(n, rtt_ratio)
     return 1.0 / (rtt_ratio * np.sqrt(n))
@@ -37,7 +37,7 @@ def path_loss(n: Array, p: Array) -> Array:
     1 - (1 - p)^n, about n p.
 
     n: whole; p: a ratio. Shapes that broadcast. Returns a ratio. Source: derived: equations (6) to (11)
-    of Mathis, Semke, Mahdavi & Ott 1997 are missing in the register's copy.
+    of Mathis, Semke, Mahdavi & Ott 1997 are missing in our copy of the paper.
     """
     n, p = floats(n, p)
     with np.errstate(divide="ignore"):

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from ackclock import _core
+from ackclock.cli.whole import Whole
 from ackclock.console import bar, note, print_json, say
 from ackclock.exit_codes import INTERRUPTED
 from ackclock.quantities import count, percent, rate, seconds
@@ -28,7 +29,7 @@ DOWNLOAD = "20 MB, kernel to engine, 20 Mbit/s, 40 ms, 1 % loss each way"
 )
 @click.option(
     "--seconds",
-    type=click.IntRange(1, 100_000),
+    type=Whole(1, 100_000),
     default=200,
     show_default=True,
     help="Simulated time in which flows arrive.",

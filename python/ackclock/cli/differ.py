@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from ackclock._core import InputError, MissingRightError, differ_scripts, quantity
+from ackclock.cli.whole import Whole
 from ackclock.console import Bar, bar, note, print_json, print_table, say
 from ackclock.exit_codes import DONE, FELL_SHORT
 from ackclock.quantities import count
@@ -43,21 +44,26 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
                 metavar="kernel|STACK",
                 help="With --differ: what the stack is compared with. [default: kernel]",
             ),
-            click.option("--seed", type=click.IntRange(0, (1 << 64) - 1), help="With --differ. [default: 1]"),
+            click.option(
+                "--seed",
+                type=Whole(0, (1 << 64) - 1),
+                help="With --differ: seed of the conversations. [default: 1]",
+            ),
             click.option(
                 "--count",
                 "number",
-                type=click.IntRange(1, MOST),
+                type=Whole(1, MOST),
                 help=f"With --differ: how many conversations. [default: {NUMBER}, or what --minutes allows]",
             ),
             click.option(
                 "--minutes",
                 type=click.FloatRange(0, 100_000, min_open=True),
-                help="With --differ: none begins later.",
+                metavar="MINUTES",
+                help="With --differ: begin no conversation after this time.",
             ),
             click.option(
                 "--jobs",
-                type=click.IntRange(1, 512),
+                type=Whole(1, 512),
                 help="With --differ: conversations at once. [default: 32 with a kernel, 2 in virtual time]",
             ),
             click.option(

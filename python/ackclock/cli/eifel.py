@@ -8,6 +8,7 @@ import numpy as np
 
 from ackclock import _core
 from ackclock._core import InputError
+from ackclock.cli.whole import Whole
 from ackclock.console import note, print_json, print_table, say
 from ackclock.quantities import number
 
@@ -27,12 +28,10 @@ COLUMNS = {
 
 
 @click.command("eifel")
-@click.option(
-    "--load", type=click.IntRange(2, 3000), default=40, show_default=True, help="Largest load, segments."
-)
+@click.option("--load", type=Whole(2, 3000), default=40, show_default=True, help="Largest load, segments.")
 @click.option(
     "--cycles",
-    type=click.IntRange(2, 100_000),
+    type=Whole(2, 100_000),
     default=30,
     show_default=True,
     help="Cycles of the load; the numbers printed are those of the last one.",

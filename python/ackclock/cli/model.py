@@ -63,7 +63,7 @@ class Models(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.command("model", cls=Models)
+@click.command("model", cls=Models, subcommand_metavar="MODEL [--INPUT VALUE]...")
 def command() -> None:
     """Evaluate a formula of a paper, or run its step-by-step model.
 
@@ -119,8 +119,17 @@ def _command(f: Formula) -> click.Command:
         )
     )
     options.append(click.Option(["--json", "as_json"], is_flag=True, help="Print JSON."))
-    text = inspect.cleandoc(f.function.__doc__ or "").replace("\n\n", "\n\n\b\n")
+    text = _described(f)
     return click.Command(f.name, params=options, callback=_callback(f), help=text, short_help=f.about)
+
+
+def _described(f: Formula) -> str:
+    """What a formula is and where it is from, without what its docstring says of arrays."""
+    parts = inspect.cleandoc(f.function.__doc__ or "").split("\n\n")
+    *parts, last = parts
+    source = re.search(r"Source: .*", last, re.DOTALL)
+    unit = f" ({f.unit})" if f.unit else ""
+    return "\n\n".join([*parts, f"Result: {f.result}{unit}.", *([source[0]] if source else [])])
 
 
 def _option(name: str, i: Input) -> click.Option:

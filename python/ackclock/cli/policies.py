@@ -17,7 +17,15 @@ from ackclock.policy.declared import Declaration, Preset, bounds
 @click.argument("name", required=False, shell_complete=completion.policies())
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(name: str | None, as_json: bool) -> None:
-    """List every policy and preset, or show the parameters of those called NAME (or of a kind)."""
+    """List every policy and preset, or show the parameters of those called NAME (or of a kind).
+
+    A policy is one exchangeable rule: a timer, a backoff, a way to detect losses, a congestion window, a
+    queue. A preset is a whole TCP with a name, made of policies. Scenarios choose among them.
+
+    \b
+        ackclock policies cubic
+        ackclock policies backoff
+    """
     found = [d for d in declarations() if name is None or name in (d.name, d.kind, f"{d.kind}.{d.name}")]
     stacks = [p for p in presets() if name is None or name in (p.name, "preset", f"preset.{p.name}")]
     if not found and not stacks:

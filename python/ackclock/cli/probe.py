@@ -13,6 +13,7 @@ import click
 from ackclock import _core
 from ackclock._core import InputError
 from ackclock.cli import completion
+from ackclock.cli.whole import Whole
 from ackclock.console import note, print_json, print_table, say
 from ackclock.exit_codes import INTERRUPTED
 from ackclock.quantities import count, percent, rate, seconds
@@ -32,7 +33,7 @@ NEED_LINUX = (
 @click.option("--icmp", is_flag=True, help="Probe with ICMP echo, which is the default.")
 @click.option(
     "--udp-ttl",
-    type=click.IntRange(1, 255),
+    type=Whole(1, 255),
     metavar="N",
     help="Probe with UDP datagrams of TTL N, which the router N hops away, or the host, reports by ICMP.",
 )
@@ -64,7 +65,7 @@ NEED_LINUX = (
 )
 @click.option(
     "--background",
-    type=click.IntRange(0, 100_000),
+    type=Whole(0, 100_000),
     default=200,
     show_default=True,
     help="Background probes before and after; 0 for none.",

@@ -4,6 +4,7 @@ texts, not in what policies say of themselves, not in figures.
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
@@ -126,3 +127,11 @@ def test_numbers_at_a_logarithmic_axis_are_written_out_where_few_decades_are_sho
     axes.set_ylim(1e-4, 1)
     fig.savefig("/dev/null", format="png")
     assert any("10^{-2}" in t.get_text() for t in axes.get_yticklabels())
+
+
+def test_titles_of_scenarios_name_no_item():
+    # They are below the titles of figures.
+    files = sorted((Path(__file__).parents[1] / "scenarios").rglob("*.toml"))
+    titles = {f.name: line for f in files for line in f.read_text().splitlines() if line.startswith("title")}
+    assert titles
+    assert not {name: title for name, title in titles.items() if ids.named(title)}

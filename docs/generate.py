@@ -172,21 +172,16 @@ def tables() -> str:
 def reproductions() -> str:
     """The page of the papers' items."""
     text = (
-        (
-            f"{NOTE}# Reproductions\n\nEach figure, table, equation, number and algorithm of the "
-            "five papers that "
-            "can be checked is an *item* with an id, such as B-F2a for figure 2a of the paper on "
-            "backoff: the letter is "
-            "the paper, and A stands for an algorithm, E for an equation, F for a figure, T for a "
-            "table, N for a "
-            "number, X for an experiment or a claim, U for an instrument, S for an addition of our own. "
-            "`ackclock reproduce ID` runs an item and prints whether its checks hold; its id leads "
-            "to what it "
-            "gave. Kinds of items: "
-        )
-        + ", ".join(f"{kind} {meaning}" for kind, meaning in KINDS.items())
-        + ".\n"
+        f"{NOTE}# Reproductions\n\nEach figure, table, equation, number and algorithm of the five papers "
+        "that can be checked is an *item* with an id. `ackclock reproduce ID` runs an item, draws its "
+        "figure and prints whether its checks hold; `ackclock reproduce --list` lists all. Below, an id "
+        "leads to what its item gave.\n\nAn id such as B-F2a names the paper (B, the one on backoff), the "
+        "kind and the number that it has in the paper (figure 2a): A is an algorithm, E an equation, F a "
+        "figure, T a table, N a number, X an experiment or a claim, U an instrument, S an addition of our "
+        "own.\n\n"
+        "| kind | what runs |\n|---|---|\n"
     )
+    text += "".join(f"| {kind} | {meaning} |\n" for kind, meaning in KINDS.items())
     for paper in PAPERS.values():
         text += f"\n## {paper.title}\n\n| id | kind | what it is |\n|---|---|---|\n"
         text += "".join(

@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
+import matplotlib as mpl
 import numpy as np
+from matplotlib.axes import Axes
 
 import ackclock as ac
+from ackclock.plot import style
 
 IMAGE = Path(__file__).parent / "images" / "receivers.png"
 RATE, RTT, MSS = "20Mbit/s", "40ms", 1460
@@ -79,39 +81,40 @@ def times(stack: str = "sack", ahead: Sequence[int] = AHEAD) -> np.ndarray:
 
 def draw(seeds: Sequence[int], seconds: float) -> None:
     """The figure."""
-    fig, axes = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
-    panels = [
-        (axes[0], DIVIDED, "divide", PARTS, "acks for each segment (1: honest)", "ACK division"),
-        (
-            axes[1],
-            REPEATED,
-            "repeat",
-            REPEATS,
-            "duplicate acks after each ack (0: honest)",
-            "Forged duplicate acks",
-        ),
-    ]
-    for ax, stacks, key, values, label, title in panels:
-        for name, found in shares(stacks, key, values, seeds, seconds).items():
-            ax.errorbar(
-                range(len(values)), found.mean(axis=1), found.std(axis=1), marker="o", capsize=3, label=name
-            )
-            print(
-                f"{title}, {name}: "
-                + ", ".join(f"{v}: {m:.0f} %" for v, m in zip(values, found.mean(axis=1), strict=True))
-            )
-        ax.axhline(50, color="0.6", linewidth=0.8)
-        ax.set(xticks=range(len(values)), xticklabels=values, ylim=(0, 100), xlabel=label, title=title)
-        ax.set_ylabel("share of the bottleneck that the cheat gets (%)")
-        ax.legend(fontsize="small")
-    found = times()
-    print(
-        "Optimistic acks: " + ", ".join(f"{a}: {1e3 * t:.0f} ms" for a, t in zip(AHEAD, found, strict=True))
-    )
-    axes[2].plot(range(len(AHEAD)), 1e3 * found, marker="o")
-    axes[2].set(xticks=range(len(AHEAD)), xticklabels=AHEAD, ylim=(0, 420), title="Optimistic acks")
-    axes[2].set(xlabel="segments acknowledged before they arrive", ylabel="time of a 300 kB download (ms)")
-    fig.savefig(IMAGE, dpi=110)
+    with mpl.rc_context(style.SETTINGS):
+        fig = style.PlainFigure(figsize=(12, 4.0), layout="constrained")
+        style.FigureCanvasAgg(fig)
+        axes = fig.subplots(1, 3)
+        panels = [
+            (axes[0], DIVIDED, "divide", PARTS, "acks for each segment (1: honest)", "Divided acks"),
+            (axes[1], REPEATED, "repeat", REPEATS, "copies of each ack (0: honest)", "Forged acks"),
+        ]
+        for ax, stacks, key, values, label, title in panels:
+            for i, (name, found) in enumerate(shares(stacks, key, values, seeds, seconds).items()):
+                mean = found.mean(axis=1)
+                look = {**style.line(i), "marker": "o", "markersize": 4, "capsize": 3}
+                ax.errorbar(range(len(values)), mean, found.std(axis=1), label=name, **look)
+                shown = ", ".join(f"{v}: {m:.0f} %" for v, m in zip(values, mean, strict=True))
+                print(f"{title}, {name}: {shown}")
+            ax.axhline(50, color="0.6", linewidth=0.8)
+            ax.set(ylim=(0, 100), ylabel="share of the bottleneck that the cheat gets (%)")
+            ax.legend(fontsize=9)
+            label_places(ax, values, label, title)
+        found = 1e3 * times()
+        shown = ", ".join(f"{a}: {t:.0f} ms" for a, t in zip(AHEAD, found, strict=True))
+        print(f"Early acks: {shown}")
+        axes[2].plot(range(len(AHEAD)), found, marker="o", markersize=4, **style.line(0))
+        axes[2].set(ylim=(0, 420), ylabel="time of a download of 300 kB (ms)")
+        label_places(axes[2], AHEAD, "segments acknowledged before they arrive", "Early acks")
+        fig.savefig(IMAGE, dpi=110, metadata={"Software": None})
+
+
+def label_places(ax: Axes, values: Sequence[int], label: str, title: str) -> None:
+    """Writes the values under their places, which are apart evenly, and a panel's title."""
+    ax.set_xticks(range(len(values)), [str(v) for v in values])
+    ax.set_xlabel(label)
+    ax.set_title(title, fontsize=11)
+    ax.grid(True)
 
 
 if __name__ == "__main__":

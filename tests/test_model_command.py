@@ -1,4 +1,4 @@
-"""`ackclock model` for the closed forms: ranges, several formulas side by side, curves."""
+"""`ackclock model` for the formulas: ranges, several formulas side by side, curves."""
 
 import json
 
@@ -189,11 +189,11 @@ def test_the_command_line_knows_every_new_form(name):
         (["--p", "0"], "`mathis` has no finite value there"),
         (["--p", "0.1", "--beside", "cardwell"], "gives bit/s"),
         (["--p", "0.1", "--beside", "pftc"], "did you mean `pftk`?"),
-        (["--p", "0.1", "--beside", "pftk("], "names no closed form"),
+        (["--p", "0.1", "--beside", "pftk("], "names no formula"),
         (["--p", "0.1", "--beside", "pftk(x=1)"], "`pftk` has no input `x`; it has p, rtt"),
         (["--p", "0.1", "--beside", "pftk(rto=1)"], "`pftk(rto)`: `1` is not a time"),
         (["--p", "0.1", "--beside", "pftk(wmax=0)"], "above zero, or `inf`"),
-        (["--p", "0.1", "--beside", "mathis"], "is the closed form itself"),
+        (["--p", "0.1", "--beside", "mathis"], "is the formula itself"),
         (["--p", "1e-320..0", "--out", "x"], "no finite value"),
         (["--p", "nan..1"], "`nan` is not a ratio"),
         (["--p", ".."], "is not a ratio"),

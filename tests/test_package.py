@@ -12,6 +12,8 @@ import ackclock as ac
 from ackclock import _core
 
 ROOT = Path(__file__).parents[1]
+BLOB, TREE = (f"https://github.com/ackclock/ackclock/{kind}/main/" for kind in ("blob", "tree"))
+"""Where files and folders of the repository are, for a page that is shown elsewhere too."""
 
 
 def test_the_package_and_its_compiled_part_have_one_version():
@@ -50,7 +52,7 @@ def test_every_name_that_is_offered_is_there():
 
 def test_policy_classes_show_their_declaration():
     assert next(iter(inspect.signature(ac.SubExponential).parameters)) == "n"
-    assert "B-A2" in ac.SubExponential.__doc__
+    assert "Source: Mondal & Kuzmanovic 2008." in ac.SubExponential.__doc__
     assert repr(ac.Rfc6298(min_rto="1s")) == "Rfc6298(min_rto='1s')"
     assert ac.Rfc6298(min_rto="1s") == ac.Rfc6298(min_rto="1s") != ac.Rfc6298()
     assert ac.SubExponential(n=float("inf")).to_scenario() == {"kind": "sub-exponential", "n": "inf"}
@@ -92,7 +94,7 @@ def test_security_names_tests_that_there_are():
     assert len(named) > 15
     for path in named:
         assert (ROOT / path).exists(), path
-    assert "(SECURITY.md)" in (ROOT / "README.md").read_text()
+    assert f"({BLOB}SECURITY.md)" in (ROOT / "README.md").read_text()
 
 
 def test_the_reference_pages_are_up_to_date():
@@ -125,3 +127,14 @@ def test_what_the_hosted_checks_call_is_a_target_of_make(workflow):
     called = re.findall(r"\bmake ([a-z-]+)", workflow.read_text())
     assert called or "maturin" in workflow.read_text()
     assert set(called) <= targets, set(called) - targets
+
+
+def test_the_readme_has_links_that_lead_somewhere_on_pypi():
+    text = (ROOT / "README.md").read_text()
+    targets = re.findall(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)", text)
+    assert len(targets) > 10
+    for target in targets:
+        kind = next((k for k in (BLOB, TREE) if target.startswith(k)), None)
+        assert kind, f"{target} is relative, or of elsewhere"
+        place = ROOT / target.removeprefix(kind).partition("#")[0]
+        assert place.is_file() if kind == BLOB else place.is_dir(), target

@@ -1,10 +1,14 @@
 """Real forms: declared beside their items, skipped where the system does not permit them, shown on pages."""
 
+from dataclasses import replace
+
 import pytest
 
 from ackclock._core import InputError, MissingRightError, VoidRunError
-from ackclock.reproduce import pages, real_form
+from ackclock.cli import reproduce
+from ackclock.reproduce import pages, real_form, real_record
 from ackclock.reproduce.item import ITEMS, Outcome, Setting, at_most
+from ackclock.reproduce.saved import save
 from ackclock.reproduce.verdicts import entry
 
 
@@ -40,3 +44,19 @@ def test_a_form_on_record_is_part_of_its_items_section(monkeypatch):
     assert "**For real: holds.**" in text
     assert "| yes | ratio | at most = 1 | 0.9 |" in text
     assert real_form.section("B-F2b") == ""
+
+
+def test_the_record_of_forms_says_what_may_be_named_where_nothing_is(capsys):
+    assert real_record.main([]) == real_record.main(["--full"]) == 2
+    said = capsys.readouterr().err
+    assert "name the items" in said and all(id in said for id in real_form.FORMS)
+
+
+def test_a_skipped_form_says_so_once(capsys, monkeypatch, tmp_path):
+    def fails(setting):
+        raise MissingRightError("no namespaces")
+
+    form = replace(real_form.FORMS["B-F2a"], function=real_form.guarded(fails))
+    result = save(form, form.run(), Setting(), 0.0, tmp_path)
+    reproduce._show(result, asked=False)
+    assert capsys.readouterr().out.lower().count("skipped") == 1

@@ -120,7 +120,7 @@ def test_a_rule_names_its_implementation_and_its_tests(id):
         ("fault loss(p=2)", "p"),
         ("command fly", "no command fly"),
         ("command model flight", "no command flight"),
-        ("formula flight", "no closed form"),
+        ("formula flight", "no formula"),
         ("item J-A99", "no item J-A99"),
     ],
 )

@@ -207,7 +207,7 @@ def test_reproduce_over_seeds_prints_the_verdict_on_chance(ackclock):
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        (["J-E1", "--set", "path.rtt=50ms"], "J-E1 runs no scenario (closed form)"),
+        (["J-E1", "--set", "path.rtt=50ms"], "J-E1 runs no scenario (formula)"),
         (["J-F2", "--set", "path.colour=red"], "`path.colour` is not a known key"),
         (["J-F2", "--set", "path.rtt"], "is not a key and a value"),
         (["J-F2", "--set", "seed=3"], "seeds are given by `--seed` and `--seeds`"),

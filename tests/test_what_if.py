@@ -104,7 +104,7 @@ def test_without_a_request_nothing_is_kept(outage):
     found = ac.read_capture(outage)
     assert all(d["what_if"] == [] for c in found.connections for d in c["directions"])
     assert found.what_if.num_rows == found.stalls.num_rows == 0
-    assert "Waiting for timers" not in " ".join(found.summary())
+    assert "Time spent waiting" not in " ".join(found.summary())
 
 
 def test_all_and_a_list_of_names(outage):
@@ -155,7 +155,7 @@ def test_the_terminal_describes_it_in_sentences(ackclock, outage):
     assert answer.startswith("It took 9.4") and "7.000 s, from packet 53" in answer
     assert first.startswith("Stalled 7.0 s of ")
     assert "3 timeouts (2 with backoff, up to 4.0 s)" in first
-    assert third.startswith("Waiting for timers: as run: 7.0 s; rfc6298: ")
+    assert third.startswith("Time spent waiting for timeouts: actual 7.0 s; with rfc6298 ")
     assert "The client was limited by waiting for timers" in done.out
 
 
@@ -241,9 +241,11 @@ def test_near_the_receiver_other_timers_are_not_judged():
     )
     near = connection(timeout())
     near["directions"][0]["what_if"] = [{**row, "timeouts": 1, "waited": 1.0, "waited_most": 1.0}]
-    assert summary([near])[-1] == "Waiting for timers: eifel: 1.0 s (0 s to 1.0 s)."
+    assert (
+        summary([near])[-1] == "Time spent waiting for timeouts: with eifel about 1.0 s (range 0 s to 1.0 s)."
+    )
     assert summary([near, far])[-1].startswith(
-        "Waiting for timers, of senders near the capture: eifel: 1.0 s"
+        "Time spent waiting for timeouts, of senders near the capture: with eifel about 1.0 s"
     )
 
 

@@ -9,11 +9,11 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
+from ackclock.ids import ID
 from ackclock.reproduce import ITEMS, PAPERS
 
 KNOWN = {id for paper in PAPERS.values() for id in paper.ids()} | set(ITEMS)
 PAGE = "reproductions"
-ID = re.compile(r"\b[A-Z]\w*-[A-Z]\d+\w*\b")
 
 
 class Links(SphinxTransform):

@@ -24,18 +24,21 @@ pub const MODIFIERS: &[Modifier] = &[
     with(
         "star",
         "star(n)",
-        "TCP*(n): does not back off the first n consecutive timeouts; n may be inf (B-A2)",
+        // B-A2
+        "TCP*(n): does not back off the first n consecutive timeouts; n may be inf",
         &[("backoff", "sub-exponential")],
         &["backoff.n"],
     ),
     plain("no-backoff", "never backs off", &[("backoff", "none")]),
-    plain("freebsd-syn", "SYN timeouts double only after five drops (B-A3)", &[("backoff", "freebsd-syn")]),
+    // B-A3
+    plain("freebsd-syn", "SYN timeouts double only after five drops", &[("backoff", "freebsd-syn")]),
     // Timer
     with("min-rto", "min-rto(200ms)", "floor of the timeout", &[], &["estimator.min_rto"]),
     with(
         "thin-min-rto",
         "thin-min-rto(500ms)",
-        "floor of the timeout while little of the window is used (I-A5); how little is the option \
+        // I-A5
+        "floor of the timeout while little of the window is used; how little is the option \
          `thin_window`",
         &[],
         &["thin_min_rto"],
@@ -51,27 +54,30 @@ pub const MODIFIERS: &[Modifier] = &[
     with(
         "ticks",
         "ticks(500ms)",
-        "4.3BSD's integer timer in ticks of a free-running clock (J-A6, E-A5)",
+        // J-A6, E-A5
+        "4.3BSD's integer timer in ticks of a free-running clock",
         &[("estimator", "jacobson88-ticks")],
         &["estimator.tick", "timer.heartbeat"],
     ),
     with(
         "lite",
         "lite(500ms)",
+        // E-A1
         "4.4BSD-Lite's timer: mean plus four deviations in ticks of a clock on which it also expires, \
-         restarted at every ack (E-A1)",
+         restarted at every ack",
         &[("estimator", "lite"), ("timer", "restart-on-ack")],
         &["estimator.tick", "timer.heartbeat"],
     ),
     plain(
         "eifel-timer",
-        "the Eifel timer: its estimator, with the age of the oldest segment subtracted from the timeout \
-         (E-A6, E-E13)",
+        // E-A6, E-E13
+        "the Eifel timer: its estimator, with the age of the oldest segment subtracted from the timeout",
         &[("estimator", "eifel"), ("timer", "precise")],
     ),
     plain(
         "eifel-agg",
-        "the self-tuning Eifel timer, with the age of the oldest segment subtracted from the timeout (E-A7)",
+        // E-A7
+        "the self-tuning Eifel timer, with the age of the oldest segment subtracted from the timeout",
         &[("estimator", "eifel-agg"), ("timer", "precise")],
     ),
     plain(
@@ -82,16 +88,20 @@ pub const MODIFIERS: &[Modifier] = &[
     with(
         "heartbeat",
         "heartbeat(500ms)",
-        "the timer expires on ticks of a free-running clock (E-A5)",
+        // E-A5
+        "the timer expires on ticks of a free-running clock",
         &[],
         &["timer.heartbeat"],
     ),
-    plain("precise", "an ack does not extend the running timeout (E-E13)", &[("timer", "precise")]),
-    plain("one-timing", "times one segment per round trip (E-A3)", &[("rtt_sampling", "once-per-rtt")]),
+    // E-E13
+    plain("precise", "an ack does not extend the running timeout", &[("timer", "precise")]),
+    // E-A3
+    plain("one-timing", "times one segment per round trip", &[("rtt_sampling", "once-per-rtt")]),
     // Spurious timeouts
     plain(
         "eifel",
-        "undoes a timeout that timestamps show to be spurious (E-A8, RFC 3522)",
+        // E-A8
+        "undoes a timeout that timestamps show to be spurious (RFC 3522)",
         &[("undo", "eifel"), ("timestamps", "true")],
     ),
     plain(
@@ -162,13 +172,15 @@ pub const MODIFIERS: &[Modifier] = &[
     ),
     plain(
         "early-retransmit",
-        "fewer duplicate acks start fast retransmit when few segments are outstanding (RFC 5827, I-A9)",
+        // I-A9
+        "fewer duplicate acks start fast retransmit when few segments are outstanding (RFC 5827)",
         &[("recovery.early_retransmit", "segments")],
     ),
     with(
         "dup-thresh",
         "dup-thresh(2)",
-        "number of duplicate acks that indicate a loss (I-A9)",
+        // I-A9
+        "number of duplicate acks that indicate a loss",
         &[],
         &["recovery.dup_thresh"],
     ),
@@ -176,13 +188,15 @@ pub const MODIFIERS: &[Modifier] = &[
     with(
         "diversity",
         "diversity(2)",
-        "sends n copies of a segment when no other data waits (I-A7); the receiver needs ack-every",
+        // I-A7
+        "sends n copies of a segment when no other data waits; the receiver needs ack-every",
         &[("framing", "diversity")],
         &["framing.copies"],
     ),
     plain(
         "smart-framing",
-        "cuts data so that at least four segments are in flight (I-A8)",
+        // I-A8
+        "cuts data so that at least four segments are in flight",
         &[("framing", "smart")],
     ),
     // Receiver
@@ -194,15 +208,17 @@ pub const MODIFIERS: &[Modifier] = &[
     with(
         "stretch-acks",
         "stretch-acks(4)",
-        "a broken receiver: one ack for every n segments, within 200 ms (M-A2, RFC 2525 2.13)",
+        // M-A2
+        "a broken receiver: one ack for every n segments, within 200 ms (RFC 2525 2.13)",
         &[("ack", "delayed")],
         &["ack.ack_every_segs"],
     ),
     plain("ack-every", "acknowledges every segment", &[("ack", "every")]),
     plain(
         "bsd43-acks",
+        // J-A13
         "acknowledges when 35 % of the window has arrived, or at the next tick of a 200 ms \
-                         clock (J-A13)",
+                         clock",
         &[("ack", "bsd43")],
     ),
     with(
@@ -247,7 +263,8 @@ pub const MODIFIERS: &[Modifier] = &[
     with(
         "syn-retries",
         "syn-retries(3)",
-        "retransmissions of a SYN before giving up (B-A6)",
+        // B-A6
+        "retransmissions of a SYN before giving up",
         &[],
         &["syn_retries"],
     ),

@@ -19,7 +19,7 @@ pub enum Value {
     Count(u64),
     /// A switch.
     Flag(bool),
-    /// A word of a [`ParamKind::Choice`].
+    /// A word of a [`ParamKind::Choice`](crate::ParamKind::Choice).
     Choice(&'static str),
     /// A length of a queue.
     Queue(QueueSize),

@@ -23,20 +23,20 @@ COMPLETE = "_ACKCLOCK_COMPLETE"
 
 # One file each, imported on use: some need libraries that take a second to load.
 COMMANDS = {
-    "run": "Simulate a scenario.",
+    "demo": "Show what ackclock does: a simulation, and a download over real packets.",
+    "run": "Simulate a scenario, a file that describes a network and its traffic.",
     "testbed": "Run a scenario on the kernel's TCP, over emulated links.",
     "link": "Run a command or a shell behind an emulated link.",
-    "sweep": "Run a scenario over axes, seeds and filters; finished runs are kept.",
-    "capture": "Analyse a capture: what was retransmitted, why, and what it cost.",
-    "sender": "Name the sender of a captured connection: which congestion control, which timers.",
-    "reproduce": "Reproduce items of the papers: figure, numbers, verdict.",
-    "policies": "List every policy with its parameters.",
-    "model": "Evaluate a closed-form model, or run the Eifel row model.",
+    "sweep": "Run a scenario over many values and seeds; finished runs are kept.",
+    "capture": "Explain a capture: what was retransmitted, why, and what it cost.",
+    "sender": "Name the sender of a captured connection: its congestion control and timers.",
+    "reproduce": "Rerun a figure, table, equation or number of five papers.",
+    "policies": "List every rule of a TCP that can be chosen, with its parameters.",
+    "model": "Evaluate a formula of a paper, such as the throughput at a loss rate.",
     "timers": "Replay retransmission timers over a series of round-trip times.",
-    "passport": "The criteria of RFC 9743 for a congestion controller, beside Reno and CUBIC.",
-    "probe": "TReno: measure the bulk-transfer capacity of a path from one end.",
-    "script": "Run scripted tests in packetdrill's language, in virtual time or against the kernel.",
-    "demo": "A simulation and a download over real packets.",
+    "passport": "Test a congestion controller by the criteria of RFC 9743.",
+    "probe": "Measure what a TCP transfer would get on a path, from one end (TReno).",
+    "script": "Run scripted tests in packetdrill's language, simulated or on the kernel.",
     "completion": "Print the completion script of bash, zsh or fish.",
 }
 
@@ -85,7 +85,16 @@ class Commands(click.Group):
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(version, prog_name="ackclock")
 def command() -> None:
-    """A laboratory for TCP loss recovery and congestion control."""
+    """See what a TCP does when packets are lost or late, and what another rule would have done.
+
+    \b
+        ackclock demo                             a first look, half a minute
+        ackclock run scenarios/short-lossy.toml   simulate a network
+        ackclock capture slow.pcap                explain a slow connection
+        ackclock reproduce M-F3                   rerun a figure of a paper
+
+    `ackclock COMMAND --help` describes a command, `--json` prints the results of most for programs.
+    """
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -208,7 +217,7 @@ def _sentence(text: str) -> str:
 
 def _in_plain_words(message: str) -> str:
     """What click says of a value that is no number, as a user would say it."""
-    for kind, name in (("integer", "whole number"), ("float", "number")):
+    for kind, name in (("whole number", "whole number"), ("integer", "whole number"), ("float", "number")):
         for ending in (" range.", "."):
             message = message.replace(f"is not a valid {kind}{ending}", f"is not a {name}.")
     return message

@@ -1,4 +1,4 @@
-"""The option `--beside`: a second closed form, with its own inputs where they differ: `pftk(rto=2s,b=1)`."""
+"""The option `--beside`: a second formula, with its own inputs where they differ: `pftk(rto=2s,b=1)`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ackclock.models import FORMULAS, Formula
 
 @dataclass(frozen=True)
 class Beside:
-    """A second closed form, and those of its inputs that it does not share with the first."""
+    """A second formula, and those of its inputs that it does not share with the first."""
 
     text: str
     formula: Formula
@@ -25,7 +25,7 @@ class Beside:
 
     @classmethod
     def parse(cls, f: Formula, text: str) -> Beside:
-        """Parses `text` as a closed form to compare with `f`: of the same unit, with a value for every
+        """Parses `text` as a formula to compare with `f`: of the same unit, with a value for every
         input.
         """
         found = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", text)
@@ -35,17 +35,17 @@ class Beside:
             if _per_flow(f):
                 raise InputError(
                     f"`--beside {text}`: `{f.name}` takes values for each flow, which cannot be "
-                    "compared with another closed form"
+                    "compared with another formula"
                 )
             near = difflib.get_close_matches(found[1] if found else text, fitting, 1)
             hint = f"did you mean `{near[0]}`?" if near else f"these do: {', '.join(fitting)}"
             raise InputError(
-                f"`--beside {text}` names no closed form that gives {f.unit or 'a plain number'} for "
+                f"`--beside {text}` names no formula that gives {f.unit or 'a plain number'} for "
                 f"all flows; {hint}"
             )
         if text.strip() in (f.name, f.id):
             raise InputError(
-                f"`--beside {text}` is the closed form itself; give it other inputs, as in "
+                f"`--beside {text}` is the formula itself; give it other inputs, as in "
                 f"{f.name}({next(iter(f.inputs))}=VALUE)"
             )
         own: dict[str, float] = {}

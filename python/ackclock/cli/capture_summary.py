@@ -154,7 +154,8 @@ def _models(who: str, m: dict[str, Any]) -> str:
         if m[key]["ratio"] is not None:
             doubt = ", uncertain: fewer than four signals" if m[key]["p_uncertain"] else ""
             said.append(
-                f"{m[key]['ratio']:.2f} of {name}'s {rate(m[key]['rate'])} (p {percent(m[key]['p'])}{doubt})"
+                f"{100 * m[key]['ratio']:.0f} % of the {rate(m[key]['rate'])} that {name}'s model predicts "
+                f"(p {percent(m[key]['p'])}{doubt})"
             )
     had = f"The {who} achieved {rate(m['achieved'])} while it had data to send"
     return f"{had}: {', '.join(said)}; RTT {seconds(m['rtt'])}, MSS {m['mss']} B." if said else f"{had}."

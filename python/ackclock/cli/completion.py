@@ -109,7 +109,7 @@ def items(_context: click.Context, _parameter: click.Parameter, incomplete: str)
 
 
 def formulas(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Completes names of closed forms."""
+    """Completes names of formulas."""
     from ackclock.models import FORMULAS
 
     return matching(((f.name, f.about) for f in FORMULAS.values()), incomplete)

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from ackclock import _core
+from ackclock.cli.whole import Whole
 from ackclock.console import bar, note, print_json, say
 from ackclock.exit_codes import INTERRUPTED
 from ackclock.quantities import count, percent, rate, seconds
@@ -28,7 +29,7 @@ DOWNLOAD = "20 MB, kernel to engine, 20 Mbit/s, 40 ms, 1 % loss each way"
 )
 @click.option(
     "--seconds",
-    type=click.IntRange(1, 100_000),
+    type=Whole(1, 100_000),
     default=200,
     show_default=True,
     help="Simulated time in which flows arrive.",
@@ -42,7 +43,7 @@ def command(out: Path, seconds: int, as_json: bool) -> int | None:
     from ackclock.reproduce.backoff2008 import tails
     from ackclock.results import folder
 
-    target, title = out / "backoff", tails.words("I", "1s")
+    target = out / "backoff"
     for part in (target, out / "download"):
         folder.check_writable(part)
     note("Two parts, about half a minute together.")
@@ -50,7 +51,6 @@ def command(out: Path, seconds: int, as_json: bool) -> int | None:
     scenario = tails.demonstration(seconds)
     with bar("simulating") as progress:
         run = scenario.simulate(progress=progress)
-    run.about["title"] = title
     written = run.save(target)
     if not as_json:
         show(run)

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from ackclock._core import InputError, MissingRightError, differ_scripts, quantity
+from ackclock.cli.whole import Whole
 from ackclock.console import Bar, bar, note, print_json, print_table, say
 from ackclock.exit_codes import DONE, FELL_SHORT
 from ackclock.quantities import count
@@ -46,24 +47,29 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option(
                 "--peer",
                 type=click.Choice(["random", "sound"]),
-                help="With --differ: `random` also sends what no sound peer does; `sound` reports what has arrived "
-                "over a network that loses, reorders and duplicates. [default: random]",
+                help="With --differ: a `random` peer also sends what no sound one does; a `sound` one reports what "
+                "has arrived over a network that loses, reorders and duplicates. [default: random]",
             ),
-            click.option("--seed", type=click.IntRange(0, (1 << 64) - 1), help="With --differ. [default: 1]"),
+            click.option(
+                "--seed",
+                type=Whole(0, (1 << 64) - 1),
+                help="With --differ: seed of the conversations. [default: 1]",
+            ),
             click.option(
                 "--count",
                 "number",
-                type=click.IntRange(1, MOST),
+                type=Whole(1, MOST),
                 help=f"With --differ: how many conversations. [default: {NUMBER}, or what --minutes allows]",
             ),
             click.option(
                 "--minutes",
                 type=click.FloatRange(0, 100_000, min_open=True),
-                help="With --differ: none begins later.",
+                metavar="MINUTES",
+                help="With --differ: begin no conversation after this time.",
             ),
             click.option(
                 "--jobs",
-                type=click.IntRange(1, 512),
+                type=Whole(1, 512),
                 help="With --differ: conversations at once. [default: 32 with a kernel, 2 in virtual time]",
             ),
             click.option(

@@ -8,6 +8,7 @@ import numpy as np
 
 from ackclock import _core
 from ackclock._core import InputError
+from ackclock.cli.whole import Whole
 from ackclock.console import note, print_json, print_table, say
 from ackclock.quantities import number
 
@@ -27,12 +28,10 @@ COLUMNS = {
 
 
 @click.command("eifel")
-@click.option(
-    "--load", type=click.IntRange(2, 3000), default=40, show_default=True, help="Largest load, segments."
-)
+@click.option("--load", type=Whole(2, 3000), default=40, show_default=True, help="Largest load, segments.")
 @click.option(
     "--cycles",
-    type=click.IntRange(2, 100_000),
+    type=Whole(2, 100_000),
     default=30,
     show_default=True,
     help="Cycles of the load; the numbers printed are those of the last one.",
@@ -51,7 +50,7 @@ COLUMNS = {
     type=click.Choice(["every", "delayed", "once"]),
     default="every",
     show_default=True,
-    help="Which acks give a round-trip sample (E-A3).",
+    help="Which acks give a round-trip sample: every one, every second, or one per round trip.",
 )
 @click.option(
     "--from-half",
@@ -86,7 +85,7 @@ def command(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Run the row model of the Eifel paper (E-A10): timers side by side over a bulk transfer.
+    """Run the step-by-step model of the Eifel paper: timers side by side over a bulk transfer.
 
     There is a row for each acknowledgment, as in the paper's spreadsheet. The load climbs from half of the
     largest to the largest, then starts again. Margins are RTO(i-1) - RTT(i), ratios RTO(i-1)/RTT(i), both
@@ -152,7 +151,7 @@ def command(
 
 
 OF_THE_MODEL = ("load", "cycles", "service_time", "sampling", "from_half")
-"""The options of the row model, which a series replaces."""
+"""The options of the step-by-step model, which a series replaces."""
 
 
 def _is_default(name: str) -> bool:
@@ -197,7 +196,9 @@ def _write(out: Path, model: Any, timers: list[Any], result: dict[str, Any]) -> 
     )
 
     def draw() -> Any:
-        return drawn(column["time"], column["rtt"], rto, title="Timeouts over the row model", subtitle=what)
+        return drawn(
+            column["time"], column["rtt"], rto, title="Timeouts over the model's steps", subtitle=what
+        )
 
     def fill(directory: Path) -> None:
         folder.write_table(table, directory / "rows.parquet")

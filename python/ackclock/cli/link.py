@@ -13,6 +13,7 @@ import click
 
 from ackclock import _core
 from ackclock._core import InputError, MissingRightError
+from ackclock.cli.whole import Whole
 from ackclock.console import note
 from ackclock.exit_codes import CANNOT_RUN, NOT_FOUND
 from ackclock.link import report, terminal
@@ -24,16 +25,20 @@ QUANTITIES = {
     "delay": ("TIME", "Propagation delay, one way, such as 50ms."),
     "loss": ("P", "Packets lost at random, such as 1% or 0.01."),
     "queue": ("QUEUE", "The queue: a name (codel), a name with parameters (red(limit=2bdp)), or a length."),
-    "trace": ("FILE", "When packets may leave, in Mahimahi's format; in place of a rate."),
+    "trace": (
+        "FILE",
+        "A file of moments at which packets may leave, in Mahimahi's format; in place of a rate.",
+    ),
 }
 """Options of a direction: metavar and meaning."""
 
 
 def directed(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the options of both directions, and of either."""
-    for prefix, where in (("up-", "From the command only."), ("down-", "To the command only.")):
+    for prefix, where in (("up-", "from the command"), ("down-", "to the command")):
         for name, (metavar, _) in reversed(QUANTITIES.items()):
-            command = click.option(f"--{prefix}{name}", metavar=metavar, help=where)(command)
+            words = f"As --{name}, for packets {where} only."
+            command = click.option(f"--{prefix}{name}", metavar=metavar, help=words)(command)
     for name, (metavar, about) in reversed(QUANTITIES.items()):
         command = click.option(f"--{name}", metavar=metavar, help=about)(command)
     return command
@@ -52,30 +57,33 @@ def directed(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--scenario",
     type=click.Path(path_type=Path),
-    help="A scenario whose link is taken: its link to the command, its way back from it.",
+    help="Take the link, and the way back, from this scenario.",
 )
 @click.option(
-    "--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="Of all losses."
+    "--seed", type=Whole(0, 2**63 - 1), default=1, show_default=True, help="Seed of the random losses."
 )
 @click.option(
     "--server",
     metavar="COMMAND",
-    help="A server to run at the far end, by a shell; the command reaches it at $ACKCLOCK_FAR, and "
+    help="Run this in a shell at the far end, as a server; the command reaches it at $ACKCLOCK_FAR, and "
     "nothing else.",
 )
 @click.option(
     "--live",
     is_flag=True,
-    help="Show figures each second: a shell's in the title of the terminal, else lines.",
+    help="Show rates and losses each second: of a shell in the title of the terminal, else as lines.",
 )
 @click.option(
-    "--pcap", type=click.Path(path_type=Path), metavar="DIR", help="A folder for a pcapng of each end."
+    "--pcap",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Folder for captures of both ends (pcapng).",
 )
 @click.option(
     "--summary",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="A file for the numbers at the end, JSON.",
+    help="File for the numbers at the end, as JSON.",
 )
 @click.option("--quiet", is_flag=True, help="No note at the start, no numbers at the end.")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[--] [COMMAND]...")
@@ -93,8 +101,12 @@ def command(
 ) -> int:
     """Run COMMAND, or a shell, behind an emulated link.
 
-    It reaches what the machine reaches, but over the link; the address in $ACKCLOCK_FAR is the machine
+    COMMAND reaches what the machine reaches, but over the link; the address in $ACKCLOCK_FAR is the machine
     itself. Its exit status is passed on. Needs Linux, and root or user namespaces.
+
+    \b
+        ackclock link --rate 10Mbit/s --delay 50ms -- curl -O https://example.com/file
+        ackclock link --rate 2Mbit/s --queue codel
     """
     if not any(quantities.values()) and not changes and scenario is None:
         raise click.UsageError(

@@ -4,6 +4,7 @@ import difflib
 import importlib
 import inspect
 import itertools
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,18 +23,26 @@ from ackclock.quantities import number
 MOST_ROWS = 100_000
 MOST_LINES = 12
 UNITS = {"time": "s", "span": "s", "size": "B", "rate": "bit/s"}
-ROW_MODELS = {"eifel": "E-A10: The row model of the Eifel paper, timers side by side."}
+ROW_MODELS = {"eifel": "The timers of the Eifel paper side by side, ack by ack."}
+"""Step-by-step models, by name."""
 
 
 class Models(click.Group):
-    """A command for each closed form, found by name or by register id, and for the row model."""
+    """A command for each formula, found by its name or by its id among the items of the papers, and for each
+    step-by-step model.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The row model, then the closed forms by register id."""
-        return [
-            *ROW_MODELS,
-            *(f.name for f in sorted(FORMULAS.values(), key=lambda f: (f.paper, _natural(f.id)))),
-        ]
+        """The step-by-step models, then the formulas, paper by paper in the order of their numbers."""
+        return [*ROW_MODELS, *(f.name for f in _sorted())]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Lists them under the papers that they are from."""
+        with formatter.section("Step-by-step models"):
+            formatter.write_dl(list(ROW_MODELS.items()))
+        for paper, formulas in itertools.groupby(_sorted(), key=lambda f: f.paper):
+            with formatter.section(_title(paper)):
+                formatter.write_dl([(f.name, f.about) for f in formulas])
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The command of that name."""
@@ -54,16 +63,34 @@ class Models(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.command("model", cls=Models)
+@click.command("model", cls=Models, subcommand_metavar="MODEL [--INPUT VALUE]...")
 def command() -> None:
-    """Evaluate a closed form, or run the row model `eifel`.
+    """Evaluate a formula of a paper, or run its step-by-step model.
+
+    \b
+        ackclock model mathis --p 0.01 --rtt 100ms
+        ackclock model mathis --p 0.001..0.1 --rtt 100ms --out curve
+        ackclock model mathis --help
 
     Values are numbers with their units; lists are written 1s,2s and 1s*100 repeats a value. A range is
     0.001..0.1 (ten values a decade, or ten steps within one), 0.01..0.5:10 or 0.01..0.5:10log. For inputs
     that each flow has, a list gives one value for each flow; for the others, a list or a range makes a table
-    with a row for each combination. --out draws the first range as a curve, and --beside adds other closed
-    forms for comparison.
+    with a row for each combination. --out draws the first range as a curve, and --beside adds other formulas
+    for comparison.
     """
+
+
+def _sorted() -> list[Formula]:
+    """The formulas, paper by paper."""
+    return sorted(FORMULAS.values(), key=lambda f: (f.paper, _natural(f.id)))
+
+
+def _title(paper: str) -> str:
+    """Authors and year of a paper, from the first words of its folder: `Authors, "Title" (year)`."""
+    words = importlib.import_module(f"ackclock.models.{paper}").__doc__ or paper
+    authors, _, rest = words.partition(', "')
+    year = re.search(r"\((\d{4})", rest)
+    return f"{authors} ({year[1]})" if year else authors
 
 
 def _natural(id: str) -> tuple[int, str]:
@@ -74,9 +101,7 @@ def _natural(id: str) -> tuple[int, str]:
 
 def _command(f: Formula) -> click.Command:
     options: list[click.Parameter] = [_option(name, i) for name, i in f.inputs.items()]
-    beside = (
-        "Another closed form of the same unit; may be repeated. Inputs that this one has too are the same."
-    )
+    beside = "Another formula of the same unit; may be repeated. Inputs that this one has too are the same."
     options.append(
         click.Option(
             ["--beside"],
@@ -94,10 +119,17 @@ def _command(f: Formula) -> click.Command:
         )
     )
     options.append(click.Option(["--json", "as_json"], is_flag=True, help="Print JSON."))
-    text = inspect.cleandoc(f.function.__doc__ or "").replace("\n\n", "\n\n\b\n")
-    return click.Command(
-        f.name, params=options, callback=_callback(f), help=text, short_help=f"{f.id}: {f.about}"
-    )
+    text = _described(f)
+    return click.Command(f.name, params=options, callback=_callback(f), help=text, short_help=f.about)
+
+
+def _described(f: Formula) -> str:
+    """What a formula is and where it is from, without what its docstring says of arrays."""
+    parts = inspect.cleandoc(f.function.__doc__ or "").split("\n\n")
+    *parts, last = parts
+    source = re.search(r"Source: .*", last, re.DOTALL)
+    unit = f" ({f.unit})" if f.unit else ""
+    return "\n\n".join([*parts, f"Result: {f.result}{unit}.", *([source[0]] if source else [])])
 
 
 def _option(name: str, i: Input) -> click.Option:
@@ -283,7 +315,7 @@ def _figure(f: Formula, values: dict[str, Values], others: list[Beside], over: s
     ]
     lines: dict[Any, tuple[str, list[float]]] = {}
     for row in rows:
-        # Which line a value belongs to: what varies besides the x axis, and the closed form where there are
+        # Which line a value belongs to: what varies besides the x axis, and the formula where there are
         # several.
         names = [f"{n} = {quantity(f, n, row[n])}" for n in varied]
         for column, name in [(f.result, f.name), *((o.text, o.text) for o in others)]:
@@ -302,7 +334,7 @@ def _figure(f: Formula, values: dict[str, Values], others: list[Beside], over: s
         return curves(
             x,
             [(label, np.array(v)) for label, v in lines.values()],
-            title=f"{f.name} ({f.id})" + (" and others" if others else ""),
+            title=f.name + (" and others" if others else ""),
             subtitle=f.about,
             xlabel=f"{over}: {f.inputs[over].about}{x_unit}",
             ylabel=f"{f.result}{unit}",

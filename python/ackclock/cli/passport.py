@@ -6,6 +6,7 @@ import click
 
 from ackclock.cli import completion
 from ackclock.cli.run import override
+from ackclock.cli.whole import Whole
 from ackclock.console import bar, note, print_json, print_table, say
 from ackclock.exit_codes import FELL_SHORT
 
@@ -37,7 +38,7 @@ from ackclock.exit_codes import FELL_SHORT
 )
 @click.option(
     "--workers",
-    type=click.IntRange(1, 1024),
+    type=Whole(1, 1024),
     help="Runs side by side; one per core by default. Results do not depend on it.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -52,7 +53,7 @@ def command(
     workers: int | None,
     as_json: bool,
 ) -> int | None:
-    """Run the criteria of RFC 9743 for a congestion controller: WINDOW, such as `cubic`, `cubic(c=0.2)` or a
+    """Test a congestion controller by the criteria of RFC 9743: WINDOW, such as `cubic`, `cubic(c=0.2)` or a
     preset such as `linux`.
 
     Reno and CUBIC run in the same worlds, and set the bounds. Exit code 1 where it is harmful.

@@ -5,6 +5,7 @@ import difflib
 
 import click
 
+from ackclock import ids
 from ackclock._core import InputError
 from ackclock.cli import completion
 from ackclock.console import print_json, print_table, say
@@ -16,7 +17,15 @@ from ackclock.policy.declared import Declaration, Preset, bounds
 @click.argument("name", required=False, shell_complete=completion.policies())
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(name: str | None, as_json: bool) -> None:
-    """List every policy and preset, or show the parameters of those called NAME (or of a kind)."""
+    """List every policy and preset, or show the parameters of those called NAME (or of a kind).
+
+    A policy is one exchangeable rule: a timer, a backoff, a way to detect losses, a congestion window, a
+    queue. A preset is a whole TCP with a name, made of policies. Scenarios choose among them.
+
+    \b
+        ackclock policies cubic
+        ackclock policies backoff
+    """
     found = [d for d in declarations() if name is None or name in (d.name, d.kind, f"{d.kind}.{d.name}")]
     stacks = [p for p in presets() if name is None or name in (p.name, "preset", f"preset.{p.name}")]
     if not found and not stacks:
@@ -52,9 +61,20 @@ def command(name: str | None, as_json: bool) -> None:
 
 
 def _preset(p: Preset) -> str:
-    return f"{p.name} (preset)\n{p.about}\nSource: {p.source}\n"
+    return f"{p.name} (preset)\n{p.about}\n{_source(p.source)}"
 
 
 def _page(d: Declaration) -> str:
-    source = f"Source: {d.source}\n" if d.source else ""
-    return f"{d.name} ({d.kind})\n{d.about}\n{source}" + ("" if d.params else "No parameters.\n")
+    return f"{d.name} ({d.kind})\n{d.about}\n{_source(d.source)}" + ("" if d.params else "No parameters.\n")
+
+
+def _source(source: str) -> str:
+    """Where a policy is from, and how to see what the papers say of it."""
+    items = ids.named(source)
+    return (f"Source: {ids.without(source)}\n" if source else "") + (
+        f"In the papers: ackclock reproduce {items[0]}"
+        + (f" (also {', '.join(items[1:])})" if items[1:] else "")
+        + "\n"
+        if items
+        else ""
+    )

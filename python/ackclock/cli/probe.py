@@ -13,6 +13,7 @@ import click
 from ackclock import _core
 from ackclock._core import InputError
 from ackclock.cli import completion
+from ackclock.cli.whole import Whole
 from ackclock.console import note, print_json, print_table, say
 from ackclock.exit_codes import INTERRUPTED
 from ackclock.quantities import count, percent, rate, seconds
@@ -32,7 +33,7 @@ NEED_LINUX = (
 @click.option("--icmp", is_flag=True, help="Probe with ICMP echo, which is the default.")
 @click.option(
     "--udp-ttl",
-    type=click.IntRange(1, 255),
+    type=Whole(1, 255),
     metavar="N",
     help="Probe with UDP datagrams of TTL N, which the router N hops away, or the host, reports by ICMP.",
 )
@@ -64,7 +65,7 @@ NEED_LINUX = (
 )
 @click.option(
     "--background",
-    type=click.IntRange(0, 100_000),
+    type=Whole(0, 100_000),
     default=200,
     show_default=True,
     help="Background probes before and after; 0 for none.",
@@ -93,7 +94,7 @@ def command(
 
     Reported are the capacity; p, congestion signals per acknowledged segment; round-trip times; losses as CA
     events (halvings that keep the ack clock), non-CA events (timeouts, failed recoveries) and others; and
-    what the models of Mathis et al. (M-E3) and PFTK predict from p and the round-trip time. The initial slow
+    what the models of Mathis et al. and PFTK predict from p and the round-trip time. The initial slow
     start is left out. Losses of probes and losses of replies cannot be distinguished. Small background probes
     before, during and after the test show what the test itself does to the path. A note says where replies
     look rate-limited.

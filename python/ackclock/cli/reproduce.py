@@ -11,6 +11,7 @@ import click
 from ackclock._core import InputError
 from ackclock.cli import completion
 from ackclock.cli.run import override
+from ackclock.cli.whole import Whole
 from ackclock.console import bar, note, print_json, print_table, say
 from ackclock.scenario.scenario import Progress
 
@@ -35,8 +36,8 @@ LISTED = {True: "holds", False: "falls short", None: "-"}
 @click.option(
     "--real",
     is_flag=True,
-    help="Run the forms of the items on the kernel's TCP, beside their simulated twins; needs Linux and "
-    "its rights.",
+    help="Run on the kernel's TCP, beside the simulation, what has such a form; needs Linux, and root or "
+    "user namespaces.",
 )
 @click.option(
     "--out",
@@ -47,16 +48,16 @@ LISTED = {True: "holds", False: "falls short", None: "-"}
 )
 @click.option(
     "--seed",
-    type=click.IntRange(1, 10**15),
+    type=Whole(1, 10**15),
     default=1,
     show_default=True,
     help="The first seed: N - 1 is added to each seed of the item.",
 )
 @click.option(
     "--seeds",
-    type=click.IntRange(1, 10_000),
+    type=Whole(1, 10_000),
     default=1,
-    help="Repetitions, each with seeds of its own; the verdict is then on chance, with its interval.",
+    help="Repeat with so many different seeds; each check is then judged by its mean and 95 % interval.",
 )
 @click.option(
     "--set",
@@ -65,7 +66,7 @@ LISTED = {True: "holds", False: "falls short", None: "-"}
     metavar="KEY=VALUE",
     help="Change a value in the item's scenarios: --set path.rtt=50ms. May be repeated.",
 )
-@click.option("--workers", type=click.IntRange(1, 1024), help="Runs side by side; one per core by default.")
+@click.option("--workers", type=Whole(1, 1024), help="Runs side by side; one per core by default.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     name: str | None,
@@ -79,7 +80,15 @@ def command(
     workers: int | None,
     as_json: bool,
 ) -> int | None:
-    """Reproduce items of the papers: figure, numbers, verdict. Exit code 1 where a check falls short."""
+    """Rerun an item of a paper: a figure, table, equation, number or algorithm.
+
+    Writes its data and figure, and prints each check with what the paper has, what was found and whether it
+    holds. Exit code 1 where a check falls short.
+
+    \b
+        ackclock reproduce --list          every item, with a line on what it is
+        ackclock reproduce mathis97        all items of a paper
+    """
     from ackclock.reproduce.chance import repeat
     from ackclock.reproduce.item import KINDS, Setting, find
     from ackclock.reproduce.real_form import forms

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ackclock._core import InputError
+from ackclock.cli.whole import Whole
 from ackclock.console import bar, note, print_json, print_table, say
 from ackclock.quantities import count, percent, rate, seconds
 from ackclock.scenario import Scenario
@@ -74,7 +75,7 @@ SHORT = {"flows finished": "finished", "spurious retransmissions": "spurious rtx
 @click.option("--trace-limit", metavar="SIZE", help="The disk space that a trace may use; 16GiB by default.")
 @click.option(
     "--workers",
-    type=click.IntRange(1, 1024),
+    type=Whole(1, 1024),
     help="Runs side by side; one per core by default. Results do not depend on it.",
 )
 @click.option(
@@ -96,7 +97,16 @@ def command(
     plots: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Simulate SCENARIO (a TOML file), print a table and write a run folder."""
+    """Simulate SCENARIO, a TOML file that describes a network, its traffic and the TCPs to compare.
+
+    Prints a row for each TCP and writes a run folder: the scenario with all its defaults, tables (Parquet), a
+    summary (JSON) and figures.
+
+    \b
+        ackclock run scenarios/short-lossy.toml
+        ackclock run scenarios/short-lossy.toml --set path.rtt=50ms
+        ackclock run scenarios/short-lossy.toml --plot throughput --plot queue
+    """
     from ackclock.results import folder
 
     given = Scenario.read(scenario, allow_files=allow_files).but(dict(map(override, overrides)))

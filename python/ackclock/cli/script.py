@@ -16,6 +16,7 @@ from ackclock._core import (
     script_ip_versions,
 )
 from ackclock.cli import completion, differ
+from ackclock.cli.whole import Whole
 from ackclock.console import note, print_json, say
 from ackclock.exit_codes import DONE, FELL_SHORT
 from ackclock.quantities import count
@@ -38,12 +39,12 @@ EVENTS = 8
     "--stack",
     metavar="STACK",
     shell_complete=completion.stacks,
-    help="The stack that is tested, as `ackclock policies` lists them: cubic+rack.",
+    help="The stack that is tested, such as cubic+rack; `ackclock policies` lists them.",
 )
 @click.option(
     "--dialect",
     type=click.Choice(script_dialects()),
-    help="Whose habits the host has, and whose stack where --stack gives none. [default: linux]",
+    help="The system whose habits the host has, and its stack where --stack gives none. [default: linux]",
 )
 @click.option(
     "--ip",
@@ -53,23 +54,21 @@ EVENTS = 8
 @click.option(
     "--mtu",
     metavar="BYTES",
-    type=click.IntRange(68, 65535),
+    type=Whole(68, 65535),
     help="The largest packet, where a script has no --mtu. [default: 1500]",
 )
-@click.option(
-    "--tolerance", metavar="TIME", help="By how much times may differ. [default: the script's, or 4ms]"
-)
+@click.option("--tolerance", metavar="TIME", help="How far times may be off. [default: the script's, or 4ms]")
 @click.option(
     "--define",
     "defines",
     metavar="NAME[=VALUE]",
     multiple=True,
-    help="What a word of scripts stands for, and a word that #ifdef finds.",
+    help="Define a word of scripts, for #ifdef and in place of its value. May be repeated.",
 )
 @click.option(
     "--departures",
     is_flag=True,
-    help="Depart from the RFCs where the dialect's host does, as --differ has the stack.",
+    help="Depart from the RFCs where the dialect's system does; always so with --differ.",
 )
 @click.option("--show", is_flag=True, help="Show the whole timeline of each script.")
 @click.option("--differ", "differs", is_flag=True, help="Find where two stacks differ, by random scripts.")
@@ -94,14 +93,14 @@ def command(
     time, or against this machine's kernel.
 
     A script injects packets and makes system calls, each at its time, and says what must leave, and when.
-    Shell commands are not run: what they set by sysctl is set, and the rest is named. The kernel's TCP runs
-    in a network namespace of its own, which takes the right to make one. Exit code 1: a script failed; 2: one
-    is no script, or the right is missing.
+    Shell commands are not run: settings by sysctl are applied, others are listed. The kernel's TCP runs in a
+    network namespace of its own, which needs root or user namespaces. Exit code 1: a script failed; 2: a file
+    is not a script, or the privileges are missing.
 
     With --differ, random conversations run on the stack and --against another one, which is the kernel by
-    default. The same seed gives the same conversations. Each difference is confirmed, made as small as it
-    gets, and written as a script to the folder --out, one for each cause. Exit code 1: there is a difference
-    that --known does not explain.
+    default. The same seed gives the same conversations. Each difference is confirmed, made as short as
+    possible, and written as a script to the folder --out, one for each cause. Exit code 1: there is a
+    difference that --known does not explain.
     """
     if differs:
         for value, option in [

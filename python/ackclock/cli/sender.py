@@ -29,12 +29,14 @@ from ackclock.quantities import count, seconds
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(file: Path, flow: str | None, stacks: tuple[str, ...], as_json: bool) -> None:
-    """Name the sender of a connection: which congestion control, and which timers.
+    """Name the sender of a captured connection: its congestion control and timers.
 
     FILE is a capture made at the sender's end, as `ackclock capture` reads it. Each stack is given the acks
-    of the capture at their times, and what it would have sent, and when, is compared with what was sent. A
-    fit of 0 is perfect; it is the logarithm of the likelihood for each round trip. Behind: the logarithm of
-    how much likelier the first stack is.
+    of the capture at their times, and what it would have sent, and when, is compared with what was sent.
+
+    The table has the likeliest stack first. `fit` is how well a stack explains the capture: 0 is perfect, and
+    less is worse (the logarithm of its likelihood, for each round trip). `behind` is how much less likely it
+    is than the first, also as a logarithm.
     """
     from ackclock.results import name_sender
 

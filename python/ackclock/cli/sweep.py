@@ -9,6 +9,7 @@ import click
 
 from ackclock._core import InputError
 from ackclock.cli.run import override
+from ackclock.cli.whole import Whole
 from ackclock.console import bar, note, print_json, print_table, say
 from ackclock.quantities import percent, rate, seconds
 
@@ -46,7 +47,7 @@ SCENARIO_FAILED, RUN_FAILED = 2, 1
 @click.option("--allow-files", is_flag=True, help="Let plan and scenario name files outside their folders.")
 @click.option(
     "--workers",
-    type=click.IntRange(1, 1024),
+    type=Whole(1, 1024),
     help="Runs side by side, a process each; one per core by default. Results do not depend on it.",
 )
 @click.option(
@@ -75,7 +76,7 @@ SCENARIO_FAILED, RUN_FAILED = 2, 1
     type=click.Path(path_type=Path),
     default=Path("runs/kept"),
     show_default=True,
-    help="Folder in which finished runs are kept and looked up.",
+    help="Folder in which finished runs are kept, and found again.",
 )
 @click.option("--show", metavar="NUMBER,...", help=f"Numbers in the table; {','.join(SHOWN)} by default.")
 @click.option(
@@ -108,7 +109,7 @@ def command(
     only_count: bool,
     as_json: bool,
 ) -> int | None:
-    """Run what PLAN (a TOML file) asks for: a scenario with its axes, seeds and filters.
+    """Run a scenario over many values and seeds, as PLAN (a TOML file) describes: axes, seeds, filters.
 
     Finished runs are kept: a sweep that was interrupted or extended runs only what is missing. The results
     are one table of all runs, one of all flows and one of all links. Exit code 2 if the plan makes invalid

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from ackclock.cli.run import OVER_TIME, figures, listed, override, recording, show
+from ackclock.cli.whole import Whole
 from ackclock.console import bar, note, print_json, say
 from ackclock.quantities import seconds
 from ackclock.scenario import Scenario
@@ -23,14 +24,14 @@ from ackclock.scenario import Scenario
 @click.option("--out", type=click.Path(path_type=Path), help="The run folder; runs/NAME-kernel by default.")
 @click.option(
     "--seeds",
-    type=click.IntRange(1, 1000),
+    type=Whole(1, 1000),
     metavar="N",
-    help="Run each stack with seeds 1 to N, in place of the scenario's.",
+    help="Run each stack N times, with seeds 1 to N in place of the scenario's.",
 )
 @click.option(
     "--beside",
     is_flag=True,
-    help="Simulate the same with the stacks' twins, and show both side by side.",
+    help="Simulate the same too, and show both side by side.",
 )
 @click.option(
     "--plot",
@@ -41,7 +42,7 @@ from ackclock.scenario import Scenario
 )
 @click.option(
     "--workers",
-    type=click.IntRange(1, 64),
+    type=Whole(1, 64),
     help="Seeds side by side; one for two cores by default.",
 )
 @click.option(

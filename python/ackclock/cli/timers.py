@@ -35,9 +35,14 @@ def command(series: Path, names: tuple[str, ...], out: Path | None, as_json: boo
 
     Columns: time (s) when an ack arrived; rtt (s), empty where it brought no valid sample; optionally flight,
     cwnd, ssthresh (segments) and lost (true where the segment was lost; rtt is then the time since it was
-    sent). A timeout is spurious if the timer would have expired before the ack. The cost of a loss is the
-    time from sending a segment to retransmitting it: with a timer that each ack restarts less the age of the
-    oldest segment (precise), and with one that each ack restarts in full (restart).
+    sent).
+
+    A timeout is spurious if the timer would have expired before the ack. The cost of a loss is the time from
+    sending a segment to retransmitting it, for two ways in which an ack restarts the timer: less the age of
+    the oldest segment (precise), and in full (restart).
+
+    \b
+        ackclock timers series.csv --timer rfc6298 --timer "rfc6298(min_rto=200ms)" --timer eifel
     """
     from ackclock.models.series import read
     from ackclock.models.timer import Timer, raw

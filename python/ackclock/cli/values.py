@@ -1,4 +1,4 @@
-"""Parses the inputs of a closed form: values, lists, repetitions and ranges."""
+"""Parses the inputs of a formula: values, lists, repetitions and ranges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models of the papers: closed forms, NumPy functions that broadcast, and timers driven over series of
+"""Models of the papers: formulas, NumPy functions that broadcast, and timers driven over series of
 round-trip times.
 """
 

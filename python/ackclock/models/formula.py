@@ -1,4 +1,4 @@
-"""Declarations of closed forms: inputs with their units, result, source."""
+"""Declarations of formulas: inputs with their units, result, source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Array = np.ndarray
 """Inputs and results of formulas: floats of any shape that broadcasts."""
 
 FORMULAS: dict[str, Formula] = {}
-"""Every closed form, by the name that the command line uses."""
+"""Every formula, by the name that the command line uses."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Formula:
-    """A closed form that the command line and the reference pages know."""
+    """A formula that the command line and the reference pages know."""
 
     id: str
     name: str
@@ -61,8 +61,8 @@ def formula(
     domain: str = "its inputs must be positive, and a loss ratio below 1",
     **inputs: Input,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declares the decorated function as the closed form `id` of the register, or of a source outside it that
-    `id` names.
+    """Declares the decorated function as the formula `id` of a paper's items, or of another source that `id`
+    names.
 
     over_flows: one result for all flows, not one for each. domain: what inputs must be for a finite value.
     """

@@ -17,7 +17,7 @@ def rates(
     *,
     title: str,
     subtitle: str = "",
-    label: str = "rate (KB/s)",
+    label: str = "rate (KiB/s)",
     start: float = 0.0,
     level: float | None = None,
     limits: tuple[float, float] | None = None,
@@ -26,7 +26,7 @@ def rates(
     (figures 10 to 12 of Jacobson & Karels).
 
     start: where the first bin begins (s). level: a value to compare with, a horizontal line. limits: of the
-    vertical axis.
+    vertical axis, which begins at 0 without.
     """
     fig, axes = style.figure(title, subtitle)
     with mpl.rc_context(style.SETTINGS):
@@ -34,13 +34,17 @@ def rates(
             axes.axhline(level, color="#777777", linewidth=0.9, zorder=1)
         for i, (name, values) in enumerate(series.items()):
             middle = start + width * (np.arange(len(values)) + 0.5)
-            mean = f"mean {np.mean(values):.3g}" if len(values) else "nothing"
+            mean = f"mean {_short(float(np.mean(values)))}" if len(values) else "nothing"
             look = {**style.line(i), "linewidth": 1.4, "marker": MARKERS[i % len(MARKERS)], "markersize": 3.5}
             axes.plot(middle, values, label=f"{name} ({mean})", **look)
         longest = max((len(v) for v in series.values()), default=0)
         axes.set(xlim=(start, start + width * max(longest, 1)), xlabel="time (s)", ylabel=label)
-        if limits is not None:
-            axes.set_ylim(*limits)
+        axes.set_ylim(*(limits or (0, None)))
         axes.grid(True)
         axes.legend(loc="best", fontsize=9)
     return fig
+
+
+def _short(x: float) -> str:
+    """A number to three digits, or to ones where it is larger."""
+    return f"{x:,.0f}" if abs(x) >= 100 else f"{x:.3g}"

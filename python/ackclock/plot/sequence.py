@@ -8,10 +8,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ackclock.plot import style
+from ackclock.plot.details import unit
 from ackclock.results.transfer import Transfer
 
-KB = 1024.0
-"""Bytes of a KB, as in Jacobson & Karels 1988: a window of 16 KB is 32 packets of 512 bytes."""
+KIB = 1024.0
+"""Bytes of a KiB, which Jacobson & Karels 1988 write KB: their window of 16 KB is 32 packets of 512 bytes."""
 AGAIN = "#D55E00"
 """Colour of retransmissions; connections have the other colours."""
 COLOURS = tuple(c for c in style.COLOURS if c != AGAIN)
@@ -38,20 +39,20 @@ def sequence(
     """
     fig, axes = style.figure(title, subtitle)
     with mpl.rc_context(style.SETTINGS):
-        keys = [
-            dots(axes, t, i, name, acks and len(transfers) == 1)
-            for i, (name, t) in enumerate(transfers.items())
-        ]
         begins = [t.time[0] for t in transfers.values() if t.time.size]
         last = (
             until
             if until is not None
             else max((float(t.time[-1]) for t in transfers.values() if t.time.size), default=1.0)
         )
-        top = (
-            max((((t.offset + t.size)[t.time <= last]).max(initial=0) for t in transfers.values()), default=0)
-            / KB
+        top = max(
+            (((t.offset + t.size)[t.time <= last]).max(initial=0) for t in transfers.values()), default=0
         )
+        scale, name_of_unit = unit(top)
+        keys = [
+            dots(axes, t, i, name, acks and len(transfers) == 1, scale)
+            for i, (name, t) in enumerate(transfers.items())
+        ]
         if any(t.again.any() for t in transfers.values()):
             keys.append(
                 Line2D([], [], color=AGAIN, marker="x", markersize=4.5, linestyle="", label="retransmitted")
@@ -61,13 +62,16 @@ def sequence(
         if available is not None and begins:
             (line,) = axes.plot(
                 [begins[0], last],
-                [0, available / KB * (last - begins[0])],
-                label=f"available: {available / KB:.3g} KB/s",
+                [0, available / scale * (last - begins[0])],
+                label=f"available: {available / scale:.3g} {name_of_unit}/s",
                 **AVAILABLE,
             )
             keys.append(line)
         axes.set(
-            xlim=(0, last), ylim=(0, 1.05 * top or 1), xlabel="send time (s)", ylabel="sequence number (KB)"
+            xlim=(0, last),
+            ylim=(0, 1.05 * top / scale or 1),
+            xlabel="send time (s)",
+            ylabel=f"sequence number ({name_of_unit})",
         )
         axes.grid(True)
         look = {"handles": keys, "fontsize": 8.5, "handletextpad": 0.4, "labelspacing": 0.3}
@@ -82,13 +86,13 @@ def sequence(
 AVAILABLE = {"color": "#000000", "linestyle": (0, (6, 4)), "linewidth": 1.0, "zorder": 1}
 
 
-def dots(axes: Axes, t: Transfer, index: int, name: str, acks: bool) -> Line2D:
-    """Draws the dots of one connection, and returns their entry of the legend."""
+def dots(axes: Axes, t: Transfer, index: int, name: str, acks: bool, scale: float = KIB) -> Line2D:
+    """Draws the dots of one connection, in units of `scale` bytes, and returns their entry of the legend."""
     colour = COLOURS[index % len(COLOURS)]
-    at = (t.offset + t.size) / KB
+    at = (t.offset + t.size) / scale
     image = t.time.size > MANY_DOTS
     if acks and t.acked_at.size:
-        axes.step(t.acked_at, t.acked / KB, where="post", color="#888888", linewidth=0.9, zorder=2)
+        axes.step(t.acked_at, t.acked / scale, where="post", color="#888888", linewidth=0.9, zorder=2)
     new = {"color": colour, "marker": "o", "linestyle": "", "markeredgewidth": 0}
     axes.plot(t.time[~t.again], at[~t.again], markersize=2.2, zorder=3, rasterized=image, **new)
     axes.plot(

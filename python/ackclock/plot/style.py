@@ -4,17 +4,20 @@ and files that are the same each time.
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.category import StrCategoryFormatter
 from matplotlib.figure import Figure
-from matplotlib.text import Text
-from matplotlib.ticker import FixedFormatter, FuncFormatter
+from matplotlib.legend import Legend
+from matplotlib.text import Annotation, Text
+from matplotlib.ticker import FixedFormatter, FuncFormatter, LogFormatterSciNotation
 
 from ackclock._core import InputError
 from ackclock.plain import plain
@@ -46,16 +49,40 @@ SETTINGS = {
 }
 
 
+class Numbers(LogFormatterSciNotation):
+    """Numbers at a logarithmic axis: 0.2 and 1 where few decades are shown, else powers of ten."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """The label of a tick; empty for one that has none."""
+        label = super().__call__(x, pos)
+        low, high = sorted(self.axis.get_view_interval())
+        few = high < 1000 * low and low >= PLAIN[0] and high <= PLAIN[1]
+        return f"{x:g}" if label and few else label
+
+
+PLAIN = (1e-3, 1e5)
+"""Ends of the range in which numbers at a logarithmic axis are written out."""
+
+
 class PlainFigure(Figure):
-    """A figure that shows text as it is: a `$` in the name of a stack begins no formula."""
+    """A figure that shows text as it is: a `$` in the name of a stack begins no formula. Its legends, and the
+    numbers at its logarithmic axes, look alike wherever they were made; its title ends within it.
+    """
 
     def draw(self, renderer: object) -> None:
         """Draws it."""
         for text in self.findobj(Text):
             text.set_parse_math(False)
             text.set_text(plain(text.get_text(), keep="\n"))
+        for box in self.findobj(Legend):
+            box.get_frame().set(edgecolor="none", alpha=SETTINGS["legend.framealpha"])
+            box.get_frame().set_boxstyle("square", pad=0)
         for axes in self.axes:
             for axis in (axes.xaxis, axes.yaxis):
+                if type(axis.get_major_formatter()) is LogFormatterSciNotation:
+                    axis.set_major_formatter(Numbers())
+                if type(axis.get_minor_formatter()) is LogFormatterSciNotation:
+                    axis.set_minor_formatter(Numbers(minor_thresholds=(1, 0.4)))
                 for major in (True, False):
                     # Numbers at axes may be powers, which are formulas of matplotlib's own; names are not.
                     formatter = axis.get_major_formatter() if major else axis.get_minor_formatter()
@@ -64,6 +91,35 @@ class PlainFigure(Figure):
                         label.set_parse_math(not named)
                 axis.get_offset_text().set_parse_math(True)
         super().draw(renderer)
+        moved = [self._fit(axes, renderer) for axes in self.axes]
+        if any(moved):
+            super().draw(renderer)
+
+    def _fit(self, axes: Axes, renderer: object) -> bool:
+        """Moves a title and the line below it to the left, and makes them smaller, where they would leave the
+        figure; whether they would.
+        """
+        heads = [text for text in (axes._left_title, *axes.texts) if text.get_gid() == HEADING]
+        boxes = [text.get_window_extent(renderer) for text in heads if text.get_text()]
+        right, begin = self.bbox.x1 - MARGIN, min((b.x0 for b in boxes), default=0.0)
+        if not boxes or max(b.x1 for b in boxes) <= self.bbox.x1:
+            return False
+        moved = min(max(b.x1 for b in boxes) - right, max(begin - MARGIN, 0.0))
+        for text, box in zip((text for text in heads if text.get_text()), boxes, strict=True):
+            if isinstance(text, Annotation):
+                x, y = text.xyann
+                text.xyann = (x - moved * 72 / self.dpi, y)
+            else:
+                text.set_x(text.get_position()[0] - moved / axes.bbox.width)
+            if box.width > right - begin + moved:
+                text.set_fontsize(0.98 * text.get_fontsize() * (right - begin + moved) / box.width)
+        return True
+
+
+HEADING = "heading"
+"""The mark of titles, and of the lines below them."""
+MARGIN = 4.0
+"""Pixels between a title and the figure's edge."""
 
 
 def line(index: int) -> dict[str, object]:
@@ -77,18 +133,39 @@ def figure(title: str, subtitle: str = "", size: tuple[float, float] = (7.2, 4.8
         fig = PlainFigure(figsize=size, layout="constrained")
         FigureCanvasAgg(fig)
         axes = fig.add_subplot()
-        axes.set_title(title, pad=22 if subtitle else 8)
-        if subtitle:
-            axes.annotate(
-                subtitle,
-                (0, 1),
-                (0, 6),
-                xycoords="axes fraction",
-                textcoords="offset points",
-                fontsize=8.5,
-                color="#444444",
-            )
+        heading(axes, title, subtitle)
     return fig, axes
+
+
+def heading(axes: Axes, title: str, subtitle: str = "", room: float = 6) -> None:
+    """Writes a title above axes and, below it and `room` (points) above them, one line that says what was
+    run.
+    """
+    axes.set_title(title, pad=room + 16 if subtitle else room + 2, gid=HEADING)
+    if subtitle:
+        axes.annotate(
+            subtitle,
+            (0, 1),
+            (0, room),
+            xycoords="axes fraction",
+            textcoords="offset points",
+            fontsize=8.5,
+            color="#444444",
+            gid=HEADING,
+            # The title has room for both; a long line must not make the axes narrower.
+            in_layout=False,
+        )
+
+
+def gaps(axes: Axes, time: np.ndarray, values: np.ndarray, words: str) -> bool:
+    """Shades the times between which values are missing (NaN), with `words` in the legend; whether there are
+    any.
+    """
+    known = np.flatnonzero(np.isfinite(values))
+    ends = [(a, b) for a, b in itertools.pairwise(known) if b > a + 1]
+    for i, (a, b) in enumerate(ends):
+        axes.axvspan(time[a], time[b], color="#f3ead8", linewidth=0, zorder=0, label=None if i else words)
+    return bool(ends)
 
 
 def side_by_side(

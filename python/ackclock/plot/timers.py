@@ -24,7 +24,7 @@ def timers(
     unit: str = "s",
 ) -> Figure:
     """Draws the round-trip time as steps and over it the timeout that each timer set; a second panel shows
-    what lies between the times `zoom`.
+    what lies between the times `zoom`. Where round-trip times are missing (NaN), the gap is shaded.
     """
     fig, panels = frame(title, subtitle, 1 if zoom is None else 2)
     with mpl.rc_context(style.SETTINGS):
@@ -32,6 +32,7 @@ def timers(
             axes.step(time, rtt, where="post", label="RTT", **RTT)
             for i, (name, values) in enumerate(rto.items()):
                 axes.plot(time, values, label=name, **{**style.line(i), "linewidth": 1.4})
+            broken = style.gaps(axes, time, rtt, "no samples: a loss is being repaired")
             axes.set_ylabel(f"time ({unit})")
             axes.grid(True)
         panels[0].set_xlim(time[0], time[-1])
@@ -46,7 +47,7 @@ def timers(
             panels[1].set_ylim(np.nanmin(shown) - room, np.nanmax(shown) + room)
             panels[0].axvspan(*zoom, color="#f0f0f0", zorder=0)
         panels[-1].set_xlabel(f"time ({unit})")
-        legend(panels[0], 1 + len(rto))
+        legend(panels[0], 1 + len(rto) + broken)
     return fig
 
 
@@ -155,17 +156,7 @@ def frame(title: str, subtitle: str, panels: int, room: int = 40) -> tuple[Figur
         fig = style.PlainFigure(figsize=(7.2, 4.4 if panels == 1 else 3.0 * panels), layout="constrained")
         FigureCanvasAgg(fig)
         axes = [fig.add_subplot(panels, 1, i + 1) for i in range(panels)]
-        axes[0].set_title(title, pad=room if subtitle else 26)
-        if subtitle:
-            axes[0].annotate(
-                subtitle,
-                (0, 1),
-                (0, room - 16),
-                xycoords="axes fraction",
-                textcoords="offset points",
-                fontsize=8.5,
-                color="#444444",
-            )
+        style.heading(axes[0], title, subtitle, room - 16 if subtitle else 24)
     return fig, axes
 
 

@@ -12,7 +12,7 @@ from decimal import Decimal
 from functools import cache
 from typing import Any, ClassVar
 
-from ackclock import _core
+from ackclock import _core, ids
 from ackclock._core import PolicyError
 
 
@@ -216,7 +216,7 @@ def class_name(name: str) -> str:
 
 def make_class(d: Declaration, base: type[Policy] = Policy) -> type[Policy]:
     """The class of one declaration, with its signature and its documentation."""
-    lines = [d.about, "", f"Source: {d.source}."] if d.source else [d.about]
+    lines = [d.about, "", f"Source: {ids.without(d.source)}."] if d.source else [d.about]
     if d.params:
         lines += ["", "Parameters:"]
         lines += [f"    {p.name}: {p.about} ({bounds(p)}; default {p.default})" for p in d.params]

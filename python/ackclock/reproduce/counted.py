@@ -1,4 +1,4 @@
-"""Which items hold at the paper's own size, and how many of its register those are."""
+"""Which items hold at the paper's own size, and how many of its items those are."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ackclock.reproduce.item import ITEMS
 from ackclock.reproduce.papers import Paper
 from ackclock.reproduce.verdicts import HOLDS
 
-EXPERIMENTS, EQUATIONS, RULES = "experiments", "closed forms", "algorithms and instruments"
-QUESTIONS, CONTEXT, BEYOND = "open questions", "context, nothing to check", "beyond the register"
+EXPERIMENTS, EQUATIONS, RULES = "experiments", "formulas", "algorithms and instruments"
+QUESTIONS, CONTEXT, BEYOND = "open questions", "context, nothing to check", "beyond the paper"
 GROUPS = (EXPERIMENTS, EQUATIONS, RULES, QUESTIONS, CONTEXT, BEYOND)
 """The groups that are counted apart."""
 LETTERS = {"E": EQUATIONS, "A": RULES, "U": RULES, "S": BEYOND}
@@ -91,8 +91,8 @@ def sentence(counts: Mapping[str, Counts]) -> str:
     """How many experiments hold at the paper's size."""
     c = counts.get(EXPERIMENTS)
     if c is None:
-        return "The register has no experiments."
+        return "The paper has no experiments."
     return (
-        f"{c.holds} of the register's {c.of} experiments hold at the paper's own size (fall short: "
+        f"{c.holds} of {c.of} experiments hold at the paper's own size (fall short: "
         f"{c.short}, not run at that size yet: {c.not_run}, not in the project yet: {c.missing})."
     )

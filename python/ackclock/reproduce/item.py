@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from ackclock.scenario import Scenario
 
 ITEMS: dict[str, Item] = {}
-"""Every item that can be run, by register id, in the register's order."""
+"""Every item that can be run, by id, in the order of the papers' lists."""
 
 KINDS = {
-    "CF": "closed form",
-    "MODEL": "row-by-row model",
+    "CF": "formula",
+    "MODEL": "step-by-step model",
     "SIM": "packet simulation",
     "REAL": "real packets; skipped with a note where the system does not permit them",
     "CAP": "capture analysis",
@@ -36,6 +36,10 @@ KINDS = {
     "CONTEXT": "a statement of the paper about its time; nothing to check",
 }
 """The kinds of item."""
+
+
+NEAR = 3
+"""How many similar names an error for an unknown one has at most."""
 
 
 @dataclass(frozen=True)
@@ -288,14 +292,13 @@ def find(name: str) -> list[Item]:
     wanted = name.casefold()
     found = [i for i in ITEMS.values() if wanted in (i.id.casefold(), i.paper.casefold(), "all")]
     if not found:
-        names = [*ITEMS, *dict.fromkeys(i.paper for i in ITEMS.values()), "all"]
-        near = difflib.get_close_matches(wanted, [n.casefold() for n in names], 1)
-        hint = (
-            f"did you mean `{next(n for n in names if n.casefold() == near[0])}`?"
-            if near
-            else f"known are {', '.join(names)}"
+        names = {n.casefold(): n for n in (*ITEMS, *(i.paper for i in ITEMS.values()))}
+        near = [f"`{names[n]}`" for n in difflib.get_close_matches(wanted, names, NEAR)]
+        hint = f"did you mean {' or '.join(near)}? " if near else "ids are such as `M-F3`; "
+        raise InputError(
+            f"`{name}` is not an item that can be reproduced, nor a paper; {hint}`ackclock reproduce --list` "
+            "lists all"
         )
-        raise InputError(f"`{name}` is not an item that can be reproduced, nor a paper; {hint}")
     return found
 
 

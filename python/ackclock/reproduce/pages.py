@@ -137,8 +137,9 @@ def head(paper: Paper, entries: dict[str, dict[str, Any]]) -> str:
     short = {id: line for id, entry in entries.items() if (line := falls_short(id, entry))}
     counts = counted.count(paper, entries)
     text = (
-        f"{NOTE}# {paper.citation}\n\nThe register lists the statements, figures and numbers of the paper "
-        "that can be checked. "
+        f"{NOTE}# {paper.citation}\n\nThe statements, figures and numbers of the paper that can be checked "
+        "are its *items*, each with an id; [the list of items](../reproductions.md) says in a line what each "
+        "is. "
     )
     text += f"**{counted.sentence(counts)}**\n\n{table(counts)}\n"
     text += (

@@ -58,7 +58,7 @@ class Reference:
             if self.kind == "formula":
                 from ackclock.models import FORMULAS
 
-                return None if self.name in FORMULAS else f"no closed form is called {self.name}"
+                return None if self.name in FORMULAS else f"no formula is called {self.name}"
             if self.kind == "item":
                 return None if self.name in items else f"there is no item {self.name}"
             if self.kind in ("stack", "option"):

@@ -24,7 +24,7 @@ MARK = "question"
 
 
 def questions(paper: Paper) -> list[str]:
-    """The ids of a paper's open questions, in the order of its register."""
+    """The ids of a paper's open questions, in the order of its items."""
     return [id for id, marks in paper.ids().items() if MARK in marks]
 
 
@@ -35,9 +35,9 @@ def page(record: Mapping[str, Mapping[str, Any]] | None = None) -> str:
     answered = [id for ids in asked.values() for id in ids if found.get(id, {}).get("answer")]
     open_ones = [id for ids in asked.values() for id in ids if id not in answered]
     text = (
-        "# What these papers did not know\n\nEach paper leaves questions open. Here are those of its "
-        "register, with the answers that experiments here give, and how sure they are. The evidence behind "
-        "each answer, numbers and figures, is on the page of its paper; `ackclock reproduce ID` runs it "
+        "# What these papers did not know\n\nEach paper leaves questions open. Here they are, with "
+        "the answers that experiments here give, and how sure they are. The evidence behind each answer, "
+        "numbers and figures, is on the page of its paper; `ackclock reproduce ID` runs it "
         "again.\n"
     )
     first = [id for id in SURPRISING if id in answered]

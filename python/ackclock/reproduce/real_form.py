@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from ackclock._core import InputError, MissingRightError, VoidRunError
 from ackclock.reproduce import record
 from ackclock.reproduce.item import ITEMS, Item, Outcome, Setting
-from ackclock.reproduce.real import LEFT_OUT
 from ackclock.reproduce.verdicts import HOLDS
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ def guarded(function: Callable[[Setting], Outcome]) -> Callable[[Setting], Outco
         try:
             return function(setting)
         except (MissingRightError, VoidRunError) as e:
-            return Outcome([], skipped=f"{LEFT_OUT}: {e}")
+            return Outcome([], skipped=str(e))
 
     return run
 

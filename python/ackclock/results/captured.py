@@ -15,7 +15,7 @@ HELD = {
     "slow_start": "slow start",
     "congestion_window": "the congestion window",
     "receiver_window": "the receiver's window",
-    "application": "the application",
+    "application": "having nothing to send",
     "timeouts": "waiting for timers",
 }
 """What limits a sender, in the words of the summary."""
@@ -85,15 +85,17 @@ def totals(directions: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def held_back(direction: dict[str, Any]) -> str:
-    """What limited a sender, the largest share first: "the congestion window 61 %, timeouts 30 %, slow start
-    9 %".
+    """What limited a sender, the largest share first: "the congestion window (61 % of the time), waiting for
+    timers (30 %), slow start (9 %)".
     """
     limits = direction["limits"]
     total = sum(limits.values())
     shares = sorted(
         ((t / total, HELD[k]) for k, t in limits.items() if total > 0 and t / total >= 0.005), reverse=True
     )
-    return ", ".join(f"{what} {100 * share:.0f} %" for share, what in shares)
+    return ", ".join(
+        f"{what} ({100 * share:.0f} %{'' if i else ' of the time'})" for i, (share, what) in enumerate(shares)
+    )
 
 
 def sends_little(direction: dict[str, Any], c: dict[str, Any]) -> bool:
@@ -217,11 +219,13 @@ def _retransmissions(directions: list[dict[str, Any]]) -> str:
 def _alternatives(timers: list[dict[str, Any]], of: str) -> str:
     def one(t: dict[str, Any]) -> str:
         least, most = t["waited_least"], t["waited_most"]
-        near = f" ({_span(least)} to {_span(most)})" if most - least > 0.05 else ""
-        spurious = f", {t['spurious']:,} spurious" if t["spurious"] else ""
-        return f"{t['timer'].replace('as-run', 'as run')}: {_span(t['waited'])}{near}{spurious}"
+        known = most - least <= 0.05
+        more = [] if known else [f"range {_span(least)} to {_span(most)}"]
+        more += [_many(t["spurious"], "spurious timeout")] if t["spurious"] else []
+        who = "actual" if t["timer"] == "as-run" else f"with {t['timer']}{'' if known else ' about'}"
+        return f"{who} {_span(t['waited'])}" + (f" ({'; '.join(more)})" if more else "")
 
-    return f"Waiting for timers{of and f', {of}'}: {'; '.join(map(one, timers))}."
+    return f"Time spent waiting for timeouts{of and f', {of}'}: {'; '.join(map(one, timers))}."
 
 
 def _span(x: float) -> str:

@@ -60,7 +60,7 @@ class Plots(SeriesPlots):
         until: float | None = None,
         details: bool = False,
     ) -> Any:
-        """When each segment was sent against its sequence number (J-U1), for a run traced with `packets`.
+        """When each segment was sent against its sequence number, for a run traced with `packets`.
 
         run: its label, where there are several. flows: their numbers; by default the first six that sent
         data. available: rate for data (B/s) to compare with. until: the last moment shown (s). details: of
@@ -103,7 +103,7 @@ class Plots(SeriesPlots):
         title: str | None = None,
         subtitle: str | None = None,
     ) -> Any:
-        """Payload that all flows of each run sent, or had acknowledged, per bin of `width` seconds (J-U2),
+        """Payload that all flows of each run sent, or had acknowledged, per bin of `width` seconds,
         for a run traced with `packets`.
         """
         from ackclock.plot import rates
@@ -115,15 +115,17 @@ class Plots(SeriesPlots):
             until = max(
                 (float(np.max(t.acked_at if acked else t.time, initial=0.0)) for t in found), default=0.0
             )
-            series[label] = transfer.total_rate(found, width, until, acked=acked) / 1024
+            series[label] = 8 * transfer.total_rate(found, width, until, acked=acked)
+        largest = max((float(np.max(rate, initial=0.0)) for rate in series.values()), default=0.0)
+        scale, unit = columns.scaled("bit/s", largest)
         what = "acknowledged" if acked else "sent"
         words = str(self._run.about.get("title", "")) if subtitle is None else subtitle
         return rates(
-            series,
+            {name: rate / scale for name, rate in series.items()},
             width,
             title=title or f"Payload {what}, bins of {width:g} s",
             subtitle=words,
-            label=f"payload {what} (KB/s)",
+            label=f"payload {what} ({unit})",
         )
 
     def rtt(

@@ -33,7 +33,7 @@ const BATCH: u32 = 20;
 const MOST_MEANS: usize = 100_000;
 
 impl Background {
-    /// The median of the means of [`BATCH`] samples each, seconds; `None` before the first batch is full.
+    /// The median of the means of `BATCH` samples each, seconds; `None` before the first batch is full.
     pub fn median_of_means(&self) -> Option<f64> {
         let mut means = self.means.clone();
         means.sort_unstable_by(f64::total_cmp);

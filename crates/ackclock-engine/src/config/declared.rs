@@ -91,7 +91,8 @@ pub const OPTIONS: &[Param] = &[
         "syn_retries",
         6,
         0..=255,
-        "retransmissions of a SYN before the connection is given up (B-A6)",
+        // B-A6
+        "retransmissions of a SYN before the connection is given up",
     ),
     Param::duration(
         "time_wait",
@@ -283,25 +284,30 @@ pub const OPTIONS: &[Param] = &[
         1..=255,
         "unanswered keepalive probes before the connection is given up",
     ),
-    Param::flag("idle_restart", true, "restart from the restart window after idling for a timeout (J-A12)"),
+    // J-A12
+    Param::flag("idle_restart", true, "restart from the restart window after idling for a timeout"),
     Param::choice(
         "idle_after",
         "rto",
         &["rto", "rtt"],
-        "length of an idle period: the timeout, or the smoothed round-trip time (J-A12)",
+        // J-A12
+        "length of an idle period: the timeout, or the smoothed round-trip time",
     ),
     Param::choice(
         "idle_since",
         "send",
         &["send", "receive"],
-        "when an idle period begins: with the last segment sent, or with the last one received (J-A12)",
+        // J-A12
+        "when an idle period begins: with the last segment sent, or with the last one received",
     ),
-    Param::flag("karn_backoff", true, "keep a backed-off timeout until an unambiguous sample (E-A2)"),
+    // E-A2
+    Param::flag("karn_backoff", true, "keep a backed-off timeout until an unambiguous sample"),
     Param::duration(
         "thin_min_rto",
         NONE,
         NONE..=Duration::from_secs(3600),
-        "minimum of the timeout while at most `thin_window` of the window is outstanding (I-A5); 0s for the \
+        // I-A5
+        "minimum of the timeout while at most `thin_window` of the window is outstanding; 0s for the \
          estimator's `min_rto` at all times",
     ),
     Param::ratio(
@@ -314,14 +320,16 @@ pub const OPTIONS: &[Param] = &[
     Param::flag(
         "karn_samples",
         true,
-        "take no round-trip sample of a retransmitted segment (J-A8); if false, a timing once per round trip \
+        // J-A8
+        "take no round-trip sample of a retransmitted segment; if false, a timing once per round trip \
          continues through retransmissions",
     ),
     Param::choice(
         "rtt_sampling",
         "every-segment",
         &["every-segment", "once-per-rtt"],
-        "which segments are timed without timestamps (E-A3)",
+        // E-A3
+        "which segments are timed without timestamps",
     ),
     Param::flag(
         "bsd_window",

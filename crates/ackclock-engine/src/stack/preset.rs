@@ -35,7 +35,7 @@ pub const PRESETS: &[Preset] = &[
         name: "rfc793",
         about: "The TCP of before 1988: RFC 793's timer, no congestion window, go-back-N after a timeout, \
                 4.3BSD's receiver.",
-        source: "J-A16",
+        source: "Jacobson & Karels 1988 (J-A16)",
         base: &[],
         sets: &[
             ("estimator", "rfc793"),
@@ -53,7 +53,7 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "tahoe",
         about: "Slow start, congestion avoidance and fast retransmit, from a window of one segment.",
-        source: "M-A3, J-A10",
+        source: "Mathis, Semke, Mahdavi & Ott 1997 (M-A3); Jacobson & Karels 1988 (J-A10)",
         base: &[],
         sets: &[
             ("recovery", "tahoe"),
@@ -67,28 +67,28 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "reno",
         about: "Fast recovery that the first new ack ends.",
-        source: "M-A4, RFC 5681",
+        source: "Mathis, Semke, Mahdavi & Ott 1997 (M-A4); RFC 5681",
         base: &[],
         sets: &[("recovery", "reno"), ("window.initial_window", "rfc5681"), ("sack", "false")],
     },
     Preset {
         name: "newreno",
         about: "Fast recovery that lasts until everything is repaired, a hole per round trip.",
-        source: "M-A5, RFC 6582",
+        source: "Mathis, Semke, Mahdavi & Ott 1997 (M-A5); RFC 6582",
         base: &[],
         sets: &[("recovery", "newreno"), ("window.initial_window", "rfc5681"), ("sack", "false")],
     },
     Preset {
         name: "sack",
         about: "SACK-based recovery with the standard window.",
-        source: "M-A6, RFC 6675",
+        source: "Mathis, Semke, Mahdavi & Ott 1997 (M-A6); RFC 6675",
         base: &[],
         sets: &[("window.initial_window", "rfc5681")],
     },
     Preset {
         name: "fack",
         about: "SACK-based recovery by the forward-most SACK, the window halved at once.",
-        source: "M-A7",
+        source: "Mathis, Semke, Mahdavi & Ott 1997 (M-A7)",
         base: &[],
         sets: &[
             ("recovery", "fack"),
@@ -101,7 +101,7 @@ pub const PRESETS: &[Preset] = &[
         name: "fack-rh",
         about: "FACK with rate-halving, a threshold for each hole, and lost retransmissions found without \
                 the timer and sent again without a further cut.",
-        source: "M-A8, M-A9, M-A10, M-A11",
+        source: "Mathis, Semke, Mahdavi & Ott 1997 (M-A8, M-A9, M-A10, M-A11)",
         base: &[],
         sets: &[
             ("recovery", "fack"),
@@ -115,7 +115,7 @@ pub const PRESETS: &[Preset] = &[
         name: "rack",
         about: "RACK-TLP with the standard window: losses detected by time, tails probed; `cubic+rack` \
                 has Linux's window.",
-        source: "I-A9, RFC 8985",
+        source: "Mondal & Kuzmanovic 2007 (I-A9); RFC 8985",
         base: &[],
         sets: &[("recovery", "rack"), ("window.initial_window", "rfc5681")],
     },
@@ -167,7 +167,7 @@ pub const PRESETS: &[Preset] = &[
         about: "What FreeBSD documents of its default stack: CUBIC from ten segments, SACK, timestamps, \
                 200 ms added to timeouts of at least 30 ms, SYN timeouts that double after the fifth.",
         source: "FreeBSD, cc_cubic(4) (the default), tcp(4) (initcwnd_segments, rexmit_min and rexmit_slop, \
-                 rfc3042, sack.enable); B-A3",
+                 rfc3042, sack.enable); Mondal & Kuzmanovic 2008 (B-A3)",
         base: &[],
         sets: &[
             ("window", "cubic"),
@@ -204,7 +204,8 @@ pub const PRESETS: &[Preset] = &[
         about: "QUIC's loss detection and congestion control over TCP's segments: RFC 9002's NewReno, \
                 thresholds of time (9/8) and packets (3), estimator and probe timeout, whose expiry is \
                 persistent congestion; a tail loss probe is sent before.",
-        source: "RFC 9002 5 to 7, without its pacing (7.7); there an ack establishes persistent congestion, by \
+        source: "RFC 9002 5 to 7, without its pacing (7.7); there an ack establishes persistent congestion, \
+                 by \
                  the times of what was lost (7.6.2). max_ack_delay: RFC 9000 18.2",
         base: &[],
         sets: &[

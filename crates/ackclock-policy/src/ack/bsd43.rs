@@ -38,7 +38,7 @@ pub(crate) const ENTRY: Entry<dyn AckPolicy> = Entry {
     name: "bsd43",
     about: "Acknowledges when 35 % of the window has arrived, or at the next tick of a free-running 200 ms \
             clock, as 4.3BSD did.",
-    source: "J-A13",
+    source: "Jacobson & Karels 1988 (J-A13)",
     params: &[
         Param::ratio(
             "window_part",

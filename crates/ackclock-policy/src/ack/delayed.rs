@@ -59,7 +59,8 @@ impl AckPolicy for Delayed {
 pub(crate) const ENTRY: Entry<dyn AckPolicy> = Entry {
     name: "delayed",
     about: "Acknowledges every second full-sized segment at once, anything else within 200 ms.",
-    source: "J-A13, M-A2; RFC 1122 4.2.3.2, RFC 5681 4.2",
+    source: "Jacobson & Karels 1988 (J-A13); Mathis, Semke, Mahdavi & Ott 1997 (M-A2); RFC 1122 4.2.3.2, \
+             RFC 5681 4.2",
     params: &[
         Param::count(
             "ack_every_segs",

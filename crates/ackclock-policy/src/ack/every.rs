@@ -20,7 +20,7 @@ impl AckPolicy for Every {
 pub(crate) const ENTRY: Entry<dyn AckPolicy> = Entry {
     name: "every",
     about: "Acknowledges every segment at once.",
-    source: "J-A13",
+    source: "Jacobson & Karels 1988 (J-A13)",
     params: &[],
     build: |_| Box::new(Every),
 };

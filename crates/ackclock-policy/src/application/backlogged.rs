@@ -68,7 +68,7 @@ pub const ENTRY: Entry<dyn Application> = Entry {
             packets alone. Packets are sent before dummies, and no dummy is ever queued. The stack needs \
             `+no-nagle` if packets or dummies are smaller than the largest segment; with `+mss(500B)` each \
             is a segment.",
-    source: "I-A2, I-A3 (marked packets of a bulk flow), I-F1, I-X7",
+    source: "Mondal & Kuzmanovic 2007 (I-A2, I-A3, I-F1, I-X7): marked packets of a bulk flow",
     params: &[
         THINK,
         BYTES,
@@ -79,7 +79,8 @@ pub const ENTRY: Entry<dyn Application> = Entry {
             "since",
             "sent",
             &["sent", "typed"],
-            "when a response time begins: when the packet is sent (I-A1), or when it is typed",
+            // I-A1
+            "when a response time begins: when the packet is sent, or when it is typed",
         ),
     ],
     build: |p| {

@@ -43,7 +43,8 @@ pub const ENTRY: Entry<dyn Application> = Entry {
     name: "bulk",
     about: "Always has data to send. Closes at `stop`, if that is given; what its send buffer holds then is \
             still sent.",
-    source: "M-F2, J-F7, B-A11",
+    source: "Mathis, Semke, Mahdavi & Ott 1997 (M-F2); Jacobson & Karels 1988 (J-F7); Mondal & Kuzmanovic \
+             2008 (B-A11)",
     params: &[Param::duration(
         "stop",
         LONGEST,

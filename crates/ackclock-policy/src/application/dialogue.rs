@@ -74,7 +74,7 @@ pub const ENTRY: Entry<dyn Application> = Entry {
     name: "dialogue",
     about: "Sends messages, each after the one before is acknowledged, pauses, sends a fixed amount of data \
             and closes, as mail and news do.",
-    source: "J-A12, J-X1: stop-and-wait negotiation, then a bulk phase",
+    source: "Jacobson & Karels 1988 (J-A12, J-X1): stop-and-wait negotiation, then a bulk phase",
     params: &[
         Param::count("exchanges", 8, 0..=1 << 32, "messages before the transfer"),
         Param::bytes("bytes", 512, 1..=65_495, "size of each message"),

@@ -37,7 +37,7 @@ impl Application for Fixed {
 pub const ENTRY: Entry<dyn Application> = Entry {
     name: "fixed",
     about: "Sends a fixed amount of data, waits until all of it is acknowledged, and closes.",
-    source: "J-F7 (1 MB transfers)",
+    source: "Jacobson & Karels 1988 (J-F7): transfers of 1 MB",
     params: &[Param::bytes("size", 1_000_000, 1..=1 << 50, "how much it sends")],
     build: |p| Box::new(Fixed { unwritten: p.bytes("size"), started: false }),
 };

@@ -93,7 +93,7 @@ pub const ENTRY: Entry<dyn Application> = Entry {
             and closes after the last: the client of `serve`, as HTTP/1.1 without pipelining. Response \
             times are from the request to the last byte of the response.",
     source: "RFC 9112 9.3 (persistent connections); shapes of the distributions are our choice, widths as in \
-             B-A7",
+             Mondal & Kuzmanovic 2008 (B-A7)",
     params: &[
         Param::count("requests", 10, 1..=u64::MAX, "requests of a connection, on average; `inf` for endless"),
         Param::choice(

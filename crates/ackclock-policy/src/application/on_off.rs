@@ -52,7 +52,8 @@ impl Application for OnOff {
 pub const ENTRY: Entry<dyn Application> = Entry {
     name: "on-off",
     about: "Writes at a constant rate during ON periods and nothing during OFF periods; never closes.",
-    source: "B-A10 (means 16 s and 8 s, Pareto; its shape is unstated there, 1.5 is our choice)",
+    source: "Mondal & Kuzmanovic 2008 (B-A10): means 16 s and 8 s, Pareto; its shape is unstated there, 1.5 \
+             is our choice",
     params: &[
         Param::duration(
             "on",

@@ -58,7 +58,8 @@ pub const ENTRY: Entry<dyn Application> = Entry {
     about: "Sends packets as `telnet` does, each followed by tiny dummy packets, so that its loss is \
             detected by duplicate acks; response times are those of the packets alone. The stack needs \
             `+no-nagle`; otherwise the dummies wait for the packet's ack and are then sent as one.",
-    source: "I-A6; the paper sends dummies separately but does not give their spacing: `spacing` is our \
+    source: "Mondal & Kuzmanovic 2007 (I-A6); the paper sends dummies separately but does not give their \
+             spacing: `spacing` is our \
              choice",
     params: &[
         THINK,

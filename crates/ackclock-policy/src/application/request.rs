@@ -35,7 +35,7 @@ impl Application for Request {
 pub const ENTRY: Entry<dyn Application> = Entry {
     name: "request",
     about: "Sends one request, reads the response to its end, and closes: the client of `respond`.",
-    source: "B-A7, B-A8: one connection for each web transfer",
+    source: "Mondal & Kuzmanovic 2008 (B-A7, B-A8): one connection for each web transfer",
     params: &[Param::bytes("request", 300, 1..=1 << 30, "size of the request")],
     build: |p| Box::new(Request { unwritten: p.bytes("request"), started: false }),
 };

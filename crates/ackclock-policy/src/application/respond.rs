@@ -36,7 +36,7 @@ impl Application for Respond {
 pub const ENTRY: Entry<dyn Application> = Entry {
     name: "respond",
     about: "Reads one request, responds with a fixed amount of data, and closes: the server of `request`.",
-    source: "B-A7, B-A8: one connection for each web transfer",
+    source: "Mondal & Kuzmanovic 2008 (B-A7, B-A8): one connection for each web transfer",
     params: &[
         Param::bytes("request", 300, 1..=1 << 30, "size of the request to wait for"),
         Param::bytes("size", 10_000, 1..=1 << 50, "size of the response"),

@@ -42,7 +42,7 @@ pub const ENTRY: Entry<dyn Application> = Entry {
     name: "telnet",
     about: "Sends single small packets at exponentially distributed intervals; the response time of each is \
             from sending it to its ack.",
-    source: "I-A1; 500 bytes give the 540-byte packets of I-F9a",
+    source: "Mondal & Kuzmanovic 2007 (I-A1); 500 bytes give the 540-byte packets of its figure 9a (I-F9a)",
     params: &[THINK, BYTES, PACKETS, UNTIL],
     build: |p| {
         Box::new(Telnet { typing: Typing::new(p), times: ResponseTimes::new(p), bytes: p.bytes("bytes") })

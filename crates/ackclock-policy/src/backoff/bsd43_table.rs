@@ -35,7 +35,7 @@ pub(crate) const ENTRY: Entry<dyn Backoff> = Entry {
     name: "bsd43-table",
     about: "4.3BSD's table: 1, 1, 1.2, 1.4, 1.7, 2, 3, 5, 8, 16, 32 times the timeout, which hardly grows at \
             the first expiries.",
-    source: "J-A16 as published in 4.3BSD",
+    source: "Jacobson & Karels 1988 (J-A16), as published in 4.3BSD",
     params: &[MAX_TIMEOUT, R2_RETRIES, R2_TIME],
     build: |p| Box::new(Bsd43Table { limits: Limits::new(p) }),
 };

@@ -37,14 +37,16 @@ pub(crate) const ENTRY: Entry<dyn Backoff> = Entry {
     name: "exponential",
     about: "Doubles the timeout at every consecutive expiry, up to 64 times and up to 240 s, whichever comes \
             first.",
-    source: "J-A7, E-A2, B-A2; RFC 6298 5.5",
+    source: "Jacobson & Karels 1988 (J-A7); Ludwig & Sklower 2000 (E-A2); Mondal & Kuzmanovic 2008 (B-A2); \
+             RFC 6298 5.5",
     params: &[
         Param::count(
             "max_doublings",
             MAX_DOUBLINGS as u64,
             0..=32,
-            "doublings after which the timeout grows no more: 6 for at most 64 times (B-A2, as TCPs do); 32 \
-             to leave the ceiling to `max_timeout` (E-A2, RFC 6298)",
+            // B-A2, E-A2
+            "doublings after which the timeout grows no more: 6 for at most 64 times (as TCPs do); 32 \
+             to leave the ceiling to `max_timeout` (RFC 6298)",
         ),
         MAX_TIMEOUT,
         R2_RETRIES,

@@ -38,7 +38,7 @@ pub(crate) const ENTRY: Entry<dyn Backoff> = Entry {
     name: "freebsd-syn",
     about: "As `exponential` for data; SYN timeouts double only after five drops in a row, as in FreeBSD \
             since 4.0.",
-    source: "B-A3",
+    source: "Mondal & Kuzmanovic 2008 (B-A3)",
     params: &[MAX_TIMEOUT, R2_RETRIES, R2_TIME],
     build: |p| Box::new(FreebsdSyn { limits: Limits::new(p) }),
 };

@@ -29,7 +29,7 @@ impl Backoff for Linear {
 pub(crate) const ENTRY: Entry<dyn Backoff> = Entry {
     name: "linear",
     about: "Adds the unbacked-off timeout at every consecutive expiry: 1, 2, 3, ... times the timeout.",
-    source: "J-X9 (control)",
+    source: "the control of an experiment on Jacobson & Karels 1988 (J-X9)",
     params: &[MAX_TIMEOUT, R2_RETRIES, R2_TIME],
     build: |p| Box::new(Linear { limits: Limits::new(p) }),
 };

@@ -29,7 +29,7 @@ impl Backoff for None {
 pub(crate) const ENTRY: Entry<dyn Backoff> = Entry {
     name: "none",
     about: "Never backs off: the timeout is the same at every expiry.",
-    source: "B-A2 (TCP*(inf))",
+    source: "TCP*(inf) of Mondal & Kuzmanovic 2008 (B-A2)",
     params: &[R2_RETRIES, R2_TIME],
     build: |p| Box::new(None { limits: Limits::giving_up(p) }),
 };

@@ -32,7 +32,7 @@ pub(crate) const ENTRY: Entry<dyn Backoff> = Entry {
     name: "sub-exponential",
     about: "TCP*(n): does not back off at the first n consecutive expiries, and doubles from then on up to \
             the seventh timeout.",
-    source: "B-A2",
+    source: "Mondal & Kuzmanovic 2008 (B-A2)",
     params: &[
         Param::count("n", 3, 0..=u64::MAX, "consecutive expiries without backoff; inf for none at all"),
         MAX_TIMEOUT,

@@ -69,7 +69,7 @@ pub(crate) const ENTRY: Entry<dyn Backoff> = Entry {
     about: "Linux's TCP_THIN_LINEAR_TIMEOUTS: does not back off at the first expiries of a stream with few \
             segments in flight, and doubles for others.",
     source: "Linux, Documentation/networking/tcp-thin.rst and ip-sysctl.rst (tcp_thin_linear_timeouts, \
-             tcp_syn_linear_timeouts); B-S9",
+             tcp_syn_linear_timeouts); Mondal & Kuzmanovic 2008 (B-S9)",
     params: &[
         Param::count(
             "thin_segs",

@@ -114,14 +114,16 @@ pub(super) const SHOCK: Param = Param::choice(
     "shock",
     "gain-squared",
     &["gain-squared", "gain-over-flight", "none"],
-    "gain by which the deviation shrinks: GAIN^2 as in the paper's equation, GAIN/FLIGHT as in its prose \
-     (E-E8), or GAIN, which is no shock absorber (E-X11)",
+    // E-E8, E-X11
+    "gain by which the deviation shrinks: GAIN^2 as in the paper's equation, GAIN/FLIGHT as in its prose, \
+     or GAIN, which is no shock absorber",
 );
 pub(super) const WEIGHT: Param = Param::ratio(
     "weight",
     1.0,
     0.25..=16.0,
-    "m in the weight m/GAIN of the deviation; larger is more conservative (E-E11)",
+    // E-E11
+    "m in the weight m/GAIN of the deviation; larger is more conservative",
 );
 
 /// The Eifel timer.
@@ -181,7 +183,7 @@ pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
     name: "eifel",
     about: "The Eifel timer: gains scaled by flight size and sampling rate, and a deviation that only \
             follows rising round-trip times.",
-    source: "E-A6, E-E5..E12",
+    source: "Ludwig & Sklower 2000 (E-A6, E-E5..E12)",
     params: &[
         SHOCK,
         WEIGHT,

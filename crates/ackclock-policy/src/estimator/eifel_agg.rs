@@ -106,7 +106,7 @@ pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
     name: "eifel-agg",
     about: "The Eifel timer scaled by a self-tuning factor: each sample lowers it, each spurious timeout \
             halves its distance from 1.",
-    source: "E-A7, E-E14..E16",
+    source: "Ludwig & Sklower 2000 (E-A7, E-E14..E16)",
     params: &[
         Param::ratio("k", 0.05, 0.0..=1.0, "fraction by which the factor falls in a cycle of the window"),
         Param::ratio("initial_agg", 1.0, 0.01..=1.0, "initial factor"),

@@ -105,9 +105,10 @@ pub(super) const FLIGHT: Param = Param::choice(
     "flight",
     "lower-bound",
     &["lower-bound", "load", "least-load", "smoothed-load", "half-window", "ssthresh"],
-    "FLIGHT, which gains are scaled by: the `lower-bound` max(SSTHRESH, CWND/2) + 1 (E-E6), the `load` that \
+    // E-E6, E-X9, E-X15
+    "FLIGHT, which gains are scaled by: the `lower-bound` max(SSTHRESH, CWND/2) + 1, the `load` that \
      is outstanding, the least load of the last round trip, a load smoothed by 1/8, half of the window, or \
-     the slow-start threshold (E-X9, E-X15)",
+     the slow-start threshold",
 );
 
 #[cfg(test)]

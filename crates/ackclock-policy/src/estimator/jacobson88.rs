@@ -96,7 +96,7 @@ pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
     name: "jacobson88",
     about: "Smoothed mean plus four mean deviations, in real arithmetic; with a tick, BSD's samples and its \
             floor of two ticks (the Lite timer).",
-    source: "J-A4, J-E7, J-E17; E-A1, E-E1..E4",
+    source: "Jacobson & Karels 1988 (J-A4, J-E7, J-E17); Ludwig & Sklower 2000 (E-A1, E-E1..E4)",
     params: &[
         Param::ratio("g", G, 0.0..=1.0, "gain of the mean"),
         Param::ratio("h", H, 0.0..=1.0, "gain of the mean deviation"),

@@ -125,13 +125,14 @@ pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
     name: "jacobson88-ticks",
     about: "Smoothed mean plus four mean deviations in scaled integers, with samples in ticks of a \
             free-running coarse clock, as in 4.3BSD.",
-    source: "J-A5, J-A6, J-E7; E-A9",
+    source: "Jacobson & Karels 1988 (J-A5, J-A6, J-E7); Ludwig & Sklower 2000 (E-A9)",
     params: &[
         Param::choice(
             "form",
             "final",
             &["final", "one-gain"],
-            "`final`: deviation gain 1/4 (J-A6); `one-gain`: 1/8 for both (J-A5)",
+            // J-A6, J-A5
+            "`final`: deviation gain 1/4; `one-gain`: 1/8 for both",
         ),
         Param::duration(
             "tick",
@@ -143,12 +144,14 @@ pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
             "min_ticks",
             2,
             0..=1000,
-            "smallest timeout in ticks: a timeout of one tick may expire at once (E-A1)",
+            // E-A1
+            "smallest timeout in ticks: a timeout of one tick may expire at once",
         ),
         Param::flag(
             "sample_floor",
             false,
-            "keep the timeout at least two ticks above the last sample, as in FreeBSD (E-A9)",
+            // E-A9
+            "keep the timeout at least two ticks above the last sample, as in FreeBSD",
         ),
         Param::choice(
             "start",

@@ -10,14 +10,15 @@ pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
     name: "lite",
     about: "The 4.4BSD-Lite timer: smoothed mean plus four mean deviations, samples in ticks of 500 ms, at \
             least two ticks.",
-    source: "E-A1, E-A9, E-E1..E4",
+    source: "Ludwig & Sklower 2000 (E-A1, E-A9, E-E1..E4)",
     params: &[
         tick(Duration::from_millis(500)),
         rounded(true),
         Param::flag(
             "sample_floor",
             false,
-            "keep the timeout at least two ticks above the latest sample, as in FreeBSD (E-A9, E-E12)",
+            // E-A9, E-E12
+            "keep the timeout at least two ticks above the latest sample, as in FreeBSD",
         ),
         min_rto(Duration::ZERO),
         max_rto(Duration::from_secs(64)),

@@ -98,7 +98,7 @@ const AFTER_LOST_SYN: Duration = Duration::from_secs(3);
 pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
     name: "rfc6298",
     about: "The standard timer: smoothed round-trip time plus four mean deviations, at least one second.",
-    source: "RFC 6298; B-A1 with (min_rto, initial_rto) = (1s, 3s) or (200ms, 3s)",
+    source: "RFC 6298; Mondal & Kuzmanovic 2008 (B-A1) with (min_rto, initial_rto) = (1s, 3s) or (200ms, 3s)",
     params: &[
         Param::duration(
             "clock_granularity",

@@ -68,7 +68,7 @@ impl RttEstimator for Rfc793 {
 pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
     name: "rfc793",
     about: "The smoothed round-trip time times two (RFC 793); the first sample initializes it.",
-    source: "J-A3; RFC 793 p. 41",
+    source: "Jacobson & Karels 1988 (J-A3); RFC 793 p. 41",
     params: &[
         Param::ratio("alpha", 0.9, 0.0..=1.0, "weight of the old estimate"),
         Param::ratio("beta", 2.0, 1.0..=16.0, "factor from the smoothed round-trip time to the timeout"),

@@ -27,7 +27,8 @@ pub(crate) const ENTRY: Entry<dyn Framing> = Entry {
             loss; if one has not arrived after a retransmission timeout, a copy was lost, and the window is \
             reduced. A segment whose copies were all lost times out, and its retransmission is sent once. \
             The receiver needs `+ack-every`.",
-    source: "I-A7, I-E13, I-X5; the paper leaves open how long the sender waits for a duplicate ack, and \
+    source: "Mondal & Kuzmanovic 2007 (I-A7, I-E13, I-X5); the paper leaves open how long the sender waits \
+             for a duplicate ack, and \
              whether segments sent while others are outstanding are copied: here they are with SACK, whose \
              receivers report duplicates, and not without it",
     params: &[Param::count("copies", 2, 1..=16, "k, number of copies of a segment when no other data waits")],

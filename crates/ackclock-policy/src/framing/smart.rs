@@ -27,7 +27,8 @@ pub(crate) const ENTRY: Entry<dyn Framing> = Entry {
     about: "TCP Smart Framing: while fewer than four full segments would be in flight, cuts data into \
             smaller ones so that four are. A single packet is sent as four segments; segments grow with the \
             window. They count as full-sized, so that Nagle's algorithm does not hold them back.",
-    source: "I-A8, I-E15, I-F11; the paper's condition is a window below four segments, here it is the used \
+    source: "Mondal & Kuzmanovic 2007 (I-A8, I-E15, I-F11); the paper's condition is a window below four \
+             segments, here it is the used \
              part of the window, so that a single packet is cut whatever the window",
     params: &[Param::count("segments", 4, 1..=64, "number of segments in flight to aim for")],
     build: |p| Box::new(Smart { segments: p.count("segments") }),

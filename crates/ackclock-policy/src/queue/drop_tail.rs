@@ -97,7 +97,8 @@ pub const ENTRY: Entry<dyn QueueDiscipline> = Entry {
     name: "drop-tail",
     about: "Queues packets in order and drops those that arrive when it is full, in packets or in bytes as \
             the limit is given.",
-    source: "M-A12, I-A10; default of 50 packets as in ns-2; drop from the head: Lakshman, Neidhardt & Ott \
+    source: "Mathis, Semke, Mahdavi & Ott 1997 (M-A12); Mondal & Kuzmanovic 2007 (I-A10); default of 50 \
+             packets as in ns-2; drop from the head: Lakshman, Neidhardt & Ott \
              1996",
     params: &[
         Param::queue(

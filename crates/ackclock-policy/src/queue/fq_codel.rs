@@ -101,7 +101,8 @@ pub const ENTRY: Entry<dyn QueueDiscipline> = Entry {
     name: "fq-codel",
     about: "A queue for each flow, served in turn by bytes with new flows first, and CoDel in each; when it \
             is full, packets at the head of the longest one are dropped.",
-    source: "RFC 8290; from an undated sch_fq_codel.c of Linux: drop_batch, the turn at a credit of zero (section 4.2 of the RFC has \
+    source: "RFC 8290; from an undated sch_fq_codel.c of Linux: drop_batch, the turn at a credit of zero \
+             (section 4.2 of the RFC has \
              negative ones), and that half of the bytes of the longest queue are dropped (section 4.1: half \
              of its packets)",
     params: &[

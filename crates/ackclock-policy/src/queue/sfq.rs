@@ -171,7 +171,8 @@ pub const ENTRY: Entry<dyn QueueDiscipline> = Entry {
     name: "sfq",
     about: "Flows are hashed to queues, which are served in turn; the hash can change at intervals; when it \
             is full, a packet of the longest queue is dropped (stochastic fairness queueing).",
-    source: "McKenney 1990 by way of an older sch_sfq.c of Linux. Left out: RED in the queues, filters, and the \
+    source: "McKenney 1990 by way of an older sch_sfq.c of Linux. Left out: RED in the queues, filters, and \
+             the \
              limit of 128 queues with packets. A change of the hash loses no packet: a queue may be longer \
              than `depth` after it",
     params: &[

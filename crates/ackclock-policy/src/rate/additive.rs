@@ -38,7 +38,7 @@ pub(crate) const ENTRY: Entry<dyn RateControl> = Entry {
     name: "additive",
     about: "Rate-based congestion avoidance: each packet sent adds 1/alpha to the rate (I = alpha I/(alpha + \
             I)), and congestion halves it.",
-    source: "J-A15, J-E15",
+    source: "Jacobson & Karels 1988 (J-A15, J-E15)",
     params: &[
         Param::duration(
             "alpha",

@@ -36,7 +36,7 @@ pub(crate) const ENTRY: Entry<dyn RateControl> = Entry {
     name: "constant-decrement",
     about: "Subtracts a constant from the interval with each packet sent (the mistake that the paper warns \
             of), and doubles the interval at congestion.",
-    source: "J-A15 (negative control), J-E15",
+    source: "a negative control in Jacobson & Karels 1988 (J-A15, J-E15)",
     params: &[
         Param::duration(
             "step",

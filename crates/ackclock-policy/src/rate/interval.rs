@@ -54,7 +54,8 @@ pub(super) const DECREASE: Param = Param::ratio(
     "decrease",
     2.0,
     1.0..=64.0,
-    "factor by which congestion multiplies the interval (J-A15: the rate halves)",
+    // J-A15
+    "factor by which congestion multiplies the interval; the paper halves the rate",
 );
 pub(super) const MIN: Param =
     Param::duration("min_interval", MICROSECOND, MICROSECOND..=HOUR, "shortest interval");

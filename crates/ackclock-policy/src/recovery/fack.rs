@@ -209,7 +209,7 @@ pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
     name: "fack",
     about: "Forward acknowledgment: SACK-based recovery that assumes that everything below the forward-most \
             SACK has left the network; acts as `newreno` without SACK.",
-    source: "M-A7 (FACK as commonly defined), M-A8, M-A9, M-A10, M-A11",
+    source: "Mathis, Semke, Mahdavi & Ott 1997 (M-A7, M-A8, M-A9, M-A10, M-A11); FACK as commonly defined",
     params: &[
         DUP_THRESH,
         LIMITED_TRANSMIT,
@@ -218,7 +218,8 @@ pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
         Param::flag(
             "each_hole",
             true,
-            "retransmit a hole only when `dup_thresh` segments above it are SACKed (M-A9), rather than \
+            // M-A9
+            "retransmit a hole only when `dup_thresh` segments above it are SACKed, rather than \
              everything below the forward-most SACK once one loss is certain",
         ),
         lost_retransmissions("reduce"),

@@ -166,18 +166,21 @@ pub(super) const ADJUSTMENT: Param = Param::choice(
     "adjustment",
     "halve",
     &["halve", "rate-halving"],
+    // M-A8
     "how the window is reduced: `halve`, at once by the window's own rule; `rate-halving`, during one round \
-     trip in which one segment is sent for every two acks, to half of what was acknowledged in it (M-A8)",
+     trip in which one segment is sent for every two acks, to half of what was acknowledged in it",
 );
 /// Bounds on the window after rate-halving.
 pub(super) const BOUNDS: Param = Param::flag(
     "bounds",
     true,
-    "keep the window after rate-halving between 2 segments and half of the window that it began with (M-A11)",
+    // M-A11
+    "keep the window after rate-halving between 2 segments and half of the window that it began with",
 );
 /// Rounding.
 pub(super) const WHOLE_SEGS: Param = Param::flag(
     "whole_segs",
     true,
-    "round the window after rate-halving down to whole segments (M-E15, M-X11)",
+    // M-E15, M-X11
+    "round the window after rate-halving down to whole segments",
 );

@@ -109,8 +109,9 @@ pub(super) const fn lost_retransmissions(default: &'static str) -> Param {
         "lost_retransmissions",
         default,
         &["ignore", "resend", "reduce"],
+        // M-A10
         "what to do with a retransmission that is still missing when `dup_thresh` segments first sent after \
          it are SACKed: `ignore` leaves it to the timer, `resend` retransmits it, `reduce` also reduces the \
-         window again as in RFC 5681 4.3 (M-A10)",
+         window again as in RFC 5681 4.3",
     )
 }

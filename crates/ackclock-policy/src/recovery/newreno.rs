@@ -56,7 +56,7 @@ pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
     name: "newreno",
     about: "Fast recovery that lasts until everything outstanding at its beginning is acknowledged; each \
             partial ack retransmits the next hole.",
-    source: "M-A5; RFC 6582",
+    source: "Mathis, Semke, Mahdavi & Ott 1997 (M-A5); RFC 6582",
     params: &[DUP_THRESH, LIMITED_TRANSMIT, EARLY_RETRANSMIT, careful(true)],
     build: |p| Box::new(NewReno::counting(p, p.flag("careful"))),
 };

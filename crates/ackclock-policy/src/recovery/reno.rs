@@ -42,7 +42,7 @@ pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
     name: "reno",
     about: "Fast retransmit and fast recovery; the first ack of new data ends the recovery, so that several \
             losses in a window usually cause a timeout.",
-    source: "M-A4; RFC 5681 3.2",
+    source: "Mathis, Semke, Mahdavi & Ott 1997 (M-A4); RFC 5681 3.2",
     params: &[DUP_THRESH, LIMITED_TRANSMIT, EARLY_RETRANSMIT, careful(false)],
     build: |p| Box::new(Counting { duplicates: Duplicates::new(p, p.flag("careful")), rule: Reno }),
 };

@@ -246,7 +246,7 @@ pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
     name: "sack",
     about: "SACK-based recovery (RFC 6675): retransmits holes with three segments SACKed above them, as the \
             pipe estimate allows; acts as `newreno` without SACK.",
-    source: "M-A6, M-A8, M-A10, M-A11; RFC 6675",
+    source: "Mathis, Semke, Mahdavi & Ott 1997 (M-A6, M-A8, M-A10, M-A11); RFC 6675",
     params: &[
         DUP_THRESH,
         LIMITED_TRANSMIT,

@@ -49,7 +49,7 @@ pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
     name: "tahoe",
     about: "Fast retransmit without fast recovery: the third duplicate ack retransmits and restarts from the \
             loss window.",
-    source: "M-A3, J-A14",
+    source: "Mathis, Semke, Mahdavi & Ott 1997 (M-A3); Jacobson & Karels 1988 (J-A14)",
     params: &[
         DUP_THRESH,
         LIMITED_TRANSMIT,

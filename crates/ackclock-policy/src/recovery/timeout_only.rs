@@ -42,7 +42,7 @@ pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
     name: "timeout-only",
     about: "Detects losses by the retransmission timer only, and then retransmits everything outstanding \
             from the first unacknowledged byte (go-back-N).",
-    source: "J-A16",
+    source: "Jacobson & Karels 1988 (J-A16)",
     params: &[],
     build: |_| Box::new(TimeoutOnly),
 };

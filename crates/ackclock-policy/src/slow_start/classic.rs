@@ -28,7 +28,7 @@ pub(crate) const ENTRY: Entry<dyn SlowStart> = Entry {
     name: "classic",
     about: "Grows by what is acknowledged, up to one segment per ack or as the window's byte counting \
             allows, until the threshold or a loss.",
-    source: "RFC 5681 3.1; J-A2",
+    source: "RFC 5681 3.1; Jacobson & Karels 1988 (J-A2)",
     params: &[],
     build: |_| Box::new(ClassicSlowStart),
 };

@@ -45,7 +45,7 @@ pub(crate) const ENTRY: Entry<dyn RetransmissionTimer> = Entry {
     name: "precise",
     about: "Runs the timeout from the transmission of the oldest outstanding segment, so that an ack does \
             not extend it.",
-    source: "E-E13, E-A4 (3), E-A5",
+    source: "Ludwig & Sklower 2000 (E-E13, E-A4, E-A5)",
     params: &[
         HEARTBEAT,
         Param::flag(

@@ -54,7 +54,7 @@ pub(crate) const ENTRY: Entry<dyn RetransmissionTimer> = Entry {
     name: "restart-on-ack",
     about: "Restarts with the full timeout at every ack of new data (the standard); with a heartbeat, in \
             ticks of a coarse clock.",
-    source: "RFC 6298 5; E-A1, E-A5",
+    source: "RFC 6298 5; Ludwig & Sklower 2000 (E-A1, E-A5)",
     params: &[
         HEARTBEAT,
         Param::flag(

@@ -58,7 +58,7 @@ pub(crate) const ENTRY: Entry<dyn SpuriousTimeout> = Entry {
     name: "eifel",
     about: "Eifel detection by timestamps, which the connection must offer: the first ack of new data after \
             a timeout shows whether the original segment elicited it.",
-    source: "E-A8; RFC 3522, RFC 4015",
+    source: "Ludwig & Sklower 2000 (E-A8); RFC 3522, RFC 4015",
     params: &[RESPONSE, ADAPT_TIMER],
     build: |p| Box::new(Eifel { response: Response::new(p), adapt_timer: p.flag("adapt_timer") }),
 };

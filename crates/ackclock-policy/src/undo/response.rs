@@ -36,7 +36,8 @@ pub(super) const RESPONSE: Param = Param::choice(
     "response",
     "restore",
     &["restore", "rfc4015"],
-    "window after a spurious timeout: `restore`, that from before the timeout (E-A8); `rfc4015`, what is \
+    // E-A8
+    "window after a spurious timeout: `restore`, that from before the timeout; `rfc4015`, what is \
      outstanding, growing back without a burst",
 );
 /// Whether the timer is adapted.

@@ -111,7 +111,8 @@ impl CongestionControl for AdaptiveIncrease {
 pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
     name: "adaptive-increase",
     about: "Reno whose increment adapts to the path: losses come about so many round trips apart.",
-    source: "J-X20, a candidate for the second-order control that Jacobson 1988 (Appendix D) announces",
+    source: "a candidate for the second-order control that appendix D of Jacobson & Karels 1988 announces \
+             (J-X20)",
     params: &[
         Param::ratio("rounds", 16.0, 1.0..=1000.0, "round trips between losses that are aimed at"),
         Param::ratio(

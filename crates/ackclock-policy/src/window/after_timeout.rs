@@ -34,8 +34,9 @@ pub(super) const AFTER_TIMEOUT: Param = Param::choice(
     "after_timeout",
     "loss-window",
     &["loss-window", "threshold"],
+    // B-X17
     "window after a timeout: the `loss-window`, from which slow start begins (RFC 5681 3.1), or the \
-     `threshold`, as after a fast retransmit (a negative control, B-X17)",
+     `threshold`, as after a fast retransmit (a negative control)",
 );
 
 #[cfg(test)]

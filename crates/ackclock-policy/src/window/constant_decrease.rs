@@ -89,7 +89,7 @@ impl CongestionControl for ConstantDecrease {
 pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
     name: "constant-decrease",
     about: "Slow start, then additive increase; a loss takes a constant number of segments off the window.",
-    source: "J-X19, a candidate for the change that footnote 6 of Jacobson 1988 announces",
+    source: "a candidate for the change that footnote 6 of Jacobson & Karels 1988 announces (J-X19)",
     params: &[
         Param::ratio("decrease_segs", 4.0, 0.0..=10_000.0, "c, segments that a loss takes off the window"),
         Param::ratio(

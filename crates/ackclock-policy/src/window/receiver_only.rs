@@ -32,7 +32,7 @@ const OPEN: Window = Window { cwnd: 1 << 40, ssthresh: Bytes::MAX };
 pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
     name: "receiver-only",
     about: "No congestion window: sends whatever the receiver's window allows, as TCP did before 1988.",
-    source: "J-A16",
+    source: "Jacobson & Karels 1988 (J-A16)",
     params: &[],
     build: |_| Box::new(ReceiverOnly),
 };

@@ -249,14 +249,16 @@ impl<U: InUse> CongestionControl for Reno<U> {
 pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
     name: "reno",
     about: "Slow start, then additive increase by one segment a round trip; halves the window at a loss.",
-    source: "J-A2, J-A9, J-A10, J-A11, J-A17, M-A1, M-X11; RFC 5681 3.1, RFC 3465, RFC 8511",
+    source: "Jacobson & Karels 1988 (J-A2, J-A9, J-A10, J-A11, J-A17); Mathis, Semke, Mahdavi & Ott 1997 \
+             (M-A1, M-X11); RFC 5681 3.1, RFC 3465, RFC 8511",
     params: &[
         Param::choice(
             "phases",
             "both",
             &["both", "slow-start", "avoidance"],
-            "algorithms: `both` combined as in J-A10; `slow-start` alone, without a threshold (J-A2); \
-             congestion `avoidance` alone, at any window (J-A9)",
+            // J-A2, J-A9, J-A10
+            "algorithms: `both` combined as in 1988; `slow-start` alone, without a threshold; \
+             congestion `avoidance` alone, at any window",
         ),
         Param::ratio("decrease", 0.5, 0.0..=1.0, "d, fraction of the window left after a loss"),
         Param::ratio(
@@ -269,26 +271,30 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
             "increase_factor",
             1.0,
             1.0..=4.0,
-            "b, factor by which the window also grows per round trip (multiplicative increase, J-A17); 1 for \
+            // J-A17
+            "b, factor by which the window also grows per round trip (multiplicative increase); 1 for \
              none",
         ),
         Param::flag(
             "whole_segs",
             false,
+            // J-A11
             "keep the window in whole segments: without `byte_counting`, increments of less than a segment \
-             are lost (negative control of J-A11)",
+             are lost (a negative control)",
         ),
         Param::flag(
             "whole_segs_left",
             false,
-            "round the window after a reduction down to whole segments, as in M-A1 (M-X11)",
+            // M-A1, M-X11
+            "round the window after a reduction down to whole segments",
         ),
         Param::ratio(
             "repair_segs",
             0.0,
             0.0..=1000.0,
+            // M-X11
             "segments added at the end of the round trip in which a loss was repaired; 0 to hold the window \
-             during it (RFC 5681 3.2), `increase_segs` to let it grow (M-X11)",
+             during it (RFC 5681 3.2), `increase_segs` to let it grow",
         ),
         INITIAL_WINDOW,
         INITIAL_SEGS,
@@ -332,7 +338,8 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
         Param::flag(
             "keep_ssthresh",
             false,
-            "keep the threshold when the window falls to the loss window (M-A3 as printed; not standard)",
+            // M-A3
+            "keep the threshold when the window falls to the loss window (as printed in 1997; not standard)",
         ),
     ],
     build: |p| {

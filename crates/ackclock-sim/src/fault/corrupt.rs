@@ -23,7 +23,7 @@ impl Fault for CorruptAtRandom {
 pub const ENTRY: Entry<dyn Fault> = Entry {
     name: "corrupt",
     about: "Damages packets at random: they arrive, and the checksum fails.",
-    source: "J-N4 (damage loss)",
+    source: "damaged packets in Jacobson & Karels 1988 (J-N4)",
     params: &[Param::ratio("p", 0.01, 0.0..=1.0, "probability for each packet"), AppliesTo::PARAM],
     build: |p| Box::new(CorruptAtRandom { p: p.ratio("p"), of: AppliesTo::named(p.choice("of")) }),
 };

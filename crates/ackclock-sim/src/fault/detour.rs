@@ -25,7 +25,7 @@ pub const ENTRY: Entry<dyn Fault> = Entry {
     name: "detour",
     about: "Sends packets a longer way from a moment on: a change of route. On the way back to the short \
             one, later packets overtake.",
-    source: "B-S1 (change of route)",
+    source: "changes of route, asked beyond Mondal & Kuzmanovic 2008 (B-S1)",
     params: &[
         Param::duration(
             "from",

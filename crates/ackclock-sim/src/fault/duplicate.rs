@@ -23,7 +23,7 @@ impl Fault for DuplicateAtRandom {
 pub const ENTRY: Entry<dyn Fault> = Entry {
     name: "duplicate",
     about: "Delivers packets twice at random.",
-    source: "M-A11 (superfluous acks)",
+    source: "superfluous acks in Mathis, Semke, Mahdavi & Ott 1997 (M-A11)",
     params: &[Param::ratio("p", 0.01, 0.0..=1.0, "probability for each packet"), AppliesTo::PARAM],
     build: |p| Box::new(DuplicateAtRandom { p: p.ratio("p"), of: AppliesTo::named(p.choice("of")) }),
 };

@@ -19,7 +19,8 @@ impl Fault for Loss {
 pub const ENTRY: Entry<dyn Fault> = Entry {
     name: "loss",
     about: "Loses packets at random, each independently of the others.",
-    source: "M-A12, I-A10, B-F8",
+    source: "Mathis, Semke, Mahdavi & Ott 1997 (M-A12); Mondal & Kuzmanovic 2007 (I-A10); Mondal & \
+             Kuzmanovic 2008 (B-F8)",
     params: &[Param::ratio("p", 0.01, 0.0..=1.0, "probability for each packet"), AppliesTo::PARAM],
     build: |p| Box::new(Loss { p: p.ratio("p"), of: AppliesTo::named(p.choice("of")) }),
 };

@@ -25,7 +25,8 @@ impl Fault for NthLoss {
 pub const ENTRY: Entry<dyn Fault> = Entry {
     name: "nth-loss",
     about: "Loses one packet, named by its number; a list of numbers in a scenario makes one fault for each.",
-    source: "fixed-pattern loss of tests (M-A10, I-X2, I-X5)",
+    source: "fixed patterns of loss: Mathis, Semke, Mahdavi & Ott 1997 (M-A10), Mondal & Kuzmanovic 2007 \
+             (I-X2, I-X5)",
     params: &[
         Param::count("number", 1, 1..=1 << 50, "which packet, counted from 1, retransmissions included"),
         Param::count(

@@ -23,7 +23,7 @@ const LONGEST: Duration = Duration::from_secs(1_000_000_000);
 pub const ENTRY: Entry<dyn Fault> = Entry {
     name: "outage",
     about: "Loses packets during a window of time: all of them, or a share.",
-    source: "M-X14 (outages)",
+    source: "outages in Mathis, Semke, Mahdavi & Ott 1997 (M-X14)",
     params: &[
         Param::duration(
             "from",

@@ -28,7 +28,7 @@ impl Fault for PeriodicLoss {
 pub const ENTRY: Entry<dyn Fault> = Entry {
     name: "periodic-loss",
     about: "Loses every k-th packet.",
-    source: "M-F1, M-T1a (periodic loss)",
+    source: "periodic loss in Mathis, Semke, Mahdavi & Ott 1997 (M-F1, M-T1a)",
     params: &[
         Param::count("every", 100, 1..=1 << 50, "one of this many is lost"),
         Param::count(

@@ -31,7 +31,7 @@ pub const ENTRY: Entry<dyn Fault> = Entry {
     name: "reorder",
     about: "Delays packets at random, so that later ones overtake them: by a time, by a distance in packets, \
             or both.",
-    source: "M-X14 (reordering)",
+    source: "reordering in Mathis, Semke, Mahdavi & Ott 1997 (M-X14)",
     params: &[
         Param::ratio("p", 0.01, 0.0..=1.0, "probability for each packet"),
         Param::duration("delay", Duration::ZERO, Duration::ZERO..=Duration::from_secs(3600), "extra delay"),

@@ -27,7 +27,8 @@ pub const ENTRY: Entry<dyn Fault> = Entry {
     name: "segment-loss",
     about: "Loses the segment that carries a given byte of a flow's stream, and optionally its \
             retransmissions.",
-    source: "scripted loss of tests (I-A4, M-A10: lost retransmissions)",
+    source: "scripted losses, also of retransmissions: Mondal & Kuzmanovic 2007 (I-A4), Mathis, Semke, \
+             Mahdavi & Ott 1997 (M-A10)",
     params: &[
         Param::bytes("offset", 0, 0..=1 << 50, "position of the byte in the stream, from 0"),
         Param::count("flow", 0, 0..=u32::MAX as u64 - 1, "number of the flow"),

@@ -23,7 +23,7 @@ pub const ENTRY: Entry<dyn Fault> = Entry {
     name: "stall",
     about: "Holds packets back during a window of time and lets them go, in order, when it is over: a delay \
             spike without loss.",
-    source: "E-X3 (delay spike)",
+    source: "delay spikes in Ludwig & Sklower 2000 (E-X3)",
     params: &[
         Param::duration(
             "from",

@@ -41,14 +41,16 @@ const RUN: &[Param] = &[
         "measure_from",
         Duration::ZERO,
         Duration::ZERO..=LONGEST,
-        "the same as `warmup`; the later of the two applies (M-U1)",
+        // M-U1
+        "the same as `warmup`; the later of the two applies",
     ),
     Param::count(
         "measure_after",
         0,
         0..=1_000_000,
-        "number of loss episodes of a flow after which its counters start: 1 leaves out its first slow start \
-         (M-U1); the numbers of links are then missing from summaries",
+        // M-U1
+        "number of loss episodes of a flow after which its counters start: 1 leaves out its first slow \
+         start; the numbers of links are then missing from summaries",
     ),
     Param::duration(
         "drain",

@@ -28,13 +28,14 @@ pub(crate) const WEB: Declaration = Declaration {
     name: "web",
     about: "One connection for each transfer: the client sends a request, the server responds with a file \
             and closes; random arrivals.",
-    source: "B-A7, B-A8, B-A9",
+    source: "Mondal & Kuzmanovic 2008 (B-A7, B-A8, B-A9)",
     params: &[
         Param::choice(
             "trace",
             "II",
             &["I", "II", "III"],
-            "how sizes are changed: I cuts them to 10 kB, II leaves them, III adds long ones (B-A7)",
+            // B-A7
+            "how sizes are changed: I cuts them to 10 kB, II leaves them, III adds long ones",
         ),
         Param::ratio(
             "load",
@@ -88,8 +89,9 @@ pub const FLOWS: &[Param] = &[
         "per_server",
         0,
         0..=1000,
-        "flows to each node of `server`, from so many different nodes of `client`, in place of `flows` \
-         (B-A11); 0 for none",
+        // B-A11
+        "flows to each node of `server`, from so many different nodes of `client`, in place of `flows`; 0 \
+         for none",
     ),
     Param::duration("start", Duration::ZERO, Duration::ZERO..=LONGEST, "when the first begins"),
     Param::duration("stagger", Duration::ZERO, Duration::ZERO..=LONGEST, "time between consecutive starts"),
@@ -106,7 +108,7 @@ pub(crate) const UDP: Declaration = Declaration {
     kind: "workload",
     name: "udp",
     about: "Unacknowledged datagrams at a constant rate.",
-    source: "I-A10, B-A10",
+    source: "Mondal & Kuzmanovic 2007 (I-A10); Mondal & Kuzmanovic 2008 (B-A10)",
     params: &[
         Param::count("flows", 1, 1..=1_000_000, "how many sources"),
         Param::rate(
@@ -132,7 +134,7 @@ pub(crate) const UDP_RATE: Declaration = Declaration {
     name: "udp-rate",
     about: "Datagrams paced by a rate control; the receiver reports each gap in their numbers at once, and \
             the source treats it as congestion.",
-    source: "J-A15 (how the source learns of a loss is unstated there)",
+    source: "Jacobson & Karels 1988 (J-A15); how the source learns of a loss is unstated there",
     params: &[
         UDP.params[0],
         UDP.params[2],
@@ -147,7 +149,8 @@ pub(crate) const UDP_ON_OFF: Declaration = Declaration {
     kind: "workload",
     name: "udp-on-off",
     about: "Datagrams at a constant rate during ON periods and none during OFF periods.",
-    source: "B-A10 (means 16 s and 8 s; the shape is unstated there, 1.5 is our choice)",
+    source: "Mondal & Kuzmanovic 2008 (B-A10): means 16 s and 8 s; the shape is unstated there, 1.5 is our \
+             choice",
     params: &[
         UDP.params[0],
         UDP.params[1],
@@ -173,7 +176,7 @@ pub(crate) const SIZES: &[Declaration] = &[
         name: "bounded-pareto",
         about: "Heavy-tailed sizes between two bounds; the lower one follows from the mean unless it is \
                 given.",
-        source: "B-A7: shape 1.2, mean 7000 bytes, up to 2 GB",
+        source: "Mondal & Kuzmanovic 2008 (B-A7): shape 1.2, mean 7000 bytes, up to 2 GB",
         params: &[
             Param::ratio("shape", 1.2, 0.1..=100.0, "shape: the smaller, the heavier the tail"),
             Param::bytes("mean", 7000, 1..=1 << 50, "mean, when `min` is 0B"),
@@ -185,7 +188,8 @@ pub(crate) const SIZES: &[Declaration] = &[
         kind: "sizes",
         name: "lognormal-pareto",
         about: "Lognormal sizes cut at a bound for most flows, bounded Pareto for the rest.",
-        source: "the second choice for B-A7: 90 % lognormal(ln 1024, 1.5) cut at 10 kB, 10 % Pareto(1.2) on \
+        source: "the second choice for the sizes of Mondal & Kuzmanovic 2008 (B-A7): 90 % lognormal(ln \
+                 1024, 1.5) cut at 10 kB, 10 % Pareto(1.2) on \
                  10 kB to 1 GB",
         params: &[
             Param::ratio("share", 0.9, 0.0..=1.0, "share of the lognormal part"),
@@ -227,7 +231,7 @@ pub(crate) const ARRIVALS: &[Declaration] = &[
         kind: "arrivals",
         name: "poisson",
         about: "Independent arrivals.",
-        source: "B-A7",
+        source: "Mondal & Kuzmanovic 2008 (B-A7)",
         params: &[],
     },
     Declaration {
@@ -242,7 +246,7 @@ pub(crate) const ARRIVALS: &[Declaration] = &[
         name: "on-off",
         about: "Independent arrivals during ON periods, at a rate that keeps the average, and none during \
                 OFF periods.",
-        source: "B-A9, B-A10",
+        source: "Mondal & Kuzmanovic 2008 (B-A9, B-A10)",
         params: &[ON, OFF, PERIODS, SHAPE],
     },
 ];

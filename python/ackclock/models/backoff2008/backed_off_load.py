@@ -12,7 +12,7 @@ def backed_off_load(rto: Array, k: Array) -> Array:
     `sum 1/(2^k RTO_i)`, which must not exceed the capacity C for the backoff to have ended the congestion.
 
     rto: seconds, shape (..., flows). k: real or whole, shape (...). Returns packets/s, shape (...).
-    Source: B-E4, equation (4) of Mondal & Kuzmanovic 2008.
+    Source: equation (4) of Mondal & Kuzmanovic 2008.
     """
     rto, k = floats(rto, k)
     return (1.0 / rto).sum(axis=-1) / np.exp2(k)

@@ -18,7 +18,7 @@ def dead_packets(share: Array, p1: Array, p2: Array) -> Array:
     `alpha = L0/(L0 + L1) (1 - p1) p2`.
 
     share, p1, p2: ratios of shapes that broadcast. Returns a ratio.
-    Source: B-E7, equation (7) of Mondal & Kuzmanovic 2008.
+    Source: equation (7) of Mondal & Kuzmanovic 2008.
     """
     share, p1, p2 = floats(share, p1, p2)
     return share * (1.0 - p1) * p2

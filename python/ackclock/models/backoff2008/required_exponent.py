@@ -11,7 +11,7 @@ def required_exponent(rto: Array, capacity: Array) -> Array:
     its ceiling.
 
     rto: seconds, shape (..., flows). capacity: packets/s, shape (...). Returns k, shape (...).
-    Source: B-E5, equation (5) of Mondal & Kuzmanovic 2008.
+    Source: equation (5) of Mondal & Kuzmanovic 2008.
     """
     rto, capacity = floats(rto, capacity)
     return np.log2((1.0 / rto).sum(axis=-1) / capacity).clip(min=0.0)

@@ -8,7 +8,7 @@ def response_time(packets: Array, rto: Array, p: Array) -> Array:
     `r_i = L_i RTO_i/(1 - p)`.
 
     packets: L_i, shape (..., flows). rto: seconds, the same shape. p: ratio below 1, broadcast against them.
-    Returns seconds. Source: B-E2, equation (2) of Mondal & Kuzmanovic 2008.
+    Returns seconds. Source: equation (2) of Mondal & Kuzmanovic 2008.
     """
     packets, rto, p = floats(packets, rto, p)
     return packets * rto / (1.0 - p)

@@ -13,7 +13,7 @@ def response_time_with_backoff(packets: Array, rto: Array, k: Array) -> Array:
     real k: theorem 2.1.
 
     packets: L_i, shape (..., flows). rto: seconds, the same shape. k: broadcast against them. Returns
-    seconds. Source: B-E6, equation (6) of Mondal & Kuzmanovic 2008.
+    seconds. Source: equation (6) of Mondal & Kuzmanovic 2008.
     """
     packets, rto, k = floats(packets, rto, k)
     return packets * np.exp2(k) * rto

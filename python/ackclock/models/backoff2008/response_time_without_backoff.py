@@ -18,7 +18,7 @@ def response_time_without_backoff(packets: Array, rto: Array, capacity: Array) -
     `r_i = L_i RTO_i S/C` with `S = sum 1/RTO_i`; `L_i RTO_i` where `S <= C`.
 
     packets: L_i, shape (..., flows). rto: seconds, the same shape. capacity: packets/s, shape (...). Returns
-    seconds, shape (..., flows). Source: B-E3, equation (3) of Mondal & Kuzmanovic 2008.
+    seconds, shape (..., flows). Source: equation (3) of Mondal & Kuzmanovic 2008.
     """
     packets, rto, capacity = floats(packets, rto, capacity)
     overload = np.maximum((1.0 / rto).sum(axis=-1) / capacity, 1.0)

@@ -10,7 +10,7 @@ def retransmission_loss(rto: Array, capacity: Array) -> Array:
     `p = (S - C)/S` with `S = sum 1/RTO_i`, zero where `S <= C` (nothing is congested then).
 
     rto: seconds, shape (..., flows). capacity: packets/s, shape (...). Returns a ratio, shape (...).
-    Source: B-E1, equation (1) of Mondal & Kuzmanovic 2008.
+    Source: equation (1) of Mondal & Kuzmanovic 2008.
     """
     rto, capacity = floats(rto, capacity)
     offered = (1.0 / rto).sum(axis=-1)

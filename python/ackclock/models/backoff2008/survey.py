@@ -11,7 +11,7 @@ def survey_backoff(timeouts: Array = 0.08, consecutive: Array = 0.52) -> Array:
     """Share of connections that see backoff: those with a timeout, of which a part has a consecutive one.
 
     timeouts, consecutive: ratios of shapes that broadcast. Returns a ratio.
-    Source: B-E9, Mondal & Kuzmanovic 2008 (unnumbered).
+    Source: Mondal & Kuzmanovic 2008 (unnumbered).
     """
     timeouts, consecutive = floats(timeouts, consecutive)
     return timeouts * consecutive

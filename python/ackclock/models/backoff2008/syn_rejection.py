@@ -7,10 +7,10 @@ _SYNS = Input("count", "SYNs that must be lost in a row", default=3)
 def syn_rejection(p: Array, syns: Array = 3) -> Array:
     """Probability that a connection is given up because all of its SYNs were lost.
 
-    `p^N` for independent losses. N is 3 for most systems and 5 for Linux (B-A6).
+    `p^N` for independent losses. N is 3 for most systems and 5 for Linux.
 
     p: ratio. syns: N. Shapes that broadcast. Returns a ratio.
-    Source: B-E8, Mondal & Kuzmanovic 2008 (unnumbered).
+    Source: Mondal & Kuzmanovic 2008 (unnumbered).
     """
     p, syns = floats(p, syns)
     return p**syns

@@ -1,4 +1,4 @@
-"""Ludwig & Sklower, "The Eifel Retransmission Timer" (2000): its closed forms, and its row model."""
+"""Ludwig & Sklower, "The Eifel Retransmission Timer" (2000): its formulas, and its step-by-step model."""
 
 from ackclock.models.eifel2000.eifel import (
     eifel_countdown,

@@ -5,8 +5,8 @@ import numpy as np
 from ackclock.models.eifel2000.lite import RTTVAR, SAMPLE, SRTT, TICK
 from ackclock.models.formula import Array, Input, floats, formula
 
-GAIN = Input("number", "GAIN of E-E7")
-FLIGHT = Input("packets", "flight estimate of E-E6, segments")
+GAIN = Input("number", "GAIN, as `eifel-gain` gives it")
+FLIGHT = Input("packets", "flight estimate, as `eifel-flight` gives it, segments")
 
 
 @formula("E-E5", name="eifel-error", result="DELTA_E", unit="s", sample=SAMPLE, srtt=SRTT)
@@ -16,7 +16,7 @@ def eifel_error(sample: Array, srtt: Array) -> Array:
     `DELTA_E = RTT_Sample - SRTT_E`.
 
     sample, srtt: seconds, shapes that broadcast. Returns seconds.
-    Source: E-E5, Ludwig & Sklower 2000 (unnumbered).
+    Source: Ludwig & Sklower 2000 (unnumbered).
     """
     sample, srtt = floats(sample, srtt)
     return sample - srtt
@@ -36,7 +36,7 @@ def eifel_flight(ssthresh: Array, cwnd: Array) -> Array:
     `max(SSTHRESH, CWND/2) + 1`.
 
     ssthresh, cwnd: segments, shapes that broadcast. Returns segments.
-    Source: E-E6, Ludwig & Sklower 2000 (unnumbered).
+    Source: Ludwig & Sklower 2000 (unnumbered).
     """
     ssthresh, cwnd = floats(ssthresh, cwnd)
     return np.maximum(ssthresh, cwnd / 2.0) + 1.0
@@ -57,7 +57,7 @@ def eifel_gain(flight: Array, rate: Array = 1.0) -> Array:
     sample or less for a flight, 1/3.
 
     flight: segments. rate: a ratio. Shapes that broadcast. Returns a gain.
-    Source: E-E7, Ludwig & Sklower 2000 (unnumbered).
+    Source: Ludwig & Sklower 2000 (unnumbered).
     """
     flight, rate = floats(flight, rate)
     samples = rate * flight
@@ -84,7 +84,7 @@ def eifel_shock_gain(sample: Array, srtt: Array, rttvar: Array, gain: Array) -> 
     eifel-shock-gain-prose.
 
     sample, srtt, rttvar: seconds; gain: a number. Shapes that broadcast. Returns a gain.
-    Source: E-E8, Ludwig & Sklower 2000 (unnumbered).
+    Source: Ludwig & Sklower 2000 (unnumbered).
     """
     sample, srtt, rttvar, gain = floats(sample, srtt, rttvar, gain)
     return np.where(sample - srtt - rttvar >= 0.0, gain, gain**2)
@@ -107,7 +107,7 @@ def eifel_shock_gain_prose(sample: Array, srtt: Array, rttvar: Array, gain: Arra
     `GAIN` where `DELTA_E - RTTVAR_E >= 0`, else `GAIN/FLIGHT`, which is `GAIN^2` at sampling rate 1 alone.
 
     sample, srtt, rttvar: seconds; gain: a number; flight: segments. Shapes that broadcast. Returns a gain.
-    Source: E-E8, the other reading, Ludwig & Sklower 2000 (unnumbered).
+    Source: the other reading, Ludwig & Sklower 2000 (unnumbered).
     """
     sample, srtt, rttvar, gain, flight = floats(sample, srtt, rttvar, gain, flight)
     return np.where(sample - srtt - rttvar >= 0.0, gain, gain / flight)
@@ -120,7 +120,7 @@ def eifel_srtt(srtt: Array, sample: Array, gain: Array) -> Array:
     `SRTT_E + GAIN DELTA_E`.
 
     srtt, sample: seconds; gain: a number. Shapes that broadcast. Returns seconds.
-    Source: E-E9, Ludwig & Sklower 2000 (unnumbered).
+    Source: Ludwig & Sklower 2000 (unnumbered).
     """
     srtt, sample, gain = floats(srtt, sample, gain)
     return srtt + gain * (sample - srtt)
@@ -134,7 +134,7 @@ def eifel_srtt(srtt: Array, sample: Array, gain: Array) -> Array:
     rttvar=RTTVAR,
     srtt=SRTT,
     sample=SAMPLE,
-    gain_bar=Input("number", "GAINBAR of E-E8"),
+    gain_bar=Input("number", "GAINBAR, as `eifel-shock-gain` gives it"),
 )
 def eifel_rttvar(rttvar: Array, srtt: Array, sample: Array, gain_bar: Array) -> Array:
     """Mean deviation of the Eifel timer after a sample: it follows upward errors alone.
@@ -142,7 +142,7 @@ def eifel_rttvar(rttvar: Array, srtt: Array, sample: Array, gain_bar: Array) -> 
     `RTTVAR_E + GAINBAR (DELTA_E - RTTVAR_E)` where `DELTA_E >= 0`, else unchanged.
 
     rttvar, srtt, sample: seconds; gain_bar: a number. Shapes that broadcast. Returns seconds.
-    Source: E-E10, Ludwig & Sklower 2000 (unnumbered).
+    Source: Ludwig & Sklower 2000 (unnumbered).
     """
     rttvar, srtt, sample, gain_bar = floats(rttvar, srtt, sample, gain_bar)
     delta = sample - srtt
@@ -163,7 +163,7 @@ def eifel_weight(gain: Array, m: Array = 1.0) -> Array:
     `m/GAIN`; the paper's timer has m = 1.
 
     gain, m: numbers, shapes that broadcast. Returns a number.
-    Source: E-E11, Ludwig & Sklower 2000 (unnumbered).
+    Source: Ludwig & Sklower 2000 (unnumbered).
     """
     gain, m = floats(gain, m)
     return m / gain
@@ -186,7 +186,7 @@ def eifel_rto(srtt: Array, rttvar: Array, gain: Array, sample: Array, tick: Arra
     `max(SRTT_E + RTTVAR_E/GAIN_E, RTT_Sample + 2 ticks)`.
 
     srtt, rttvar, sample, tick: seconds; gain: a number. Shapes that broadcast. Returns seconds.
-    Source: E-E12, Ludwig & Sklower 2000 (unnumbered).
+    Source: Ludwig & Sklower 2000 (unnumbered).
     """
     srtt, rttvar, gain, sample, tick = floats(srtt, rttvar, gain, sample, tick)
     return np.maximum(srtt + rttvar / gain, sample + 2.0 * tick)
@@ -207,7 +207,7 @@ def eifel_countdown(rto: Array, age: Array) -> Array:
     `max(RTO_E - age, 0)`: where nothing is left, the timer fires at once.
 
     rto, age: seconds, shapes that broadcast. Returns seconds.
-    Source: E-E13, Ludwig & Sklower 2000 (unnumbered).
+    Source: Ludwig & Sklower 2000 (unnumbered).
     """
     rto, age = floats(rto, age)
     return np.maximum(rto - age, 0.0)

@@ -18,7 +18,7 @@ def lite_error(sample: Array, srtt: Array) -> Array:
     `DELTA_L = RTT_Sample - SRTT_L`.
 
     sample, srtt: seconds, shapes that broadcast. Returns seconds.
-    Source: E-E1, Ludwig & Sklower 2000 (unnumbered).
+    Source: Ludwig & Sklower 2000 (unnumbered).
     """
     sample, srtt = floats(sample, srtt)
     return sample - srtt
@@ -31,7 +31,7 @@ def lite_srtt(srtt: Array, sample: Array) -> Array:
     `SRTT_L + DELTA_L/8`.
 
     srtt, sample: seconds, shapes that broadcast. Returns seconds.
-    Source: E-E2, Ludwig & Sklower 2000 (unnumbered).
+    Source: Ludwig & Sklower 2000 (unnumbered).
     """
     srtt, sample = floats(srtt, sample)
     return step("jacobson88", srtt, 0.0, sample)["srtt"]
@@ -44,7 +44,7 @@ def lite_rttvar(rttvar: Array, srtt: Array, sample: Array) -> Array:
     `RTTVAR_L + (abs(DELTA_L) - RTTVAR_L)/4`, with the old SRTT in DELTA_L.
 
     rttvar, srtt, sample: seconds, shapes that broadcast. Returns seconds.
-    Source: E-E3, Ludwig & Sklower 2000 (unnumbered).
+    Source: Ludwig & Sklower 2000 (unnumbered).
     """
     rttvar, srtt, sample = floats(rttvar, srtt, sample)
     return step("jacobson88", srtt, rttvar, sample)["rttvar"]
@@ -65,7 +65,7 @@ def lite_rto(srtt: Array, rttvar: Array, tick: Array = 0.0) -> Array:
     `max(SRTT_L + 4 RTTVAR_L, 2 ticks)`.
 
     srtt, rttvar, tick: seconds, shapes that broadcast. Returns seconds.
-    Source: E-E4, Ludwig & Sklower 2000 (unnumbered).
+    Source: Ludwig & Sklower 2000 (unnumbered).
     """
     srtt, rttvar, tick = floats(srtt, rttvar, tick)
     return np.maximum(srtt + 4.0 * rttvar, 2.0 * tick)

@@ -20,7 +20,7 @@ def cycle_length(max_cwnd: Array) -> Array:
     `CYCLE = 3/8 MAXCWND^2`.
 
     max_cwnd: segments, any shape. Returns segments.
-    Source: E-E14, Ludwig & Sklower 2000 (unnumbered).
+    Source: Ludwig & Sklower 2000 (unnumbered).
     """
     (max_cwnd,) = floats(max_cwnd)
     return 0.375 * max_cwnd**2
@@ -33,7 +33,7 @@ def cycle_length(max_cwnd: Array) -> Array:
     unit="",
     agg=AGG,
     k=Input("ratio", "part by which the factor falls in a cycle", default=0.05),
-    cycle=Input("packets", "CYCLE of E-E14, segments"),
+    cycle=Input("packets", "CYCLE, as `cycle-length` gives it, segments"),
     samples=Input("count", "valid samples", default=1),
 )
 def agg_decay(agg: Array, k: Array, cycle: Array, samples: Array = 1) -> Array:
@@ -42,7 +42,7 @@ def agg_decay(agg: Array, k: Array, cycle: Array, samples: Array = 1) -> Array:
     `AGG (1 - k/CYCLE)` for each sample.
 
     agg, k: ratios; cycle: segments; samples: whole. Shapes that broadcast. Returns a ratio.
-    Source: E-E15, Ludwig & Sklower 2000 (unnumbered).
+    Source: Ludwig & Sklower 2000 (unnumbered).
     """
     agg, k, cycle, samples = floats(agg, k, cycle, samples)
     return agg * (1.0 - k / cycle) ** samples
@@ -55,7 +55,7 @@ def agg_rise(agg: Array) -> Array:
     `min(AGG + (1 - AGG)/2, 1)`.
 
     agg: a ratio, any shape. Returns a ratio.
-    Source: E-E15, Ludwig & Sklower 2000 (unnumbered).
+    Source: Ludwig & Sklower 2000 (unnumbered).
     """
     (agg,) = floats(agg)
     return np.minimum(agg + (1.0 - agg) / 2.0, 1.0)
@@ -68,7 +68,7 @@ def rto_agg(agg: Array, rto: Array) -> Array:
     `AGG RTO_E`.
 
     agg: a ratio; rto: seconds. Shapes that broadcast. Returns seconds.
-    Source: E-E16, Ludwig & Sklower 2000 (unnumbered).
+    Source: Ludwig & Sklower 2000 (unnumbered).
     """
     agg, rto = floats(agg, rto)
     return agg * rto
@@ -91,7 +91,7 @@ def serial_time(packets: Array, size: Array, line: Array, bits: Array = 10) -> A
     kbit/s.
 
     packets: number; size: bytes; line: bit/s; bits: number. Shapes that broadcast. Returns seconds.
-    Source: E-E17, Ludwig & Sklower 2000 (arithmetic of the testbed).
+    Source: Ludwig & Sklower 2000 (arithmetic of the testbed).
     """
     packets, size, line, bits = floats(packets, size, line, bits)
     return packets * size * bits / line

@@ -24,7 +24,7 @@ def backlogged_failed_latency(i: Array, q: Array, rtt: Array, rto: Array = 1.0) 
     `RTT + Q (2^i - 1) RTO + (1-Q)(RTT + (2^(i-1) - 1) RTO)`; RTT for i = 0.
 
     i: a count; q: a ratio; rtt, rto: seconds; shapes that broadcast. Returns seconds.
-    Source: I-E9, equation (9) of Mondal & Kuzmanovic 2007.
+    Source: equation (9) of Mondal & Kuzmanovic 2007.
     """
     i, q, rtt, rto = floats(i, q, rtt, rto)
     lost = rtt + q * (2.0**i - 1.0) * rto + (1.0 - q) * (rtt + (2.0 ** (i - 1.0) - 1.0) * rto)
@@ -49,7 +49,7 @@ def backlogged_latency(p: Array, q: Array, rtt: Array, rto: Array = 1.0) -> Arra
     `RTO (1-p)/(1-2p)` exceeds RTT.
 
     p: a ratio below 1/2; q: a ratio; rtt, rto: seconds; shapes that broadcast. Returns seconds, infinite from
-    1/2 on. Source: I-E10, equation (10) of Mondal & Kuzmanovic 2007.
+    1/2 on. Source: equation (10) of Mondal & Kuzmanovic 2007.
     """
     p, q, rtt, rto = floats(p, q, rtt, rto)
     again = waiting(p) * rto
@@ -66,7 +66,7 @@ def backlogged_gain(p: Array, q: Array, rtt: Array, rto: Array = 1.0) -> Array:
     `E[L]/E[L']`.
 
     p: a ratio below 1/2; q: a ratio; rtt, rto: seconds; shapes that broadcast. Returns a factor.
-    Source: I-E10, G of Mondal & Kuzmanovic 2007 (figure 4).
+    Source: G of Mondal & Kuzmanovic 2007 (figure 4).
     """
     with np.errstate(invalid="ignore"):
         return interactive_latency(p, rtt, rto) / backlogged_latency(p, q, rtt, rto)

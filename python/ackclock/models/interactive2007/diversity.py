@@ -18,7 +18,7 @@ def diversity_failures(p: Array, i: Array, k: Array = 2.0) -> Array:
     `1 - p^k` for i = 0, `p^(k+i-1) (1-p)` beyond.
 
     p: a ratio; i, k: counts; shapes that broadcast. Returns a ratio.
-    Source: I-E13, equation (13) of Mondal & Kuzmanovic 2007.
+    Source: equation (13) of Mondal & Kuzmanovic 2007.
     """
     p, i, k = floats(p, i, k)
     return np.where(i < 1.0, 1.0 - p**k, p ** (k + i - 1.0) * (1.0 - p))
@@ -41,7 +41,7 @@ def diversity_latency(p: Array, rtt: Array, rto: Array = 1.0, k: Array = 2.0) ->
     `p^(k-1) A RTO + RTT`, `A = p/(1-2p)`; k = 1 is the interactive flow.
 
     p: a ratio below 1/2; rtt, rto: seconds; k: a count; shapes that broadcast. Returns seconds, infinite from
-    1/2 on. Source: I-E14, equation (14) of Mondal & Kuzmanovic 2007.
+    1/2 on. Source: equation (14) of Mondal & Kuzmanovic 2007.
     """
     p, rtt, rto, k = floats(p, rtt, rto, k)
     return p ** (k - 1.0) * waiting(p) * rto + rtt

@@ -19,7 +19,7 @@ def failures(p: Array, i: Array) -> Array:
     `p^i (1 - p)`.
 
     p: a ratio; i: a count; shapes that broadcast. Returns a ratio.
-    Source: I-E1, equation (1) of Mondal & Kuzmanovic 2007.
+    Source: equation (1) of Mondal & Kuzmanovic 2007.
     """
     p, i = floats(p, i)
     return p**i * (1.0 - p)
@@ -32,7 +32,7 @@ def failed_latency(i: Array, rtt: Array, rto: Array = 1.0) -> Array:
     `(2^i - 1) RTO + RTT`.
 
     i: a count; rtt, rto: seconds; shapes that broadcast. Returns seconds.
-    Source: I-E2, equation (2) of Mondal & Kuzmanovic 2007.
+    Source: equation (2) of Mondal & Kuzmanovic 2007.
     """
     i, rtt, rto = floats(i, rtt, rto)
     return (2.0**i - 1.0) * rto + rtt
@@ -47,7 +47,7 @@ def interactive_latency(p: Array, rtt: Array, rto: Array = 1.0) -> Array:
     `p/(1-2p) RTO + RTT`.
 
     p: a ratio below 1/2; rtt, rto: seconds; shapes that broadcast. Returns seconds, infinite from 1/2 on.
-    Source: I-E3, equation (3) of Mondal & Kuzmanovic 2007.
+    Source: equation (3) of Mondal & Kuzmanovic 2007.
     """
     p, rtt, rto = floats(p, rtt, rto)
     return waiting(p) * rto + rtt

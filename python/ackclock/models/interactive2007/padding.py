@@ -20,7 +20,7 @@ def padded_timeouts(p: Array, m: Array = 4.0) -> Array:
     packets, not bursts.
 
     p: a ratio; m: a count; shapes that broadcast. Returns a share.
-    Source: I-E11, equation (11) of Mondal & Kuzmanovic 2007.
+    Source: equation (11) of Mondal & Kuzmanovic 2007.
     """
     p, m = np.broadcast_arrays(*floats(p, m))
     return at_most_two(p, m - 1.0)
@@ -35,6 +35,6 @@ def padded_latency(p: Array, rtt: Array, rto: Array = 1.0, m: Array = 4.0) -> Ar
     `backlogged-latency` with Q(m).
 
     p: a ratio below 1/2; rtt, rto: seconds; m: a count; shapes that broadcast. Returns seconds, infinite from
-    1/2 on. Source: I-E12, equation (12) of Mondal & Kuzmanovic 2007.
+    1/2 on. Source: equation (12) of Mondal & Kuzmanovic 2007.
     """
     return backlogged_latency(p, padded_timeouts(p, m), rtt, rto)

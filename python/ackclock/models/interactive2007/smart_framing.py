@@ -14,7 +14,7 @@ def framed_success(ps: Array) -> Array:
     `(1-ps)^4`.
 
     ps: a ratio, any shape. Returns a ratio.
-    Source: I-E15, transitions of Smart Framing in Mondal & Kuzmanovic 2007.
+    Source: transitions of Smart Framing in Mondal & Kuzmanovic 2007.
     """
     (ps,) = floats(ps)
     return (1.0 - ps) ** 4
@@ -28,7 +28,7 @@ def framed_recovery(ps: Array) -> Array:
     `ps (1-ps)^3`.
 
     ps: a ratio, any shape. Returns a ratio.
-    Source: I-E15, transitions of Smart Framing in Mondal & Kuzmanovic 2007.
+    Source: transitions of Smart Framing in Mondal & Kuzmanovic 2007.
     """
     (ps,) = floats(ps)
     return ps * (1.0 - ps) ** 3
@@ -42,7 +42,7 @@ def framed_timeout(ps: Array) -> Array:
     `1 - ps (1-ps)^3 - (1-ps)^4 = 1 - (1-ps)^3`. Plain TCP has p.
 
     ps: a ratio, any shape. Returns a ratio.
-    Source: I-E15, transitions of Smart Framing in Mondal & Kuzmanovic 2007.
+    Source: transitions of Smart Framing in Mondal & Kuzmanovic 2007.
     """
     return 1.0 - framed_recovery(ps) - framed_success(ps)
 
@@ -54,7 +54,7 @@ def break_even_loss(p: Array) -> Array:
     `1 - (1-p)^(1/3)`.
 
     p: a ratio, any shape. Returns a ratio.
-    Source: I-E15, derived.
+    Source: derived.
     """
     (p,) = floats(p)
     return 1.0 - (1.0 - p) ** (1.0 / 3.0)

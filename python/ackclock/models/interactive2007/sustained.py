@@ -18,7 +18,7 @@ def flows_sustained(rate: Array, size: Array, interval: Array = 1.0) -> Array:
     `C T/(8 size)`.
 
     rate: bit/s; size: bytes; interval: seconds; shapes that broadcast. Returns a number of flows.
-    Source: I-E16, derived.
+    Source: derived.
     """
     rate, size, interval = floats(rate, size, interval)
     return rate * interval / (8.0 * size)

@@ -20,7 +20,7 @@ def correlated_timeouts(p: Array, b: Array = 1.0) -> Array:
     `pftk-timeouts` at the mean window of `pftk-window`, which approximates the mean over windows.
 
     p: a ratio; b: a number; shapes that broadcast. Returns a share.
-    Source: I-E6, equation (6) of Mondal & Kuzmanovic 2007, with I-E4 and I-E5.
+    Source: equation (6) of Mondal & Kuzmanovic 2007, with PFTK's E[W] and Q.
     """
     p, b = floats(p, b)
     return timeout_share(p, expected_window(p, b))
@@ -34,7 +34,7 @@ def random_timeouts_at(p: Array, w: Array) -> Array:
     three duplicate acks. A window that is no whole number counts as the one below it.
 
     p: a ratio; w: packets; shapes that broadcast. Returns a share.
-    Source: I-E7, derived: the model that equation (7) of Mondal & Kuzmanovic 2007 bounds.
+    Source: derived: the model that equation (7) of Mondal & Kuzmanovic 2007 bounds.
     """
     p, w = np.broadcast_arrays(*floats(p, w))
     return at_most_two(p, np.floor(w) - 1.0)
@@ -47,7 +47,8 @@ def random_timeouts(p: Array, b: Array = 1.0) -> Array:
     The mean of `random-timeouts-at` over windows from 1 to `round(2 E[w])`, with E[w] of `pftk-window`.
 
     p: a ratio; b: a number; shapes that broadcast. Returns a share.
-    Source: I-E7 and I-F3, derived: windows uniform up to twice the mean.
+    Source: derived from equation (7) and figure 3 of Mondal & Kuzmanovic 2007: windows uniform up to twice
+    the mean.
     """
     p, b = np.broadcast_arrays(*floats(p, b))
     largest = np.round(2.0 * expected_window(p, b))
@@ -71,7 +72,7 @@ def random_timeouts_bound(p: Array, w: Array, power: Array = 1.0) -> Array:
     to a window of 3. The source has `(2-p)w`, with a flattened exponent or without one: `power` chooses.
 
     p: a ratio; w: packets; power: 1 or 0; shapes that broadcast. Returns a share.
-    Source: I-E7, equation (7) of Mondal & Kuzmanovic 2007, after Brosh et al.
+    Source: equation (7) of Mondal & Kuzmanovic 2007, after Brosh et al.
     """
     p, w, power = np.broadcast_arrays(*floats(p, w, power))
     inner = np.where(power > 0.5, (2.0 - p) ** w, (2.0 - p) * w) - 1.0
@@ -89,7 +90,7 @@ def random_timeouts_loose(p: Array, wmax: Array) -> Array:
     not 6; wmax is not stated in the paper (its mean window, or twice that).
 
     p: a ratio; wmax: packets; shapes that broadcast. Returns a share.
-    Source: I-E8, equation (8) of Mondal & Kuzmanovic 2007.
+    Source: equation (8) of Mondal & Kuzmanovic 2007.
     """
     p, wmax = floats(p, wmax)
     return np.minimum(1.0, (6.0 + 96.0 * p - 32.0 * p**2) / wmax)

@@ -1,4 +1,4 @@
-"""Jacobson & Karels, "Congestion Avoidance and Control" (1988, revised 1992): its closed forms."""
+"""Jacobson & Karels, "Congestion Avoidance and Control" (1988, revised 1992): its formulas."""
 
 from ackclock.models.jacobson88.load import congested_load, load_limit, load_spread, queue_clearing
 from ackclock.models.jacobson88.timers import (

@@ -12,7 +12,7 @@ def load_spread(rho: Array) -> Array:
     (1 - rho)^-2, which gives both of the paper's numbers, although the text has (1 - rho)^-1.
 
     rho: a ratio below 1, any shape. Returns a factor.
-    Source: J-E2, Jacobson & Karels 1988 (unnumbered).
+    Source: Jacobson & Karels 1988 (unnumbered).
     """
     (rho,) = floats(rho)
     return (1.0 - rho) ** -2.0
@@ -31,7 +31,7 @@ def load_limit(beta: Array = 2.0) -> Array:
     1 - beta^(-1/2), where the spread is beta.
 
     beta: a number, any shape. Returns a ratio.
-    Source: J-E2, Jacobson & Karels 1988 (unnumbered).
+    Source: Jacobson & Karels 1988 (unnumbered).
     """
     (beta,) = floats(beta)
     return 1.0 - beta**-0.5
@@ -52,7 +52,7 @@ def congested_load(gamma: Array, load: Array = 1.0, n: Array = 1) -> Array:
     gamma^n L_0, unstable for gamma above 1.
 
     gamma, load: numbers; n: whole. Shapes that broadcast. Returns a load.
-    Source: J-E10, Jacobson & Karels 1988 (unnumbered).
+    Source: Jacobson & Karels 1988 (unnumbered).
     """
     gamma, load, n = floats(gamma, load, n)
     return gamma**n * load
@@ -65,7 +65,7 @@ def queue_clearing(rho: Array) -> Array:
     (1 - rho)^-2.
 
     rho: a ratio below 1, any shape. Returns a factor.
-    Source: J-E14, Jacobson & Karels 1988 (unnumbered).
+    Source: Jacobson & Karels 1988 (unnumbered).
     """
     (rho,) = floats(rho)
     return (1.0 - rho) ** -2.0

@@ -21,7 +21,7 @@ def rfc793_srtt(srtt: Array, sample: Array, alpha: Array = 0.9) -> Array:
     alpha R + (1 - alpha) M.
 
     srtt, sample: seconds; alpha: a ratio. Shapes that broadcast. Returns seconds.
-    Source: J-E3, Jacobson & Karels 1988 (unnumbered).
+    Source: Jacobson & Karels 1988 (unnumbered).
     """
     srtt, sample, alpha = floats(srtt, sample, alpha)
     return step("rfc793", srtt, 0.0, sample, alpha=alpha)["srtt"]
@@ -41,7 +41,7 @@ def rfc793_rto(srtt: Array, beta: Array = 2.0) -> Array:
     beta R.
 
     srtt: seconds; beta: a number. Shapes that broadcast. Returns seconds.
-    Source: J-E3, Jacobson & Karels 1988 (unnumbered).
+    Source: Jacobson & Karels 1988 (unnumbered).
     """
     srtt, beta = floats(srtt, beta)
     return beta * srtt
@@ -62,7 +62,7 @@ def mean_update(mean: Array, sample: Array, g: Array = 0.125) -> Array:
     a + g (m - a).
 
     mean, sample: seconds; g: a ratio. Shapes that broadcast. Returns seconds.
-    Source: J-E4, Jacobson & Karels 1988 (unnumbered).
+    Source: Jacobson & Karels 1988 (unnumbered).
     """
     mean, sample, g = floats(mean, sample, g)
     return step("jacobson88", mean, 0.0, sample, g=g)["srtt"]
@@ -75,7 +75,7 @@ def mean_sdev(g: Array = 0.125) -> Array:
     sqrt(g/(2 - g)). The paper prints g instead: see mean-sdev-paper.
 
     g: a ratio, any shape. Returns a ratio.
-    Source: J-E4, Jacobson & Karels 1988 (unnumbered).
+    Source: Jacobson & Karels 1988 (unnumbered).
     """
     (g,) = floats(g)
     return np.sqrt(g / (2.0 - g))
@@ -88,7 +88,7 @@ def mean_sdev_paper(g: Array = 0.125) -> Array:
     g.
 
     g: a ratio, any shape. Returns a ratio.
-    Source: J-E4, Jacobson & Karels 1988 (unnumbered).
+    Source: Jacobson & Karels 1988 (unnumbered).
     """
     (g,) = floats(g)
     return g + 0.0
@@ -101,7 +101,7 @@ def sdev_of_mdev(mdev: Array) -> Array:
     sdev = sqrt(pi/2) mdev. The paper prints it the other way round: see sdev-of-mdev-paper.
 
     mdev: seconds, any shape. Returns seconds.
-    Source: J-E5, Jacobson & Karels 1988 (unnumbered).
+    Source: Jacobson & Karels 1988 (unnumbered).
     """
     (mdev,) = floats(mdev)
     return np.sqrt(np.pi / 2.0) * mdev
@@ -114,7 +114,7 @@ def sdev_of_mdev_paper(mdev: Array) -> Array:
     mdev = sqrt(pi/2) sdev.
 
     mdev: seconds, any shape. Returns seconds.
-    Source: J-E5, Jacobson & Karels 1988 (unnumbered).
+    Source: Jacobson & Karels 1988 (unnumbered).
     """
     (mdev,) = floats(mdev)
     return mdev / np.sqrt(np.pi / 2.0)
@@ -135,7 +135,7 @@ def scaled_mean(sa: Array, sample: Array, n: Array = 3) -> Array:
     2^n a + (m - floor(2^n a / 2^n)), for any n; the timer `jacobson88-ticks` has n = 3.
 
     sa, sample: ticks; n: whole. Shapes that broadcast. Returns ticks.
-    Source: J-E6, Jacobson & Karels 1988 (unnumbered).
+    Source: Jacobson & Karels 1988 (unnumbered).
     """
     sa, sample, n = floats(sa, sample, n)
     return sa + (sample - np.floor(sa / 2.0**n))
@@ -149,7 +149,7 @@ def scaled_mean(sa: Array, sample: Array, n: Array = 3) -> Array:
     sv=Input("number", "2^n times the deviation before, ticks"),
     sa=Input("number", "scaled mean before, ticks"),
     sample=Input("number", "measurement, ticks"),
-    n=Input("count", "shift of the deviation; 2 in the final timer (J-A6)", default=3),
+    n=Input("count", "shift of the deviation; 2 in the final timer", default=3),
     mean_n=Input("count", "shift of the mean", default=3),
 )
 def scaled_deviation(sv: Array, sa: Array, sample: Array, n: Array = 3, mean_n: Array = 3) -> Array:
@@ -159,7 +159,7 @@ def scaled_deviation(sv: Array, sa: Array, sample: Array, n: Array = 3, mean_n: 
     = 2 (`final`) or 3 (`one-gain`).
 
     sv, sa, sample: ticks; n, mean_n: whole. Shapes that broadcast. Returns ticks.
-    Source: J-E6, Jacobson & Karels 1988 (unnumbered).
+    Source: Jacobson & Karels 1988 (unnumbered).
     """
     sv, sa, sample, n, mean_n = floats(sv, sa, sample, n, mean_n)
     return sv + (np.abs(sample - np.floor(sa / 2.0**mean_n)) - np.floor(sv / 2.0**n))
@@ -181,7 +181,7 @@ def deviation_update(deviation: Array, mean: Array, sample: Array, h: Array = 0.
     v + h (|m - a| - v), with the old mean.
 
     deviation, mean, sample: seconds; h: a ratio. Shapes that broadcast. Returns seconds.
-    Source: J-E7, Jacobson & Karels 1988 (unnumbered).
+    Source: Jacobson & Karels 1988 (unnumbered).
     """
     deviation, mean, sample, h = floats(deviation, mean, sample, h)
     return step("jacobson88", mean, deviation, sample, h=h)["rttvar"]
@@ -202,7 +202,7 @@ def mean_deviation_rto(mean: Array, deviation: Array, weight: Array = 4.0) -> Ar
     a + 4 v.
 
     mean, deviation: seconds; weight: a number. Shapes that broadcast. Returns seconds.
-    Source: J-E7, Jacobson & Karels 1988 (unnumbered).
+    Source: Jacobson & Karels 1988 (unnumbered).
     """
     mean, deviation, weight = floats(mean, deviation, weight)
     return mean + weight * deviation
@@ -223,7 +223,7 @@ def doubling_margin(weight: Array = 4.0) -> Array:
     doubling-margin-filtered.
 
     weight: a number, any shape. Returns a ratio.
-    Source: J-E17, Jacobson & Karels 1988 (unnumbered).
+    Source: Jacobson & Karels 1988 (unnumbered).
     """
     (weight,) = floats(weight)
     return 1.0 + weight / 2.0
@@ -245,7 +245,7 @@ def doubling_margin_filtered(weight: Array = 4.0, g: Array = 0.125, h: Array = 0
     time, 2.
 
     weight: a number; g, h: ratios. Shapes that broadcast. Returns a ratio.
-    Source: J-E17, Jacobson & Karels 1988 (unnumbered).
+    Source: Jacobson & Karels 1988 (unnumbered).
     """
     weight, g, h = floats(weight, g, h)
     return 2.0 * g / (1.0 + g) + weight * 2.0 * h * (1.0 - g / (1.0 + g)) / (1.0 + h)
@@ -265,7 +265,7 @@ def deviation_decay(h: Array = 0.25, weight: Array = 4.0) -> Array:
     -weight/ln(1 - h). The paper's twelve comes of a filter rounded to 3 samples.
 
     h: a ratio; weight: a number. Shapes that broadcast. Returns samples.
-    Source: J-E18, Jacobson & Karels 1988 (unnumbered).
+    Source: Jacobson & Karels 1988 (unnumbered).
     """
     h, weight = floats(h, weight)
     return -weight / np.log1p(-h)

@@ -22,7 +22,7 @@ def slow_start_time(rtt: Array, window: Array) -> Array:
     T = R log2(W).
 
     rtt: seconds; window: packets. Shapes that broadcast. Returns seconds.
-    Source: J-E1, Jacobson & Karels 1988 (unnumbered).
+    Source: Jacobson & Karels 1988 (unnumbered).
     """
     rtt, window = floats(rtt, window)
     return rtt * np.log2(window)
@@ -42,7 +42,7 @@ def damage_goodput(p: Array, window: Array) -> Array:
     1/(1 + 2 p w).
 
     p: a ratio; window: packets. Shapes that broadcast. Returns a ratio.
-    Source: J-E8, Jacobson & Karels 1988 (unnumbered).
+    Source: Jacobson & Karels 1988 (unnumbered).
     """
     p, window = floats(p, window)
     return 1.0 / (1.0 + 2.0 * p * window)
@@ -61,7 +61,7 @@ def regain_packets(window: Array) -> Array:
     w^2/3. A linear climb takes 3 w^2/8: see regain-packets-exact.
 
     window: packets, any shape. Returns packets.
-    Source: J-E9, Jacobson & Karels 1988 (unnumbered).
+    Source: Jacobson & Karels 1988 (unnumbered).
     """
     (window,) = floats(window)
     return window**2 / 3.0
@@ -74,7 +74,7 @@ def loss_threshold(window: Array) -> Array:
     3/w^2.
 
     window: packets, any shape. Returns a ratio.
-    Source: J-E9, Jacobson & Karels 1988 (unnumbered).
+    Source: Jacobson & Karels 1988 (unnumbered).
     """
     (window,) = floats(window)
     return 3.0 / window**2
@@ -93,7 +93,7 @@ def regain_packets_exact(window: Array) -> Array:
     3 w^2/8.
 
     window: packets, any shape. Returns packets.
-    Source: J-E9, Jacobson & Karels 1988 (unnumbered).
+    Source: Jacobson & Karels 1988 (unnumbered).
     """
     (window,) = floats(window)
     return 0.375 * window**2
@@ -108,7 +108,7 @@ def loss_threshold_exact(window: Array) -> Array:
     8/(3 w^2).
 
     window: packets, any shape. Returns a ratio.
-    Source: J-E9, Jacobson & Karels 1988 (unnumbered).
+    Source: Jacobson & Karels 1988 (unnumbered).
     """
     (window,) = floats(window)
     return 8.0 / (3.0 * window**2)
@@ -129,7 +129,7 @@ def decreased_window(window: Array, d: Array = 0.5, n: Array = 1) -> Array:
     d^n W.
 
     window: packets; d: a ratio; n: whole. Shapes that broadcast. Returns packets.
-    Source: J-E11, Jacobson & Karels 1988 (unnumbered).
+    Source: Jacobson & Karels 1988 (unnumbered).
     """
     window, d, n = floats(window, d, n)
     return window * d**n
@@ -150,7 +150,7 @@ def increase_rounds(start: Array, end: Array, u: Array = 1.0) -> Array:
     (W_end - W_start)/u.
 
     start, end: packets; u: packets. Shapes that broadcast. Returns round trips.
-    Source: J-E12, Jacobson & Karels 1988 (unnumbered).
+    Source: Jacobson & Karels 1988 (unnumbered).
     """
     start, end, u = floats(start, end, u)
     return (end - start) / u
@@ -171,7 +171,7 @@ def rate_interval(interval: Array, alpha: Array, n: Array = 1) -> Array:
     1/I_n = 1/I_0 + n/alpha.
 
     interval, alpha: seconds; n: whole. Shapes that broadcast. Returns seconds.
-    Source: J-E15, Jacobson & Karels 1988 (unnumbered).
+    Source: Jacobson & Karels 1988 (unnumbered).
     """
     interval, alpha, n = floats(interval, alpha, n)
     return 1.0 / (1.0 / interval + n / alpha)
@@ -193,7 +193,7 @@ def rate_interval_wrong(interval: Array, c: Array, n: Array = 1) -> Array:
     I_0 - n c, zero at last.
 
     interval, c: seconds; n: whole. Shapes that broadcast. Returns seconds.
-    Source: J-E15, Jacobson & Karels 1988 (unnumbered).
+    Source: Jacobson & Karels 1988 (unnumbered).
     """
     interval, c, n = floats(interval, c, n)
     return np.maximum(interval - n * c, 0.0)
@@ -214,7 +214,7 @@ def increment_delay(increment: Array, line: Array, bits: Array = 8) -> Array:
     dw/b.
 
     increment: bytes; line: bit/s; bits: whole. Shapes that broadcast. Returns seconds.
-    Source: J-E16, Jacobson & Karels 1988 (unnumbered).
+    Source: Jacobson & Karels 1988 (unnumbered).
     """
     increment, line, bits = floats(increment, line, bits)
     return increment * bits / line
@@ -234,7 +234,7 @@ def packet_spacing(size: Array, line: Array) -> Array:
     size/line.
 
     size: bytes; line: bit/s. Shapes that broadcast. Returns seconds.
-    Source: J-E19, Jacobson & Karels 1988 (unnumbered).
+    Source: Jacobson & Karels 1988 (unnumbered).
     """
     size, line = floats(size, line)
     return size * 8.0 / line
@@ -254,7 +254,7 @@ def standing_queue(window: Array, pipe: Array) -> Array:
     max(window - pipe, 0).
 
     window, pipe: packets, shapes that broadcast. Returns packets.
-    Source: J-E20, Jacobson & Karels 1988 (unnumbered).
+    Source: Jacobson & Karels 1988 (unnumbered).
     """
     window, pipe = floats(window, pipe)
     return np.maximum(window - pipe, 0.0)
@@ -274,7 +274,7 @@ def avoidance_window(cwnd: Array, acks: Array = 1) -> Array:
     `cwnd += 1/cwnd` packets; in bytes `maxseg^2/cwnd`, which is the same window in segments.
 
     cwnd: packets; acks: whole, at most a million. Shapes that broadcast. Returns packets.
-    Source: J-E13, Jacobson & Karels 1988 (unnumbered).
+    Source: Jacobson & Karels 1988 (unnumbered).
     """
     cwnd, acks = np.broadcast_arrays(*floats(cwnd, acks))
     if acks.size and not acks.max() <= MOST_ACKS:

@@ -1,5 +1,5 @@
 """Mathis, Semke, Mahdavi & Ott, "The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm" (1997):
-its closed forms.
+its formulas.
 """
 
 from ackclock.models.mathis97.bandwidth import (

@@ -27,7 +27,7 @@ def bandwidth(p: Array, rtt: Array, mss: Array = 1460.0, c: Array = PERIODIC) ->
     MSS/RTT C/sqrt(p).
 
     p: a ratio; rtt: seconds; mss: bytes; c: a number. Shapes that broadcast. Returns bit/s.
-    Source: M-E3, equation (3) of Mathis, Semke, Mahdavi & Ott 1997.
+    Source: equation (3) of Mathis, Semke, Mahdavi & Ott 1997.
     """
     p, rtt, mss, c = floats(p, rtt, mss, c)
     return 8.0 * mss / rtt * average_window(p, c)
@@ -40,7 +40,7 @@ def average_window(p: Array, c: Array = PERIODIC) -> Array:
     C/sqrt(p).
 
     p: a ratio; c: a number. Shapes that broadcast. Returns packets.
-    Source: M-E3, equation (3) of Mathis, Semke, Mahdavi & Ott 1997, times RTT/MSS.
+    Source: equation (3) of Mathis, Semke, Mahdavi & Ott 1997, times RTT/MSS.
     """
     p, c = floats(p, c)
     return c / np.sqrt(p)
@@ -53,7 +53,7 @@ def peak_window(p: Array) -> Array:
     sqrt(8/(3 p)): a cycle of W/2 round trips carries 3/8 W^2 = 1/p packets.
 
     p: a ratio, any shape. Returns packets.
-    Source: M-E1, equation (1) of Mathis, Semke, Mahdavi & Ott 1997.
+    Source: equation (1) of Mathis, Semke, Mahdavi & Ott 1997.
     """
     (p,) = floats(p)
     return np.sqrt(8.0 / (3.0 * p))
@@ -64,10 +64,10 @@ def periodic_bandwidth(p: Array, rtt: Array, mss: Array = 1460.0) -> Array:
     """Bandwidth where every 1/p-th packet is lost and each packet is acknowledged: what a cycle carries, over
     what it takes.
 
-    MSS (3/8) W^2/(RTT W/2) with W of M-E1, which is MSS/RTT 1/sqrt(2p/3).
+    MSS (3/8) W^2/(RTT W/2) with W of `peak-window`, which is MSS/RTT 1/sqrt(2p/3).
 
     p: a ratio; rtt: seconds; mss: bytes. Shapes that broadcast. Returns bit/s.
-    Source: M-E2, equation (2) of Mathis, Semke, Mahdavi & Ott 1997.
+    Source: equation (2) of Mathis, Semke, Mahdavi & Ott 1997.
     """
     p, rtt, mss = floats(p, rtt, mss)
     window = peak_window(p)
@@ -81,7 +81,7 @@ def bandwidth_bound(p: Array, rtt: Array, mss: Array = 1460.0) -> Array:
     MSS/RTT 1/sqrt(p).
 
     p: a ratio; rtt: seconds; mss: bytes. Shapes that broadcast. Returns bit/s.
-    Source: M-E4, equation (4) of Mathis, Semke, Mahdavi & Ott 1997.
+    Source: equation (4) of Mathis, Semke, Mahdavi & Ott 1997.
     """
     return bandwidth(p, rtt, mss, 1.0)
 
@@ -93,7 +93,7 @@ def power_law(p: Array, rtt: Array, mss: Array = 1460.0, c: Array = PERIODIC, k:
     MSS/RTT C p^k.
 
     p: a ratio; rtt: seconds; mss: bytes; c, k: numbers. Shapes that broadcast. Returns bit/s.
-    Source: M-E5, equation (5) of Mathis, Semke, Mahdavi & Ott 1997.
+    Source: equation (5) of Mathis, Semke, Mahdavi & Ott 1997.
     """
     p, rtt, mss, c, k = floats(p, rtt, mss, c, k)
     return 8.0 * mss / rtt * power_law_window(p, c, k)
@@ -106,7 +106,7 @@ def power_law_window(p: Array, c: Array = PERIODIC, k: Array = -0.5) -> Array:
     C p^k.
 
     p: a ratio; c, k: numbers. Shapes that broadcast. Returns packets.
-    Source: M-E5, equation (5) of Mathis, Semke, Mahdavi & Ott 1997, times RTT/MSS.
+    Source: equation (5) of Mathis, Semke, Mahdavi & Ott 1997, times RTT/MSS.
     """
     p, c, k = floats(p, c, k)
     return c * p**k
@@ -127,7 +127,7 @@ def loss_for_rate(rate: Array, rtt: Array, mss: Array = 1460.0) -> Array:
     (MSS/(BW RTT))^2. Above 1 for rates that any loss allows.
 
     rate: bit/s; rtt: seconds; mss: bytes. Shapes that broadcast. Returns a ratio.
-    Source: M-E14, equation (14) of Mathis, Semke, Mahdavi & Ott 1997.
+    Source: equation (14) of Mathis, Semke, Mahdavi & Ott 1997.
     """
     rate, rtt, mss = floats(rate, rtt, mss)
     return (8.0 * mss / (rate * rtt)) ** 2

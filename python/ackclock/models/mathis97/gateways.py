@@ -21,8 +21,8 @@ def gateway_ratio(n: Array, rtt_ratio: Array) -> Array:
 
     (RTT_i/RTT_0)/sqrt(n): the losses of the gateways add up, C and MSS cancel.
 
-    n: whole; rtt_ratio: RTT_0/RTT_i, a number. Shapes that broadcast. Returns a ratio. Source: M-E6, derived:
-    equations (6) to (11) of Mathis, Semke, Mahdavi & Ott 1997 are missing in the register's copy.
+    n: whole; rtt_ratio: RTT_0/RTT_i, a number. Shapes that broadcast. Returns a ratio. Source: derived:
+    equations (6) to (11) of Mathis, Semke, Mahdavi & Ott 1997 are missing in our copy of the paper.
     """
     n, rtt_ratio = floats(n, rtt_ratio)
     return 1.0 / (rtt_ratio * np.sqrt(n))
@@ -36,8 +36,8 @@ def path_loss(n: Array, p: Array) -> Array:
 
     1 - (1 - p)^n, about n p.
 
-    n: whole; p: a ratio. Shapes that broadcast. Returns a ratio. Source: M-E6, derived: equations (6) to (11)
-    of Mathis, Semke, Mahdavi & Ott 1997 are missing in the register's copy.
+    n: whole; p: a ratio. Shapes that broadcast. Returns a ratio. Source: derived: equations (6) to (11)
+    of Mathis, Semke, Mahdavi & Ott 1997 are missing in our copy of the paper.
     """
     n, p = floats(n, p)
     with np.errstate(divide="ignore"):
@@ -51,7 +51,7 @@ def short_queue_share(n: Array) -> Array:
     1/(1 + sqrt(n)(2n - 1)): the delay of the 2n - 1 links sets its round-trip time.
 
     n: whole, any shape. Returns a share.
-    Source: M-E12, equation (12) of Mathis, Semke, Mahdavi & Ott 1997.
+    Source: equation (12) of Mathis, Semke, Mahdavi & Ott 1997.
     """
     (n,) = floats(n)
     return _share(gateway_ratio(n, 2.0 * n - 1.0))
@@ -65,7 +65,7 @@ def long_queue_share(n: Array) -> Array:
     1/(1 + n^1.5): the delay of the n queues sets its round-trip time.
 
     n: whole, any shape. Returns a share.
-    Source: M-E13, equation (13) of Mathis, Semke, Mahdavi & Ott 1997.
+    Source: equation (13) of Mathis, Semke, Mahdavi & Ott 1997.
     """
     (n,) = floats(n)
     return _share(gateway_ratio(n, n))

@@ -5,7 +5,7 @@ import numpy as np
 from ackclock.models.formula import Array, Input, floats, formula
 from ackclock.models.mathis97.bandwidth import SIGNALS, average_window
 
-ONE = Input("number", "constant of M-E3", default=1.0)
+ONE = Input("number", "C of the model `mathis`", default=1.0)
 
 
 @formula(
@@ -22,7 +22,7 @@ def rate_halving_window(cwnd: Array, loss: Array = 1.0) -> Array:
     floor((cwnd - loss)/2). Whether the paper's brackets round cannot be read; they are taken to.
 
     cwnd, loss: packets, shapes that broadcast. Returns packets.
-    Source: M-E15, equation (15) of Mathis, Semke, Mahdavi & Ott 1997.
+    Source: equation (15) of Mathis, Semke, Mahdavi & Ott 1997.
     """
     cwnd, loss = floats(cwnd, loss)
     return np.floor((cwnd - loss) / 2.0)
@@ -35,7 +35,7 @@ def overshoot_signals(p: Array, c: Array = 1.0) -> Array:
     log2((1/p)/(C/sqrt(p))): slow-start without delayed acks leaves a window of 1/p, each signal halves it.
 
     p: a ratio; c: a number. Shapes that broadcast. Returns a number.
-    Source: M-E16, appendix B of Mathis, Semke, Mahdavi & Ott 1997 (unnumbered).
+    Source: appendix B of Mathis, Semke, Mahdavi & Ott 1997 (unnumbered).
     """
     p, c = floats(p, c)
     return np.log2(overshoot_factor(p, c))
@@ -48,7 +48,7 @@ def overshoot_packets(p: Array, c: Array = 1.0) -> Array:
     (1/p) log2(1/(C sqrt(p))).
 
     p: a ratio; c: a number. Shapes that broadcast. Returns packets.
-    Source: M-E16, appendix B of Mathis, Semke, Mahdavi & Ott 1997 (unnumbered).
+    Source: appendix B of Mathis, Semke, Mahdavi & Ott 1997 (unnumbered).
     """
     p, c = floats(p, c)
     return overshoot_signals(p, c) / p
@@ -61,7 +61,7 @@ def overshoot_factor(p: Array, c: Array = 1.0) -> Array:
     (1/p)/(C/sqrt(p)) = 1/(C sqrt(p)).
 
     p: a ratio; c: a number. Shapes that broadcast. Returns a factor.
-    Source: M-E16, appendix B of Mathis, Semke, Mahdavi & Ott 1997 (unnumbered).
+    Source: appendix B of Mathis, Semke, Mahdavi & Ott 1997 (unnumbered).
     """
     p, c = floats(p, c)
     return 1.0 / p / average_window(p, c)
@@ -83,7 +83,7 @@ def filled_window(queue: Array, rtt: Array, packet_time: Array) -> Array:
     queue + RTT/t.
 
     queue: packets; rtt, packet_time: seconds. Shapes that broadcast. Returns packets.
-    Source: M-E17, Mathis, Semke, Mahdavi & Ott 1997 (unnumbered).
+    Source: Mathis, Semke, Mahdavi & Ott 1997 (unnumbered).
     """
     queue, rtt, packet_time = floats(queue, rtt, packet_time)
     return queue + rtt / packet_time
@@ -103,7 +103,7 @@ def transfer_time(size: Array, rate: Array) -> Array:
     size/rate.
 
     size: bytes; rate: bit/s. Shapes that broadcast. Returns seconds.
-    Source: M-E17, Mathis, Semke, Mahdavi & Ott 1997 (unnumbered).
+    Source: Mathis, Semke, Mahdavi & Ott 1997 (unnumbered).
     """
     size, rate = floats(size, rate)
     return 8.0 * size / rate

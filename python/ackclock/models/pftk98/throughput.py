@@ -88,7 +88,7 @@ def expected_window(p: Array, b: Array = 2.0) -> Array:
     (2+b)/(3b) + sqrt(8(1-p)/(3bp) + ((2+b)/(3b))^2).
 
     p: a ratio; b: a number. Shapes that broadcast. Returns packets.
-    Source: PFTK, E[W] of Padhye, Firoiu, Towsley & Kurose 1998; I-E4.
+    Source: PFTK, E[W] of Padhye, Firoiu, Towsley & Kurose 1998.
     """
     p, b = floats(p, b)
     half = (2.0 + b) / (3.0 * b)
@@ -103,7 +103,7 @@ def timeout_share(p: Array, w: Array) -> Array:
     min(1, (1-(1-p)^3)(1 + (1-p)^3 (1-(1-p)^(w-3)))/(1-(1-p)^w)), about 3/w; 1 below a window of 3.
 
     p: a ratio; w: packets. Shapes that broadcast. Returns a share. Source: PFTK, Q of Padhye, Firoiu, Towsley
-    & Kurose 1998; equation (17) of Cardwell, Savage & Anderson 2000; I-E5.
+    & Kurose 1998; equation (17) of Cardwell, Savage & Anderson 2000.
     """
     p, w = np.broadcast_arrays(*floats(p, w))
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -75,7 +75,7 @@ def reproduce(setting: Setting) -> Outcome:
     checks = [
         six_digits("alpha at a share of 0.05", dead_packets(0.05, p1, p2), [0.000495, 0.002375, 0.002475]),
         six_digits("alpha at a share of 1", dead_packets(1.0, p1, p2), [0.0099, 0.0475, 0.0495]),
-        at_most("farthest simulation from equation (7) (%)", 100 * off, 5.0, "the register's tolerance"),
+        at_most("farthest simulation from equation (7) (%)", 100 * off, 5.0, "the tolerance"),
     ]
     return Outcome(checks, {"points": pa.Table.from_pylist(rows)}, {"dead-packets": picture(rows)})
 

@@ -187,7 +187,7 @@ def verdicts(rows: list[dict[str, Any]]) -> list[Verdicts]:
         "quick form": f"{', '.join(v for values in QUICK.values() for v in values)}, and everything that "
         "may end a backoff, with seed 1",
         "headlines": "; ".join(f"{h.id} {h.words}" for h in HEADLINES)
-        + "; in Trace-I with a minimum RTO of 0.2 s and the register's bounds",
+        + "; in Trace-I with a minimum RTO of 0.2 s and the bounds of the items",
         "checks": "a headline's verdict is the same at every point; `docs/sweeps.md` shows what all points "
         "gave",
         "random numbers": f"seeds 1 to {SEEDS} with --full; numbers are ratios of means over the seeds",
@@ -245,7 +245,7 @@ def answer(found: list[Verdicts]) -> str:
             continue
         axis, (some, of) = max(v.flips.items(), key=lambda f: f[1][0] / f[1][1])
         text += (
-            f" {v.name} is within the register's bounds at {sum(v.held)} of {len(v.held)} points; most often "
+            f" {v.name} is within the check's bounds at {sum(v.held)} of {len(v.held)} points; most often "
             f"{AXES[axis]} decides, "
         )
         text += f"in {some} of {of} sets of points that differ in nothing else."
@@ -264,8 +264,8 @@ def picture(rows: list[dict[str, Any]]) -> Figure:
     values = np.array([[value[(*line, *column)] for column in across] for line in down])
     fig, axes = style.figure(
         "How much the tail gains, by what is chosen",
-        f"P99 of TCP over TCP*(inf), Trace-I; blue: at least {h.least:g}, as in the register "
-        "(B-F3); orange: not",
+        f"99th percentile of TCP over that of TCP*(inf), Trace-I; blue: at least {h.least:g}, as checked of "
+        "figure 3; orange: less",
         size=(9.0, max(4.0, 1.6 + 0.4 * len(down))),
     )
     with mpl.rc_context(style.SETTINGS):

@@ -206,8 +206,8 @@ def picture(lines: dict[str, list[np.ndarray]], end: int) -> Figure:
             axes.plot(np.arange(mean.size) + 0.5, np.maximum(mean, 0.5), label=stack, **style.line(i))
         axes.annotate(
             "episode",
-            ((BEGIN + end) / 2, 1),
-            (0, -12),
+            ((BEGIN + end) / 2, 0),
+            (0, 5),
             xycoords=("data", "axes fraction"),
             textcoords="offset points",
             ha="center",

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -131,7 +132,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Headline:
-    """A figure's main check: a number, and between which bounds the register has it."""
+    """A figure's main check: a number, and its bounds."""
 
     id: str
     words: str
@@ -139,8 +140,17 @@ class Headline:
     least: float = -np.inf
     most: float = np.inf
 
+    def row(self) -> str:
+        """What it is, and what is asked of it."""
+        bounds = [
+            f"{words} {bound:g}"
+            for words, bound in (("at least", self.least), ("at most", self.most))
+            if np.isfinite(bound)
+        ]
+        return f"{self.words} ({', '.join(bounds)})"
+
     def holds(self, value: float) -> bool:
-        """Whether a number is within the register's bounds."""
+        """Whether a number is within the bounds of its item."""
         return bool(self.least <= value <= self.most)
 
 
@@ -218,7 +228,7 @@ def measure(setting: Setting) -> dict[str, Found]:
         "TCP, TCP*(3) and TCP*(inf)), or after 12 retransmissions of a data "
         "segment; flows that gave up have no response time",
         "headlines": "; ".join(f"{h.id} {h.words}" for h in HEADLINES)
-        + "; with a minimum RTO of 0.2 s and the register's bounds",
+        + "; with a minimum RTO of 0.2 s and the bounds of the items",
         "checks": "a headline's verdict is the same under every choice",
         "random numbers": f"seed 1 alone (1 to {FULL_SEEDS} with --full): a ratio of tails varies by about "
         "0.1 from seed to seed",
@@ -304,7 +314,7 @@ def picture(values: np.ndarray, held: np.ndarray) -> Figure:
     """A table of numbers, coloured by verdict."""
     fig, axes = style.figure(
         "Headline checks under other choices",
-        "blue: the check holds; orange: it fails. One choice differs from the first column each time",
+        "Blue: the check in brackets holds; orange: it fails. Each column changes one choice of the first",
         size=(11.0, 5.6),
     )
     with mpl.rc_context(style.SETTINGS):
@@ -313,7 +323,7 @@ def picture(values: np.ndarray, held: np.ndarray) -> Figure:
         for i, j in np.ndindex(values.shape):
             axes.text(j, i, f"{values[i, j]:.2f}", ha="center", va="center", fontsize=8.5)
         axes.set_xticks(range(len(CHOICES)), [c.name for c in CHOICES], rotation=35, ha="right", fontsize=8.5)
-        axes.set_yticks(range(len(HEADLINES)), [f"{h.id}: {h.words}" for h in HEADLINES], fontsize=8.5)
+        axes.set_yticks(range(len(HEADLINES)), [textwrap.fill(h.row(), 40) for h in HEADLINES], fontsize=9)
         axes.tick_params(length=0)
         for side in axes.spines.values():
             side.set_visible(False)

@@ -117,6 +117,7 @@ def demonstration(seconds: int) -> ac.Scenario:
         testbed.web("I", 10),
         testbed.stacks("1s"),
         seconds,
-        title=words("I", "1s"),
+        title=f"{testbed.OFFERED_MBIT:g} Mbit/s of short web transfers for {seconds} s over a link of 10 "
+        "Mbit/s, RTT 10-200 ms, minimum RTO 1 s",
         repeat=1,
     )

@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 from matplotlib.figure import Figure
 
 import ackclock as ac
+from ackclock import ids
 from ackclock.plot import style
 from ackclock.reproduce.backoff2008 import comparison, testbed
 from ackclock.reproduce.backoff2008.comparison import Comparison
@@ -130,7 +131,7 @@ def picture(rows: list[dict[str, object]]) -> Figure:
                 y,
                 marker="o",
                 markersize=4,
-                label=f"{name}, {rule}",
+                label=f"{ids.without(name)}, {rule}",
                 **style.line(i),
             )
         axes.set(xlabel="senders", ylabel="data segments spuriously retransmitted (%)", xscale="log")

@@ -224,9 +224,9 @@ def picture(points: Sequence[Point], bottlenecks: int) -> Figure:
     where = "one bottleneck" if bottlenecks == 1 else f"{bottlenecks} bottlenecks in sequence"
     return measured(
         series,
-        title=f"Mean response time without backoff over that with it, {where}",
-        subtitle="10 Mbit/s RED each, RTT 10-200 ms, SACK, minimum RTO 0.2 s; above 1 removal harms; 95 % "
-        "bands",
+        title=f"What removing backoff does to the mean, {where}",
+        subtitle="Mean response time of TCP*(inf) over that of TCP: above 1 it harms; RED, RTT 10-200 ms; "
+        "95 % bands",
         xlabel="payload offered over the capacity",
         ylabel="TCP*(inf) over TCP",
         log="y",

@@ -259,12 +259,11 @@ def picture(every: Sequence[Piece], backoff: str) -> Figure:
             )
             for n in names
         ],
-        title=f"What each piece of 1986 is worth, {backoff}",
-        subtitle="Mean response time without it over that with it; above 1 it is missed; minimum RTO 1 s, "
-        "initial RTO 3 s",
-        xlabel="bench",
+        title=f"What each piece of 1986 is worth to {backoff}",
+        subtitle="Mean response time with the change over that without: above 1 the piece is missed",
+        xlabel="load",
         ylabel="times as long",
         log="y",
     )
-    fig.axes[0].set_xticks(x, [name.split(",")[0] for name in BENCHES.values()])
+    fig.axes[0].set_xticks(x, [name.partition(", ")[2].replace(" ", "\n", 1) for name in BENCHES.values()])
     return fig

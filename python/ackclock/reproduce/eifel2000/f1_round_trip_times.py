@@ -89,7 +89,7 @@ def simulated() -> tuple[list[Check], pa.Table, object, str]:
         rtt,
         {},
         title="Round-trip times in steady state, simulated",
-        subtitle=f"{testbed.SUBTITLE}; no samples in the gaps",
+        subtitle=testbed.SUBTITLE,
     )
     note = (
         f"On the line a flight at load n has n + {extra.min()} to n + {extra.max()} samples after the "

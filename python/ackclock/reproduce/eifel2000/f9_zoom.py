@@ -8,7 +8,7 @@ import pyarrow as pa
 from matplotlib.figure import Figure
 
 from ackclock.plot import style
-from ackclock.plot.sequence import KB, dots
+from ackclock.plot.sequence import KIB, dots
 from ackclock.plot.timers import frame, legend
 from ackclock.reproduce.eifel2000 import f8_precise_restart as f8
 from ackclock.reproduce.eifel2000 import testbed
@@ -134,7 +134,7 @@ def figure(packets: dict[str, pa.Table], found: dict[str, list[Expiry]]) -> Figu
             dots(axes, section, 0, name, True)
             for line in axes.lines:
                 line.set_markersize(6 if line.get_marker() == "x" else 5)
-            acked = float(t.acked[np.searchsorted(t.acked_at, e.acked)] - base) / KB
+            acked = float(t.acked[np.searchsorted(t.acked_at, e.acked)] - base) / KIB
             axes.plot(
                 e.duplicates - low,
                 np.full(e.duplicates.size, acked),
@@ -150,9 +150,9 @@ def figure(packets: dict[str, pa.Table], found: dict[str, list[Expiry]]) -> Figu
                 color="#009E73",
                 linewidth=1.2,
                 linestyle=(0, (4, 2)),
-                label="third duplicate ack would come",
+                label="third duplicate ack due",
             )
-            top = float((section.offset + section.size).max()) / KB
+            top = float((section.offset + section.size).max()) / KIB
             axes.annotate(
                 "",
                 (e.at - low, acked),
@@ -167,7 +167,7 @@ def figure(packets: dict[str, pa.Table], found: dict[str, list[Expiry]]) -> Figu
                 fontsize=9,
             )
             axes.set(
-                xlim=(0, high - low), ylim=(min(acked - 2, -1), top + 1.5), ylabel="sequence number (KB)"
+                xlim=(0, high - low), ylim=(min(acked - 2, -1), top + 1.5), ylabel="sequence number (KiB)"
             )
             axes.grid(True)
         panels[-1].set_xlabel("time (s)")

@@ -56,7 +56,8 @@ def reproduce(setting: Setting) -> Outcome:
             for m, r in zip(WEIGHTS, ratios, strict=True)
         ]
     fig, axes = style.figure(
-        "The timeout by the weight of the deviation", "Eifel timer, row model, after the first flight"
+        "The timeout by the weight of the deviation",
+        "Eifel timer, step-by-step model, after the first flight",
     )
     with mpl.rc_context(style.SETTINGS):
         for i, load in enumerate(LOADS):

@@ -81,7 +81,7 @@ def reproduce(setting: Setting) -> Outcome:
         first.rtt,
         {LABELS[name]: ten[name].rto for name in (WITH, WITHOUT)},
         title="The timeout with and without the shock absorber",
-        subtitle="Row model, one cycle of a largest load of 10, service time 1 s",
+        subtitle="Step-by-step model, one cycle of a largest load of 10, service time 1 s",
     )
     return Outcome(checks, {"ratios": pa.Table.from_pylist(rows)}, {"rto": fig})
 

@@ -146,14 +146,26 @@ def answer(rows: list[dict[str, float]]) -> str:
     )
 
 
+WORLDS = [
+    ("line", "testbed's line", "o"),
+    ("pausing", "pausing application", "s"),
+    ("captures", "captures", "^"),
+]
+"""Keys of rows, names and marks of what each definition was tried on."""
+LEGEND = {"E-E6": "the paper's lower bound"}
+"""Names that the figure has in place of an equation's."""
+
+
 def figure(rows: list[dict[str, float]], captures: bool) -> mpl.figure.Figure:
     """Late samples against how long the timeout is, in each world."""
     fig, axes = style.figure(
         "Definitions of FLIGHT: how late a timeout is against how long",
-        "Right is longer, up is more samples above the timeout",
+        "Right: longer timeouts. Up: more samples above the timeout. "
+        + ", ".join(
+            f"{m}: {w}" for (_, w, _), m in zip(WORLDS, ("Circle", "square", "triangle"), strict=True)
+        ),
     )
-    worlds = [("line", "testbed's line", "o"), ("pausing", "pausing application", "s")]
-    worlds += [("captures", "captures", "^")] if captures else []
+    worlds = WORLDS if captures else WORLDS[:2]
     with mpl.rc_context(style.SETTINGS):
         for i, r in enumerate(rows):
             for key, _, marker in worlds:
@@ -163,16 +175,9 @@ def figure(rows: list[dict[str, float]], captures: bool) -> mpl.figure.Figure:
                     marker,
                     color=style.COLOURS[i % len(style.COLOURS)],
                     markersize=7,
-                    label=r["flight"] if key == "line" else None,
+                    label=LEGEND.get(r["flight"], r["flight"]) if key == "line" else None,
                 )
         axes.set(xlabel="median RTO(i-1)/RTT(i)", ylabel="samples above the timeout, of 1000")
         axes.grid(True)
-        axes.legend(
-            loc="best",
-            fontsize=9,
-            title=", ".join(
-                f"{m}: {w}" for (_, w, _), m in zip(worlds, ("circle", "square", "triangle"), strict=False)
-            ),
-            title_fontsize=8,
-        )
+        axes.legend(loc="best", fontsize=9)
     return fig

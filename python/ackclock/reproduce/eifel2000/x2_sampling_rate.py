@@ -137,7 +137,7 @@ def figure(counts: dict[str, dict[int, int]]) -> Figure:
     """The Lite timer's rows without margin against the load."""
     fig, axes = style.figure(
         "Rows whose timeout comes before the ack",
-        "Lite timer, row model: rows of a cycle with RTO(i-1) <= RTT(i)",
+        "Lite timer, step-by-step model: rows of a cycle with RTO(i-1) <= RTT(i)",
     )
     with mpl.rc_context(style.SETTINGS):
         for i, (sampling, of) in enumerate(counts.items()):

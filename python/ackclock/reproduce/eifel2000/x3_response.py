@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 import ackclock as ac
 from ackclock.plot import style
-from ackclock.plot.sequence import KB, dots
+from ackclock.plot.sequence import KIB, dots
 from ackclock.plot.timers import frame
 from ackclock.reproduce.eifel2000 import testbed
 from ackclock.reproduce.item import Outcome, Setting, exactly, item, stated
@@ -162,8 +162,8 @@ def figure(run: Run) -> Figure:
                 line.set_markersize(4.5 if line.get_marker() == "x" else 3)
             axes.axvspan(BEGIN, END, color="#f0f0f0", zorder=0)
             axes.annotate(says, (0.01, 0.92), xycoords="axes fraction", fontsize=9.5)
-            top = float((section.offset + section.size).max()) / KB
-            axes.set(xlim=(BEGIN - 0.2, END + 0.4), ylim=(-2, 1.15 * top), ylabel="sequence number (KB)")
+            top = float((section.offset + section.size).max()) / KIB
+            axes.set(xlim=(BEGIN - 0.2, END + 0.4), ylim=(-2, 1.15 * top), ylabel="sequence number (KiB)")
             axes.grid(True)
         axes = panels[0]
         keys = [

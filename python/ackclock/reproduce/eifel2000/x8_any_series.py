@@ -99,7 +99,7 @@ def reproduce(setting: Setting) -> Outcome:
         timing.time[after],
         timing.rtt[after],
         rto,
-        title="The row model over a trace",
+        title="The step-by-step model over a trace",
         subtitle="Round-trip times of a simulated transfer, read from CSV; no cwnd or ssthresh",
     )
     return Outcome(checks, {"rows": table}, {"rto": fig})

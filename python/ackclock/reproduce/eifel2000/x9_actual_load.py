@@ -11,6 +11,7 @@ from ackclock.reproduce.item import Outcome, Setting, at_least, exactly, item, s
 
 LOADS = (10, 26, 40)
 RULES = {"load": "the actual load", "lower-bound": "E-E6"}
+LEGEND = {"E-E6": "its lower bound (the paper)"}
 SPIKES = {"load": [4, 12, 19], "lower-bound": [0, 0, 0]}
 LARGEST = {
     "load": [1.60449, 1.62689, 1.61601],
@@ -70,9 +71,9 @@ def reproduce(setting: Setting) -> Outcome:
     fig = draw(
         first.series["time"] - first.series["time"][0],
         first.rtt,
-        {f"RTO_E, {words}": r.rto for words, r in shown.items()},
+        {f"RTO_E, {LEGEND.get(words, words)}": r.rto for words, r in shown.items()},
         title="The timeout if FLIGHT is what is outstanding",
-        subtitle="Row model, one cycle of a largest load of 10, service time 1 s",
+        subtitle="Step-by-step model, one cycle of a largest load of 10, service time 1 s",
     )
     notes = [
         f"simulated testbed, FLIGHT is {RULES[rule]}: {spikes:.1f} spikes for each cycle over {n} cycles, "

@@ -155,7 +155,7 @@ def judged(rows: list[dict[str, Any]]) -> list[Check]:
     choices={
         **{key: text for key, text in testbed.CHOICES.items() if key != "cross traffic"},
         **seen.CHOICES,
-        "not in this project": "ECN marking of control packets, TCP/SAReno: optional in the register",
+        "not in this project": "ECN marking of control packets, TCP/SAReno: which was optional",
         "window decay after idling": "`idle_restart`: the restart window after a timeout's idling (RFC "
         "5681 4.1); RFC 2861's gradual decay is obsolete (RFC 7661)",
         "compared": "interactive flows with random loss, one remedy at a time, and together; RACK-TLP (RFC "
@@ -166,7 +166,7 @@ def judged(rows: list[dict[str, Any]]) -> list[Check]:
         f"{', '.join(f'{p:g}' for p in LOSSES)}",
         "short transfers": f"Trace-I at a load of {LOAD:g}, mean and 99th percentile of each run's "
         "response times",
-        "statements": "ours: the register has none for comparators. Two others fell with a first run: that "
+        "statements": "ours: the paper makes none about comparators. Two others fell with a first run: that "
         "Early Retransmit does nothing for telnet (a packet typed within the timeout of the "
         "one before makes the two that it needs), and that padding has fewer timeouts (those "
         "of lost dummies count, which delay no packet)",
@@ -212,10 +212,10 @@ def reproduce(setting: Setting) -> Outcome:
             list(CASES),
             "latency",
             "Padding, copies, or a probe: an interactive flow",
-            "Mean latency (ms)",
+            "mean latency (ms)",
         ),
         "short": picture(
-            web, list(STACKS), "mean", "Short transfers with random loss", "Mean response time (ms)"
+            web, list(STACKS), "mean", "Short transfers with random loss", "mean response time (ms)"
         ),
     }
     tables = {"interactive": pa.Table.from_pylist(rows), "short": pa.Table.from_pylist(web)}
@@ -267,4 +267,4 @@ def picture(rows: list[dict[str, Any]], names: list[str], what: str, title: str,
         f"Random loss, 5 Mbit/s, {1e3 * testbed.RTT:g} ms, minimum RTO {testbed.RTO:g} s; bars: 95 % "
         "confidence"
     )
-    return sweeps(lines, title=title, subtitle=words, xlabel="Loss (%)", ylabel=label)
+    return sweeps(lines, title=title, subtitle=words, xlabel="loss (%)", ylabel=label)

@@ -145,8 +145,8 @@ def reproduce(setting: Setting) -> Outcome:
         title="Small packets find room in a queue that counts bytes",
         subtitle="Drop-tail, 5 Mbit/s, 12 ms; cross traffic in packets of 576 bytes; 95 % confidence "
         "intervals",
-        xlabel="Segment size (bytes)",
-        ylabel="Loss (%)",
+        xlabel="segment size (bytes)",
+        ylabel="loss (%)",
     )
     return Outcome(checks, {"loss": pa.Table.from_pylist(rows)}, {"loss": figure}, notes)
 

@@ -36,6 +36,8 @@ FORM = {
 to S otherwise.
 """
 
+STATES = {"S": "success", "FR": "fast recovery", "TO": "timeout"}
+
 
 @dataclass(frozen=True)
 class Share:
@@ -165,16 +167,16 @@ def reproduce(setting: Setting) -> Outcome:
 
 def picture(found: dict[float, dict[str, Share]]) -> Figure:
     """Probabilities as lines, frequencies as points with bars of three sigma."""
-    words = (
-        f"Lines: I-E15; points: a simulated flow, bars: {SIGMAS:g} sigma; the lowest line is plain TCP too"
-    )
+    words = f"Lines: the paper's probabilities; points: a flow, bars: {SIGMAS:g} standard deviations"
     fig, axes = style.figure("One packet as four small segments", words)
     with mpl.rc_context(style.SETTINGS):
         fine = np.linspace(0, 0.22, 100)
         for k, name in enumerate(FORM):
             look, shares = style.line(k), [(ps, s[name]) for ps, s in found.items()]
             bars = [SIGMAS * s.sigma(float(FORM[name](ps))) for ps, s in shares]
-            axes.plot(fine, FORM[name](fine), label=name, **look)
+            axes.plot(
+                fine, FORM[name](fine), label=" to ".join(STATES[s] for s in name.split(" to ")), **look
+            )
             axes.errorbar(
                 [ps for ps, _ in shares],
                 [s.value for _, s in shares],
@@ -184,7 +186,12 @@ def picture(found: dict[float, dict[str, Share]]) -> Figure:
                 marker="o",
                 markersize=4,
             )
-        axes.set(xlabel="Loss of small segments", ylabel="Share", xlim=(0, 0.22), ylim=(0, 1))
+        axes.set(
+            xlabel="loss of small segments",
+            ylabel="share of the transitions from a state",
+            xlim=(0, 0.22),
+            ylim=(0, 1),
+        )
         axes.grid(True)
         axes.legend(loc="upper right", fontsize=9, handlelength=2.6)
     return fig

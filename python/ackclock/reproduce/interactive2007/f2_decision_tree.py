@@ -41,7 +41,7 @@ def walk(p: float, q: float, packets: int, rng: np.random.Generator) -> tuple[np
     choices={
         "loss, Q": f"{', '.join(f'({p:g}, {q:g})' for p, q in CASES)}: backlogged flows with correlated "
         "losses, and padded ones",
-        "RTO, RTT": f"{RTO:g} s and {RTT:g} s, the register's reference inputs",
+        "RTO, RTT": f"{RTO:g} s and {RTT:g} s, the reference inputs of all items",
         "packets": f"{PACKETS:,} for each, drawn from the tree with a fixed seed ({PACKETS_FULL:,} with "
         "--full)",
         "first timeout after a fast retransmit that was lost": "RTO, not doubled, as equation (9) has it",

@@ -76,8 +76,8 @@ def reproduce(setting: Setting) -> Outcome:
         ],
         title="What a loss costs a flow that sends one packet at a time",
         subtitle=f"Mean time from a packet to its ack; RTT {RTT:g} s, RTO {RTO:g} s, an ack per packet",
-        xlabel="Loss ratio",
-        ylabel="Expected latency (s)",
+        xlabel="loss ratio",
+        ylabel="expected latency (s)",
         log=True,
     )
     return Outcome(checks, {f"b{b:g}": t for b, t in tables.items()}, {"latency": figure}, notes)

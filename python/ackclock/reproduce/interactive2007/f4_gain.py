@@ -44,8 +44,8 @@ def turns(values: np.ndarray) -> int:
         "round-trip times": f"{', '.join(f'{r * 1e3:g}' for r in RTTS)} ms",
         "packets per ack": "b = 1",
         "Q of random losses": "as I-F3",
-        "rises and falls": "with random losses judged without rounding 2 E[w]: with it, as the register "
-        "has the peaks, Q has a step wherever the largest window changes by one; the "
+        "rises and falls": "with random losses judged without rounding 2 E[w]: with it, as for the peaks, "
+        "Q has a step wherever the largest window changes by one; the "
         "figure shows it without",
     },
     points_at=["formula backlogged-gain"],
@@ -84,8 +84,8 @@ def reproduce(setting: Setting) -> Outcome:
             title=f"How much faster a backlogged flow is, {kind} losses",
             subtitle="Expected latency of the interactive flow over that of the backlogged one; RTO 1 s, "
             "an ack per packet",
-            xlabel="Loss ratio",
-            ylabel="Gain",
+            xlabel="loss ratio",
+            ylabel="gain",
         )
     notes = [
         '"two to three times" needs a round-trip time of about 10 ms and random losses: at 100 ms the '

@@ -100,8 +100,8 @@ def reproduce(setting: Setting) -> Outcome:
         [(names[name], values) for name, values in found.items()],
         title="Three ways to take the incentive away",
         subtitle=f"Mean time from a packet to its ack; RTT {RTT:g} s, RTO {RTO:g} s, an ack per packet",
-        xlabel="Loss ratio",
-        ylabel="Expected latency (s)",
+        xlabel="loss ratio",
+        ylabel="expected latency (s)",
         log=True,
     )
     return Outcome(checks, {"latency": pa.table({"p": P, **found})}, {"latency": figure})

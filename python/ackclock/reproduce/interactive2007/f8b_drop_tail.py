@@ -14,8 +14,7 @@ LOW, HIGH = 0.01, 0.1
     title="Latency of the approaches against loss, drop-tail that counts bytes",
     choices={
         **approaches.CHOICES,
-        "range": f"losses from {100 * LOW:g} % on that all approaches reach (the register has none for "
-        "drop-tail)",
+        "range": f"losses from {100 * LOW:g} % on that all approaches reach (none is given for drop-tail)",
     },
 )
 def reproduce(setting: Setting) -> Outcome:

@@ -195,10 +195,7 @@ def beside(kinds: list[str], setting: Setting, label: str) -> list[str]:
 
 def picture(found: dict[str, list[Point]], title: str) -> Figure:
     """Response time against the loss of TCP's packets beside the same cross traffic."""
-    words = (
-        f"5 Mbit/s, 12 ms, packets of {testbed.PAYLOAD} bytes; 95 % confidence; grey: where the register "
-        "compares"
-    )
+    words = f"5 Mbit/s, 12 ms, packets of {testbed.PAYLOAD} bytes; bars: 95 %; grey: where they are compared"
     fig, axes = style.figure(title, words)
     with mpl.rc_context(style.SETTINGS):
         axes.axvspan(100 * RANGE[0], 100 * RANGE[1], color="#f0f0f0", zorder=0)
@@ -221,7 +218,7 @@ def picture(found: dict[str, list[Point]], title: str) -> Figure:
                     label=f"{name}, {kind}" if len(found) > 1 else name,
                     **look,
                 )
-        axes.set(xlabel="Loss of TCP's packets (%)", ylabel="Mean response time (s)")
+        axes.set(xlabel="loss of TCP's packets (%)", ylabel="mean response time (s)")
         axes.set_xlim(left=0)
         if len(found) > 1:
             axes.set_yscale("log")

@@ -274,7 +274,7 @@ def picture(curves: list[Curve], title: str, kind: str) -> Figure:
     """Latency against number of flows, with bands, and the closed form as marks at the foot."""
     words = (
         f"{kind}, {RATE:g} Mbit/s, {1e3 * RTT:g} ms, {PACKET} bytes a second each; bands: 95 %; "
-        "dotted: the link is full (I-E16)"
+        "dotted: the link is full"
     )
     fig, axes = style.figure(title, words)
     with mpl.rc_context(style.SETTINGS):
@@ -287,7 +287,7 @@ def picture(curves: list[Curve], title: str, kind: str) -> Figure:
             axes.plot(n, c.means, marker="o", markersize=3.5, label=c.approach.name, **look)
             if c.approach.bytes:
                 axes.axvline(c.approach.carried(), color=look["color"], linewidth=1.0, linestyle=":")
-        axes.set(xlabel="Number of flows", ylabel="Mean latency (s)", ylim=(0, HIGHEST), xlim=(0, 500))
+        axes.set(xlabel="number of flows", ylabel="mean latency (s)", ylim=(0, HIGHEST), xlim=(0, 500))
         axes.grid(True)
         axes.legend(loc="upper left", fontsize=9, handlelength=2.6)
     return fig

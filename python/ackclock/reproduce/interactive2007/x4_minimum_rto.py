@@ -264,7 +264,7 @@ def picture(rows: list[dict[str, Any]]) -> Figure:
                 linewidth=0,
             )
         axes.set(
-            xscale="log", yscale="log", xlabel="Minimum RTO of approach I (ms)", ylabel="Mean latency (ms)"
+            xscale="log", yscale="log", xlabel="minimum RTO of approach I (ms)", ylabel="mean latency (ms)"
         )
         axes.set_xticks(1e3 * FLOORS, [f"{1e3 * f:g}" for f in FLOORS])
         axes.set_yticks(TICKS, [f"{t:g}" for t in TICKS])

@@ -178,7 +178,7 @@ def picture(flows: dict[float, dict[str, Any]]) -> Figure:
             axes.plot(fine, [expected(p)[name] for p in fine], label=name, **look)
             dots = {"color": look["color"], "linestyle": "none", "marker": "o", "markersize": 4}
             axes.errorbar([p for p, *_ in counted], [c / of for _, c, of in counted], yerr=bars, **dots)
-        axes.set(xscale="log", yscale="log", xlabel="Loss ratio", ylabel="Share of packets")
+        axes.set(xscale="log", yscale="log", xlabel="loss ratio", ylabel="share of packets")
         axes.set_xticks(LOSSES, [f"{p:g}" for p in LOSSES])
         axes.xaxis.set_minor_locator(mpl.ticker.NullLocator())
         axes.grid(True)

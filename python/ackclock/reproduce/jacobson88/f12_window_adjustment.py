@@ -63,7 +63,7 @@ def figure(
         WIDTH,
         title="How windows adjust: spikes in the data acknowledged",
         subtitle=f"Bins of 3 s, four conversations with congestion avoidance as in figure 9, {path}",
-        label="data acknowledged (KB/s)",
+        label="data acknowledged (KiB/s)",
         level=level,
         limits=(0, 2 * level),
     )
@@ -83,13 +83,20 @@ def figure(
         for s in found:
             top = series[max(int(s.at / WIDTH) - 1, 0) : int(s.at / WIDTH) + 2].max()
             axes.annotate(
-                f"{s.height:.0f}", (s.at, top), (0, 5), textcoords="offset points", fontsize=8, ha="center"
+                f"{s.height:.0f} packets",
+                (s.at, top),
+                (0, 9),
+                textcoords="offset points",
+                fontsize=8,
+                ha="center",
+                bbox={"color": "white", "pad": 0.5, "alpha": 0.8},
             )
         axes.legend(
             loc="upper right",
             fontsize=9,
-            title="numbers: packets that a pair of spikes shows",
-            title_fontsize=8,
+            title="beside a fall and its rise: the window\nthat they show",
+            title_fontsize=8.5,
+            alignment="left",
         )
     return fig
 

@@ -147,7 +147,7 @@ def reproduce(setting: Setting) -> Outcome:
     figure = sequence(
         {"old TCP": shifted(shown)},
         title="The start of a conversation without slow start",
-        subtitle="Window 16 KB, six hops, queue 30 packets, 20 KB/s available, 100 ms one way, 500 ms clock",
+        subtitle="Window 16 KiB, six hops, queue 30 packets, 20 KiB/s available, 100 ms one way, clock 0.5 s",
         available=testbed.SHARE_DATA,
         until=SECONDS,
     )

@@ -53,7 +53,7 @@ def reproduce(setting: Setting) -> Outcome:
     figure = sequence(
         {"new TCP": t},
         title="The start of a conversation with slow start",
-        subtitle="Window 16 KB, six hops, queue 30 packets, 20 KB/s available, 100 ms one way",
+        subtitle="Window 16 KiB, six hops, queue 30 packets, 20 KiB/s available, 100 ms one way",
         available=available,
         until=SECONDS,
     )

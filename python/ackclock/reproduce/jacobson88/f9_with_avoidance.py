@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import itertools
-import textwrap
 
 import numpy as np
 import pyarrow as pa
@@ -151,7 +150,7 @@ def reproduce(setting: Setting) -> Outcome:
     ]
     figure = sequence(
         {
-            f"{name} to {label}": t
+            f"{name.replace('connection', 'TCP')} to {label}": t
             for (name, t), label in zip(testbed.connections(run).items(), MIX, strict=True)
         },
         title="Four conversations with congestion avoidance",
@@ -171,7 +170,7 @@ def reproduce(setting: Setting) -> Outcome:
     nearest = min(rows, key=distance)
     marked = {
         "as chosen (bars: single runs)": rows[0],
-        textwrap.fill(f"nearest: {nearest['reading']}", 80): nearest,
+        "nearest to the paper": nearest,
     }
     field = where(
         rows,

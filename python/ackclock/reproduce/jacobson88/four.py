@@ -23,7 +23,7 @@ CHOICES = {
     "(the paper's 25 KBps)",
 }
 SUBTITLE = (
-    "230.4 kbit/s, queue 50 packets, window 16 KB, 30 ms one way, starts 3 s apart; dashed: a fair share"
+    "230.4 kbit/s, queue 50 packets, window 16 KiB, 30 ms one way, starts 3 s apart; dashed: a fair share"
 )
 MIX = ("4.3BSD", "4.3+BSD", "4.3BSD", "4.3+BSD")
 """Receivers of connections one to four; the paper does not say which had which."""

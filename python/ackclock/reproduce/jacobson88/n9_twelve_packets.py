@@ -81,7 +81,7 @@ def reproduce(setting: Setting) -> Outcome:
     fig = draw(
         series["time"][:last],
         series["rtt"][:last],
-        {"J-A6": timers.before(made)[:last]},
+        {"timeout: mean + 4 deviations": timers.before(made)[:last]},
         title="Increments that overtake the timeout",
         subtitle="One packet more each round trip; below, the first increments whose packet takes longer "
         "than the timeout",

@@ -70,7 +70,7 @@ READINGS = [
         "J-F3, J-F4, J-F8 to J-F11",
         "20 KBps and 25 KBps are both called the available bandwidth of a link of 230.4 kbit/s, which "
         "carries 26.7 KB/s of data in such packets.",
-        "Each figure's own number, as in the register.",
+        "Each figure's own number.",
     ),
     (
         "J-F8",

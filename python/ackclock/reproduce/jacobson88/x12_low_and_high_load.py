@@ -23,6 +23,12 @@ SATELLITE, SPREAD = 0.5, 0.01
 GROWTH = 3.0
 """What "sharply" is taken to mean: at 90 % load so many times the rate of 30 % load."""
 TIMERS = {"RFC 793 (J-A3)": timers.OLD, "J-A6": timers.NEW, "J-A6, tick 10 ms": timers.ticking(0.01)}
+LEGEND = {
+    "RFC 793 (J-A3)": "RFC 793",
+    "J-A6": "mean + 4 deviations",
+    "J-A6, tick 10 ms": "mean + 4 deviations, tick 10 ms",
+}
+"""What the figure calls them."""
 SEED = 1988
 """Of random numbers."""
 LINE, DELAY = 9600, 0.25
@@ -190,7 +196,7 @@ def picture(model: dict[str, list[float]], simulated: list[dict[str, Any]]) -> F
         "Lines: M/M/1 queue, one packet of 10 is the connection's; marks: simulated connections",
     )
     for i, (name, r) in enumerate(model.items()):
-        axes.plot(LOADS, 100 * np.array(r), label=name, **style.line(i))
+        axes.plot(LOADS, 100 * np.array(r), label=LEGEND[name], **style.line(i))
         shown = [(row["load"], 100 * row["spurious"]) for row in simulated if row["timer"] == name]
         if shown:
             axes.plot(
@@ -198,7 +204,7 @@ def picture(model: dict[str, list[float]], simulated: list[dict[str, Any]]) -> F
                 "os"[i % 2],
                 color=style.COLOURS[i],
                 markersize=5,
-                label=f"{name}, simulated",
+                label=f"{LEGEND[name]}, simulated",
             )
     axes.axhline(1, color="#999999", linewidth=1, linestyle=(0, (2, 2)))
     axes.set(xlabel="load", ylabel="packets with a spurious timeout (%)", ylim=(0, None))

@@ -108,11 +108,11 @@ def _by_rtt() -> object:
         axes.plot(
             times,
             [biases(np.full(10_000, t), form, 2)["rto"] for t in times],
-            label={"final": "J-A6", "one-gain": "J-A5"}[form],
+            label={"final": "gains 1/8 and 1/4, as published", "one-gain": "gain 1/8 for both"}[form],
             **style.line(i),
         )
     axes.axhline(1.75, color="#999999", linewidth=1, linestyle=(0, (2, 2)), label="paper: 1.75")
-    axes.plot([CONSTANT], [1.74], "o", color="#000000", label="register: 1.74 at 5.3 ticks")
+    axes.plot([CONSTANT], [1.74], "o", color="#000000", label="worked out by hand: 1.74 at 5.3 ticks")
     axes.set(xlabel="round-trip time (ticks)", ylabel="RTO above the ideal (ticks)", ylim=(0, None))
     axes.grid(True)
     axes.legend(loc="lower right")

@@ -74,7 +74,7 @@ def reproduce(setting: Setting) -> Outcome:
     fig = draw(
         np.arange(1, rto.size + 1)[shown],
         both["rtt"][shown],
-        {"J-A6": rto[shown]},
+        {"timeout: mean + 4 deviations, whole ticks": rto[shown]},
         title="Up fast, down slowly",
         subtitle="Round-trip time of 2 ticks, then 10, then 2 again; a sample for each packet",
     )

@@ -275,7 +275,7 @@ pinned(
     "Equations (6) to (11), several congested gateways",
     chain,
     {
-        "the equations": "missing in the register's copy; derived from links that are full, random loss "
+        "the equations": "missing in our copy of the paper; derived from links that are full, random loss "
         "that adds up, and equation (3)"
     },
     points_at=["formula gateway-ratio", "formula path-loss"],
@@ -322,10 +322,7 @@ pinned(
     "M-E17",
     "Modem arithmetic",
     modem,
-    {
-        "time for a packet in the peak window": "277.8 ms, as the register rounds it; 6.44 packets without "
-        "rounding"
-    },
+    {"time for a packet in the peak window": "277.8 ms, rounded; 6.44 packets without rounding"},
     points_at=["formula filled-window", "formula transfer-time", "formula packet-spacing"],
     tests=["tests/test_models_mathis97.py::test_a_filled_path_without_queue_is_the_bandwidth_delay_product"],
 )

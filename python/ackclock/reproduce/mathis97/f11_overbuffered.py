@@ -3,7 +3,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 import ackclock as ac
-from ackclock.plot import curves
+from ackclock.plot import curves, style
 from ackclock.reproduce.item import Check, Outcome, Setting, at_least, exactly, item
 from ackclock.reproduce.mathis97 import captured
 
@@ -106,11 +106,15 @@ def overbuffered() -> ac.results.Run:
 def figure(samples: pa.Table) -> object:
     """Round-trip times over the transfer."""
     time, rtt = (samples[name].to_numpy() for name in ("time", "rtt"))
-    return curves(
+    fig = curves(
         time,
-        [("RTT", rtt)],
+        [("round-trip time", rtt)],
         title="Round-trip times through an overbuffered queue",
         subtitle="2 Mbit/s, 72.9 ms, drop-tail of 1.7 s; one NewReno transfer, by its capture",
-        xlabel="Time (s)",
-        ylabel="Round-trip time (s)",
+        xlabel="time (s)",
+        ylabel="round-trip time (s)",
     )
+    (axes,) = fig.axes
+    style.gaps(axes, time, rtt, "no samples: what overran the queue is sent again")
+    axes.legend(loc="lower right", fontsize=9)
+    return fig

@@ -18,7 +18,7 @@ SHOWN = 3
     kind="SIM",
     title="Topology of several congested gateways",
     choices={
-        "picture": "missing in the register's copy; after M-E6: 2n gateways in a row, every second of the "
+        "picture": "missing in our copy of the paper; after M-E6: 2n gateways in a row, every second of the "
         "2n - 1 lines congested, all of equal delay",
         "connections": "one from end to end, and a local one over each congested line; their hosts are "
         "at the gateways",

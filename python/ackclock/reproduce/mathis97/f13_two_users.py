@@ -14,7 +14,7 @@ from ackclock.sweep import run_all
     title="Modem user and research user behind one lossy link",
     choices={
         **modem.CHOICES,
-        "picture": "missing in the register's copy",
+        "picture": "missing in our copy of the paper",
         "round-trip times": "every ack of new data is timed (RFC 6298): paths are measured, not timers",
     },
 )

@@ -168,7 +168,12 @@ def picture(found: list[dict[str, Any]]) -> Figure:
         **style.line(2),
     )
     axes.axhline(95, color="#999999", linewidth=0.9, linestyle=(0, (2, 2)))
-    axes.set(xlabel="loss on the shared link (%)", ylabel="%", xlim=(0, 30), ylim=(0, 105))
+    axes.set(
+        xlabel="loss on the shared link (%)",
+        ylabel="goodput, congestion signals (%)",
+        xlim=(0, 30),
+        ylim=(0, 105),
+    )
     right = axes.twinx()
     right.plot(
         loss,

@@ -6,6 +6,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 import pyarrow as pa
+from matplotlib.figure import Figure
 
 import ackclock as ac
 from ackclock.plot import style
@@ -119,28 +120,7 @@ def reproduce(setting: Setting) -> Outcome:
     rows = lossy.measure(setting, cases, "ten TCPs")
     curves = {row: [ten.share(r) for r in rows if r["row"] == row] for row in lossy.ROWS}
     windows, tests = smallest(setting)
-    fig, axes = style.figure(
-        "Downward adjustments that keep the clock",
-        "Random loss, no queue; solid: an ack for each packet, dashed: delayed acks",
-        (7.8, 5),
-    )
-    with mpl.rc_context(style.SETTINGS):
-        for i, row in enumerate(lossy.ROWS):
-            look = {
-                "color": style.COLOURS[i % 5],
-                "linestyle": "-" if row in ten.PLAIN else (0, (4, 2)),
-                "marker": "osD^v"[i % 5],
-                "markersize": 4,
-            }
-            axes.plot(losses, curves[row], label=row, **look)
-        axes.set(
-            xscale="log",
-            ylim=(0, 1.02),
-            xlabel="loss of the link",
-            ylabel="share of loss episodes that are CA events",
-        )
-        axes.grid(True, which="major")
-        axes.legend(fontsize=8.5, ncols=2, loc="lower left")
+    fig = figure(losses, curves)
     found = ", ".join(f"{row} {w}" for row, w in windows.items())
     notes = [
         f"Smallest window that survives a single loss: {found}.",
@@ -152,3 +132,25 @@ def reproduce(setting: Setting) -> Outcome:
         "single_loss": pa.Table.from_pylist(tests),
     }
     return Outcome(checks(curves, losses, windows), tables, {"shares": fig}, notes)
+
+
+def figure(losses: list[float], shares: dict[str, list[float]]) -> Figure:
+    """The shares over the loss, TCPs with delayed acks apart from those without."""
+    panels = {"an ack for each packet": ten.PLAIN, "delayed acks": ten.DELAYED}
+    with mpl.rc_context(style.SETTINGS):
+        fig, both = style.side_by_side(
+            list(panels),
+            4.6,
+            4.9,
+            "Downward adjustments that keep the clock",
+            "Random loss, no queue; loss episodes in which the acks go on to clock the sender",
+        )
+        for axes, rows in zip(both, panels.values(), strict=True):
+            for i, row in enumerate(rows):
+                look = {**style.line(i), "marker": "osD^v"[i], "markersize": 4}
+                axes.plot(losses, shares[row], label=row.removesuffix(" DA"), **look)
+            axes.set(xscale="log", ylim=(0, 1.02), xlabel="loss of the link")
+            axes.grid(True, which="major")
+        both[0].set_ylabel("share of loss episodes")
+        both[0].legend(fontsize=9, loc="lower left")
+    return fig

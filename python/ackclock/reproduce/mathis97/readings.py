@@ -54,7 +54,7 @@ READINGS = [
     (
         "M-E17, M-F14",
         "A loss of 4 % gives an average window of five packets with C = 1; with C = 1.2 it takes 5.8 %.",
-        "0.03 to 0.08, as in the register.",
+        "0.03 to 0.08.",
     ),
     (
         "M-E15",

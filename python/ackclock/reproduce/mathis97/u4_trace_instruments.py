@@ -94,6 +94,6 @@ def figure(capture: Capture) -> object:
         lines,
         title="In flight, and the window that a capture shows",
         subtitle=f"NewReno over 10 Mbit/s, 60 ms, {LOSSES[0]:.2%} loss; from its capture alone",
-        xlabel="Time (s)",
-        ylabel="Segments",
+        xlabel="time (s)",
+        ylabel="segments",
     )

@@ -147,7 +147,7 @@ def figure(rows: list[dict[str, Any]], queues: list[str]) -> Any:
     fig, axes = style.figure(
         "Window of the flow with the short round trip over the other's",
         f"{RATE / 1e6:g} Mbit/s, round trips of {RTT} ms and 1, 4, 10 times that; a mark for each queue",
-        (7.8, 5),
+        (9.2, 5),
     )
     markers = "osD^vP*"
     for i, (a, b) in enumerate(PAIRS):
@@ -165,13 +165,18 @@ def figure(rows: list[dict[str, Any]], queues: list[str]) -> Any:
     axes.set(
         xscale="log",
         yscale="log",
-        xlabel="ratio of the round-trip times ("
-        + ", ".join(f"{m}: {q}" for q, m in zip(queues, markers, strict=True))
-        + ")",
+        xlabel="ratio of the round-trip times",
         ylabel="ratio of the windows",
     )
-    axes.xaxis.label.set_fontsize(7.5)
     axes.set_xticks(RATIOS, [str(r) for r in RATIOS])
     axes.grid(True)
-    axes.legend(loc="best", fontsize=9, ncols=2)
+    pairs = axes.legend(
+        loc="upper left", bbox_to_anchor=(1.01, 1), fontsize=9, title="windows, shorter path first"
+    )
+    axes.add_artist(pairs)
+    marks = [
+        axes.plot([], [], marker, color="#555555", markersize=5, label=q)[0]
+        for q, marker in zip(queues, markers, strict=True)
+    ]
+    axes.legend(handles=marks, loc="lower left", bbox_to_anchor=(1.01, 0), fontsize=9, title="queue")
     return fig

@@ -30,11 +30,16 @@ def reproduce(setting: Setting) -> Outcome:
     near = (p >= LOW) & (p <= HIGH)
     fitted = m.fit(p[near], window[near], timeouts=timeouts[near], k=-0.5).c
     fig, axes = style.figure(
-        "The constant depends on where it is read", "Drop-tail runs of M-F6 with packet times up to 200 ms"
+        "The constant depends on where it is read",
+        "Reno, drop-tail queues of 5 to 30 packets, packet times up to 200 ms; grey: where C is fitted",
     )
     axes.axvspan(LOW, HIGH, color="#eeeeee")
     axes.axhline(
-        fitted, color="#555555", linewidth=1.2, linestyle=(0, (4, 2)), label=f"C = {fitted:.3f} there"
+        fitted,
+        color="#555555",
+        linewidth=1.2,
+        linestyle=(0, (4, 2)),
+        label=f"C = {fitted:.3f} in the grey range",
     )
     for i, queue in enumerate(bottleneck.QUEUES):
         mine = [r for r in fast if r["queue"] == queue]

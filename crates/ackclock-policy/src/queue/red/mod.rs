@@ -125,7 +125,8 @@ pub const ENTRY: Entry<dyn QueueDiscipline> = Entry {
     about: "Drops or marks arriving packets with a probability that grows with the average queue (random \
             early detection).",
     source: "Floyd & Jacobson 1993; gentle: Floyd 2000; target_delay: Floyd, Gummadi & Shenker 2001; \
-             defaults of ns-2 (I-A10); byte mode I-F12b. The papers' texts were not at hand for the last \
+             defaults of ns-2 and byte mode: Mondal & Kuzmanovic 2007 (I-A10, I-F12b). The papers' texts \
+             were not at hand for the last \
              review, only descriptions of their formulas",
     params: &[
         Param::queue(

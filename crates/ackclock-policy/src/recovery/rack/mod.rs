@@ -252,7 +252,7 @@ pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
     about: "RACK-TLP (RFC 8985): a segment is lost when one sent later was delivered and the reordering \
             window has passed; tail loss probes are sent before the retransmission timer expires; acts as \
             `newreno` without SACK.",
-    source: "I-A9; RFC 8985; RFC 9002 6.1",
+    source: "Mondal & Kuzmanovic 2007 (I-A9); RFC 8985; RFC 9002 6.1",
     params: &[
         DUP_THRESH,
         LIMITED_TRANSMIT,

@@ -181,7 +181,8 @@ impl Half {
     /// Takes data that was not sent before, as far as the capture shows.
     fn on_new(&mut self, seen: &CapturedSegment, start: u64, end: u64, tsval: Option<u32>, peer: &PeerTimes) {
         let at = seen.at;
-        let (sent, reaction) = self.sent_by(at, peer);
+        let prompt = self.path.prompt();
+        let (sent, reaction) = self.sent_by(at, prompt, peer);
         self.reach_echoed(sent, seen.segment.options.timestamps.map(|t| t.tsecr));
         if start > self.space.max && self.sent.holes.len() < MOST_HOLES {
             self.sent.holes.push(Hole { start: self.space.max, end: start, at, id: seen.id, tsval });
@@ -220,7 +221,7 @@ impl Half {
         let whole = seen.segment.len > 0 && (rest == 0 || rest + 40 > mss);
         self.upon_ack = self.limits.sent(&self.send_state(sent), whole, reaction) && bytes > 0;
         if bytes > 0 {
-            self.out.observed.held_back.sent(seen.place(), end, whole, self.path.prompt());
+            self.out.observed.held_back.sent(seen.place(), end, whole, prompt);
         }
         if self.following.request.is_some() {
             self.follow_new(at, start);

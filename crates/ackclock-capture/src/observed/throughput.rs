@@ -26,12 +26,13 @@ impl Throughput {
             return;
         }
         let passed = at.since(*self.start.get_or_insert(at));
-        let place = |width: Duration| passed.as_nanos() / width.as_nanos().max(1);
-        while place(self.width) >= MOST as u64 {
+        let mut place = passed.as_nanos() / self.width.as_nanos().max(1);
+        while place >= MOST as u64 {
             self.width = self.width * 2;
             self.bytes = self.bytes.chunks(2).map(|pair| pair.iter().sum()).collect();
+            place = passed.as_nanos() / self.width.as_nanos().max(1);
         }
-        let place = place(self.width) as usize;
+        let place = place as usize;
         if place >= self.bytes.len() {
             self.bytes.resize(place + 1, 0);
         }

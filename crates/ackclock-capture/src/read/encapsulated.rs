@@ -7,7 +7,7 @@ mod ip;
 mod link;
 mod wifi;
 
-use ackclock_wire::{IpPacket, WireError, parse_captured};
+use ackclock_wire::{WireError, parse_captured, parse_captured_ip};
 
 use super::Packet;
 use crate::segment::{CapturedSegment, NotASegment};
@@ -156,14 +156,14 @@ pub(crate) fn find(p: &Packet<'_>) -> Result<CapturedSegment, NotASegment> {
 /// # Errors
 /// The reason if there is none.
 #[cold]
-pub(crate) fn find_in<'a>(
-    p: &Packet<'a>,
+pub(crate) fn find_in(
+    p: &Packet<'_>,
     offset: usize,
-    outer: &IpPacket<'a>,
+    on_wire: usize,
 ) -> Result<CapturedSegment, NotASegment> {
-    let bytes = p.data.get(offset..).unwrap_or_default();
-    let rest = Rest { bytes, on_wire: (p.original_len as usize).saturating_sub(offset) };
-    follow(p, ip::contents(outer, rest).map_err(|stop| stop.reason(true))?, true)
+    let rest = Rest { bytes: p.data.get(offset..).unwrap_or_default(), on_wire };
+    let outer = parse_captured(rest.bytes, on_wire).map_err(|_| NotASegment::Unreadable)?;
+    follow(p, ip::contents(&outer, rest).map_err(|stop| stop.reason(true))?, true)
 }
 
 fn follow<'a>(
@@ -184,15 +184,17 @@ fn follow<'a>(
             Layer::Gre => ip::gre(rest),
             Layer::Udp(from, to) => ip::in_udp(from, to, rest),
             Layer::Ip => {
-                let packet = parse_captured(rest.bytes, rest.on_wire).map_err(|e| match e {
+                let not = |e| match e {
                     WireError::Fragment => NotASegment::Fragment,
                     // What follows a tunnel's header was only taken for IP.
                     _ if tunnelled => NotASegment::Other,
                     _ => NotASegment::Unreadable,
-                })?;
-                if let Some(segment) = CapturedSegment::of(p, &packet) {
-                    return Ok(segment);
+                };
+                let ip = parse_captured_ip(rest.bytes, rest.on_wire).map_err(not)?;
+                if let Some(tcp) = ip.tcp() {
+                    return Ok(CapturedSegment::of(p, &ip, &tcp.map_err(not)?));
                 }
+                let packet = parse_captured(rest.bytes, rest.on_wire).map_err(not)?;
                 tunnelled = true;
                 ip::contents(&packet, rest)
             }

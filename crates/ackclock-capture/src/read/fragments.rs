@@ -44,10 +44,12 @@ impl Fragments {
     /// The reason if it holds none.
     #[inline]
     pub(crate) fn segment(&mut self, p: &Packet<'_>) -> Result<CapturedSegment, NotASegment> {
-        match CapturedSegment::in_packet(p) {
-            Err(NotASegment::Fragment) => self.fragment(p),
-            seen => seen,
+        // Replaced in place: a segment is large.
+        let mut seen = CapturedSegment::in_packet(p);
+        if matches!(seen, Err(NotASegment::Fragment)) {
+            seen = self.fragment(p);
         }
+        seen
     }
 
     /// How many fragments belong to no whole packet.

@@ -9,6 +9,7 @@ use ackclock_policy::{Chosen, Registry, RttEstimator};
 use ackclock_units::Instant;
 
 use self::order::{Order, RECENT};
+use crate::Selection;
 use crate::connection::Flow;
 use crate::habits::Habits;
 use crate::read::Unread;
@@ -16,7 +17,6 @@ use crate::report::Report;
 use crate::segment::{CapturedSegment, NotASegment};
 use crate::wanted::{Options, Wanted};
 use crate::what_if::MOST_STALLS;
-use crate::Selection;
 
 /// Connections kept; segments of further ones are only counted. A connection takes about 2 kB.
 pub const MOST_CONNECTIONS: usize = 1 << 16;

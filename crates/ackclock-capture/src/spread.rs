@@ -40,7 +40,9 @@ impl Spread {
     pub(crate) fn add(&mut self, d: Duration) {
         self.count += 1;
         self.sum += u128::from(d.as_nanos());
-        self.min = Some(self.min.map_or(d, |m| m.min(d)));
+        if self.min.is_none_or(|min| d < min) {
+            self.min = Some(d);
+        }
         self.max = self.max.max(d);
         let place = bucket(d.as_nanos());
         let (group, within) = (usize::from(place) / GROUP, usize::from(place) % GROUP);
@@ -90,7 +92,8 @@ impl Spread {
             let word = *word;
             (0..64).filter(move |bit| word >> bit & 1 == 1)
         };
-        let groups = self.used.iter().enumerate().flat_map(move |(i, word)| bits(word).map(move |bit| i * 64 + bit));
+        let groups =
+            self.used.iter().enumerate().flat_map(move |(i, word)| bits(word).map(move |bit| i * 64 + bit));
         groups.zip(&self.groups).flat_map(move |(group, counts)| {
             counts.iter().enumerate().map(move |(within, n)| {
                 let place = (group * GROUP + within) as u16;

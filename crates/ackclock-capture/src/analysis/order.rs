@@ -1,7 +1,7 @@
 //! The order in which segments are analysed: that of time, as far as they come roughly in it.
 //!
 //! Connections do not depend on each other. In a file, segments of one connection are therefore analysed one after
-//! the other, some hundreds of packets at a time: what is known of the connection is brought from memory once for
+//! the other, 2048 packets at a time: what is known of the connection is brought from memory once for
 //! them.
 
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ use crate::segment::CapturedSegment;
 /// Segments held back to put them in order of time.
 const HELD_BACK: usize = 64;
 /// Segments analysed together, of a file.
-const TOGETHER: usize = 1024;
+const TOGETHER: usize = 2048;
 /// What one segment may add to what is limited over all connections, but for hostile ones.
 const MOST_OF_ONE: usize = 64;
 /// No segment.

@@ -8,6 +8,7 @@ use super::{Half, PeerTimes};
 use crate::gaps::{Arrival, Content, Ending};
 use crate::outstanding::Piece;
 use crate::segment::CapturedSegment;
+use crate::thresholds::THRESHOLDS;
 
 /// Holes remembered; a capture with more is too incomplete.
 const MOST_HOLES: usize = 1024;
@@ -187,8 +188,10 @@ impl Half {
         if start > self.space.max && self.sent.holes.len() < MOST_HOLES {
             self.sent.holes.push(Hole { start: self.space.max, end: start, at, id: seen.id, tsval });
         }
-        let wait = self.path.probe_wait();
-        if self.space.flight() > 0 && self.quiet_for(at).zip(wait).is_some_and(|(quiet, wait)| quiet >= wait)
+        // No probe is due sooner: nearly always this decides.
+        let quiet = self.quiet_for(at).filter(|quiet| *quiet >= THRESHOLDS.probe.soonest);
+        if self.space.flight() > 0
+            && quiet.is_some_and(|quiet| self.path.probe_wait().is_some_and(|wait| quiet >= wait))
         {
             // New data after a silence while other data is outstanding: it may be a probe, which sets the
             // timer anew (RFC 8985 §7.3).

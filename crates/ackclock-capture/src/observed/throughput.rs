@@ -13,10 +13,12 @@ pub struct Throughput {
 
 impl Default for Throughput {
     fn default() -> Self {
-        Self { start: None, width: Duration::from_millis(1), bytes: Vec::new() }
+        Self { start: None, width: LEAST, bytes: Vec::new() }
     }
 }
 
+/// The first width.
+const LEAST: Duration = Duration::from_millis(1);
 /// Intervals kept.
 const MOST: usize = 64;
 
@@ -26,11 +28,13 @@ impl Throughput {
             return;
         }
         let passed = at.since(*self.start.get_or_insert(at));
-        let mut place = passed.as_nanos() / self.width.as_nanos().max(1);
+        // Widths are this one, doubled several times: a shift is cheaper than a division for each packet.
+        let narrow = |time: Duration| time.as_nanos() / LEAST.as_nanos();
+        let mut place = narrow(passed) >> narrow(self.width).trailing_zeros();
         while place >= MOST as u64 {
             self.width = self.width * 2;
             self.bytes = self.bytes.chunks(2).map(|pair| pair.iter().sum()).collect();
-            place = passed.as_nanos() / self.width.as_nanos().max(1);
+            place /= 2;
         }
         let place = place as usize;
         if place >= self.bytes.len() {

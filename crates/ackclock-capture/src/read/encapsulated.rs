@@ -156,11 +156,7 @@ pub(crate) fn find(p: &Packet<'_>) -> Result<CapturedSegment, NotASegment> {
 /// # Errors
 /// The reason if there is none.
 #[cold]
-pub(crate) fn find_in(
-    p: &Packet<'_>,
-    offset: usize,
-    on_wire: usize,
-) -> Result<CapturedSegment, NotASegment> {
+pub(crate) fn find_in(p: &Packet<'_>, offset: usize, on_wire: usize) -> Result<CapturedSegment, NotASegment> {
     let rest = Rest { bytes: p.data.get(offset..).unwrap_or_default(), on_wire };
     let outer = parse_captured(rest.bytes, on_wire).map_err(|_| NotASegment::Unreadable)?;
     follow(p, ip::contents(&outer, rest).map_err(|stop| stop.reason(true))?, true)

@@ -153,13 +153,7 @@ fn cut_tcp_header(body: &[u8], len: usize) -> Result<TcpHeader<'_>, WireError> {
     })
 }
 
-fn udp(
-    src: IpAddr,
-    dst: IpAddr,
-    body: &[u8],
-    len: usize,
-    check: bool,
-) -> Result<UdpView<'_>, WireError> {
+fn udp(src: IpAddr, dst: IpAddr, body: &[u8], len: usize, check: bool) -> Result<UdpView<'_>, WireError> {
     let header = UdpHeaderSlice::from_slice(body).map_err(|e| truncated("UDP header", &e))?;
     let (header_len, datagram) = (header.slice().len(), usize::from(header.length()));
     if datagram < header_len {

@@ -213,8 +213,9 @@ impl Analysis {
 
 #[cfg(test)]
 mod tests {
-    use ackclock_wire::Segment;
+    use ackclock_wire::{Flags, Segment};
 
+    use super::order::HELD_BACK;
     use super::*;
     use crate::Beginning;
 

@@ -16,7 +16,7 @@ use crate::outstanding;
 use crate::segment::CapturedSegment;
 
 /// Segments held back to put them in order of time.
-const HELD_BACK: usize = 64;
+pub(super) const HELD_BACK: usize = 64;
 /// Segments analysed together, of a file.
 const TOGETHER: usize = 2048;
 /// What one segment may add to what is limited over all connections, but for hostile ones.
@@ -271,4 +271,69 @@ impl Order {
 /// The two ends of a segment's connection, whichever sent it.
 fn ends_of(seen: &CapturedSegment) -> (SocketAddr, SocketAddr) {
     if seen.src <= seen.dst { (seen.src, seen.dst) } else { (seen.dst, seen.src) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+    use std::path::Path;
+
+    use ackclock_units::Duration;
+
+    use super::*;
+    use crate::read::{Packets, open};
+    use crate::{Options, Report};
+
+    /// The segments of all kept captures of kernels, as if they had been captured together: each in three
+    /// connections that begin a little later than the one before, the third on the ports of the first.
+    fn together() -> Vec<CapturedSegment> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+        let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|f| f.unwrap().path()).collect();
+        files.retain(|f| f.to_string_lossy().contains("kernel-") && f.extension().is_some_and(|e| e == "gz"));
+        files.sort();
+        let mut all = Vec::new();
+        for (n, file) in files.iter().enumerate() {
+            let mut packets = Packets::new(open(file).unwrap()).unwrap();
+            let mut segments = Vec::new();
+            while let Ok(Some(p)) = packets.next_packet() {
+                segments.extend(CapturedSegment::in_packet(&p));
+            }
+            let (first, last) = (segments[0].at, segments.last().unwrap().at);
+            for copy in 0..3_u8 {
+                let start = last.since(first) * u64::from(copy) + Duration::from_millis(n as u64);
+                all.extend(segments.iter().map(|s| {
+                    let moved = |end: SocketAddr| {
+                        let ip = IpAddr::from([10, n as u8, copy % 2, (end == segments[0].src).into()]);
+                        SocketAddr::new(ip, end.port())
+                    };
+                    let at = ackclock_units::Instant::ZERO + s.at.since(first) + start;
+                    CapturedSegment { at, src: moved(s.src), dst: moved(s.dst), ..*s }
+                }));
+            }
+        }
+        all.sort_by_key(|s| s.at);
+        all
+    }
+
+    fn analysed(segments: &[CapturedSegment], in_groups: bool) -> Report {
+        let mut analysis = Analysis::new(Options::default());
+        if in_groups {
+            analysis.take_together();
+        }
+        segments.iter().for_each(|s| analysis.packet(s.at, Ok(*s)));
+        analysis.finish()
+    }
+
+    #[test]
+    fn connections_analysed_in_groups_are_those_analysed_packet_by_packet() {
+        let mut segments = together();
+        assert!(segments.len() > 10 * TOGETHER);
+        // Some are late, a few by more than is held back.
+        for i in (100..segments.len() - 200).step_by(997) {
+            segments.swap(i, i + i % 130);
+        }
+        let (single, grouped) = (analysed(&segments, false), analysed(&segments, true));
+        assert!(single.connections.len() > 100, "{}", single.connections.len());
+        assert_eq!(format!("{grouped:?}"), format!("{single:?}"));
+    }
 }

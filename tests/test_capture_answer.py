@@ -52,8 +52,6 @@ ANY = {
     # A queue of 50 ms in each direction.
     "both": (r"round trips rose from ([\d.]+) ms to ([\d.]+) ms", [(40, 42), (60, 145)]),
 }
-# The share of a handshake that computes depends on the machine.
-LEAST_OF_ANY = {"tls": 0.2}
 
 
 def capture(case, end, folder=FIXTURES, **options):
@@ -67,8 +65,13 @@ def test_what_limits_a_connection_is_said_from_both_ends(case, end, folder):
     (c,) = capture(case, end, folder).connections
     cause, least, words = LIMITS[case]
     found, kept = c["answer"]["causes"], folder == FIXTURES
-    assert found[0]["cause"] == cause
-    assert found[0]["share"] >= (least if kept else LEAST_OF_ANY.get(case, least))
+    if case == "tls":
+        # How long it computes depends on the machine; on a fast one slow start takes longer.
+        (tls,) = (f for f in found[:2] if f["cause"] == cause)
+        assert tls["time"] == pytest.approx(c["tls"]["handshake"], abs=0.005)
+    if kept or case != "tls":
+        assert found[0]["cause"] == cause
+        assert found[0]["share"] >= least
     if kept or case not in ANY:
         assert re.search(words, c["answer"]["sentence"])
     if case in ANY:

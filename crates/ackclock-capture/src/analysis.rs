@@ -1,21 +1,22 @@
 //! From packets to connections.
 
-use std::collections::{HashMap, VecDeque};
+mod order;
+
+use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
 use ackclock_policy::{Chosen, Registry, RttEstimator};
 use ackclock_units::Instant;
-use ackclock_wire::Flags;
 
+use self::order::{Order, RECENT};
+use crate::Selection;
 use crate::connection::Flow;
 use crate::habits::Habits;
-use crate::listing::Listing;
 use crate::read::Unread;
 use crate::report::Report;
 use crate::segment::{CapturedSegment, NotASegment};
 use crate::wanted::{Options, Wanted};
 use crate::what_if::MOST_STALLS;
-use crate::{Selection, outstanding};
 
 /// Connections kept; segments of further ones are only counted. A connection takes about 2 kB.
 pub const MOST_CONNECTIONS: usize = 1 << 16;
@@ -25,8 +26,6 @@ pub const MOST_PIECES: usize = 1 << 20;
 pub const MOST_LISTED: usize = 1 << 20;
 /// Packets listed over all connections, about 250 bytes each; further ones are only counted.
 pub const MOST_PACKETS: usize = 1 << 20;
-/// Segments held back to put them in order of time.
-const HELD_BACK: usize = 64;
 
 /// Takes segments roughly in order of time and assembles connections.
 pub struct Analysis {
@@ -36,7 +35,7 @@ pub struct Analysis {
     by_ends: HashMap<(SocketAddr, SocketAddr), u32>,
     /// Connections looked up recently, hashed by their ports.
     recent: Vec<u32>,
-    held: VecDeque<CapturedSegment>,
+    order: Order,
     latest: Instant,
     pieces: usize,
     listed: usize,
@@ -71,7 +70,7 @@ impl Analysis {
             flows: Vec::new(),
             by_ends: HashMap::new(),
             recent: vec![u32::MAX; RECENT],
-            held: VecDeque::new(),
+            order: Order::default(),
             latest: Instant::ZERO,
             pieces: 0,
             listed: 0,
@@ -102,7 +101,8 @@ impl Analysis {
     }
 
     /// Takes one packet.
-    #[inline]
+    // Inlined, as the next: a segment is large, and is moved once at most.
+    #[inline(always)]
     pub fn packet(&mut self, at: Instant, seen: Result<CapturedSegment, NotASegment>) {
         self.report.packets += 1;
         let (first, last) = self.report.span.unwrap_or((at, at));
@@ -116,112 +116,6 @@ impl Analysis {
             Err(NotASegment::Unreadable) => self.unreadable += 1,
             Err(NotASegment::Unread(what)) => self.unread[what as usize] += 1,
         }
-    }
-
-    /// Takes one segment.
-    #[inline]
-    pub fn segment(&mut self, seen: CapturedSegment) {
-        self.report.segments += 1;
-        // Nearly always it is the latest.
-        if self.held.back().is_none_or(|s| s.at <= seen.at) {
-            self.held.push_back(seen);
-        } else {
-            let at = self.held.partition_point(|s| s.at <= seen.at);
-            self.out_of_order += 1;
-            self.held.insert(at, seen);
-        }
-        if self.held.len() > HELD_BACK {
-            // Processed in place: a segment is large enough that moving it costs measurable time.
-            let mut held = std::mem::take(&mut self.held);
-            held.front_mut().into_iter().for_each(|next| self.in_order(next));
-            held.pop_front();
-            self.held = held;
-        }
-    }
-
-    /// The connection of a segment, and which of its ends sent it. Most are found without the hash map, whose
-    /// hash function resists chosen addresses.
-    #[inline]
-    fn find(&mut self, seen: &CapturedSegment) -> Option<(u32, usize)> {
-        let (a, b) = (seen.src.port(), seen.dst.port());
-        let place = usize::from((a ^ b).rotate_left(5) ^ a.wrapping_add(b)) % RECENT;
-        let there = self.recent[place];
-        if let Some(flow) = self.flows.get(there as usize).filter(|flow| !flow.reuse.followed) {
-            if flow.ends[0] == seen.src && flow.ends[1] == seen.dst {
-                return Some((there, 0));
-            }
-            if flow.ends[0] == seen.dst && flow.ends[1] == seen.src {
-                return Some((there, 1));
-            }
-        }
-        let found = *self.by_ends.get(&ends_of(seen))?;
-        self.recent[place] = found;
-        Some((found, usize::from(self.flows[found as usize].ends[0] != seen.src)))
-    }
-
-    fn in_order(&mut self, seen: &mut CapturedSegment) {
-        // A segment that is later than the reorder buffer covers is processed at the latest time seen.
-        seen.at = seen.at.max(self.latest);
-        self.latest = seen.at;
-        let mut known = self.find(seen);
-        let before = known.map(|(i, _)| i);
-        if seen.segment.flags.has(Flags::SYN) {
-            // Reused ports.
-            known = known.filter(|(i, side)| !self.flows[*i as usize].is_over_for(seen, *side));
-        }
-        if known.is_none() && self.replaces && self.flows.len() >= MOST_CONNECTIONS {
-            self.make_room();
-        }
-        let (i, side) = match known {
-            Some(known) => known,
-            None if self.flows.len() >= MOST_CONNECTIONS => {
-                self.too_many += 1;
-                return;
-            }
-            None => {
-                let mut flow = Flow::new(seen, &self.estimator, &self.wanted);
-                let i = self.flows.len() as u32;
-                if let Some((wanted, ..)) = &self.listing
-                    && wanted.as_ref().is_none_or(|w| w.includes_ends(i as usize, flow.ends))
-                {
-                    flow.listing = Some(Listing::new(i));
-                }
-                flow.reuse.before = before;
-                if let Some(b) = before {
-                    self.flows[b as usize].reuse.followed = true;
-                }
-                self.flows.push(flow);
-                self.by_ends.insert(ends_of(seen), i);
-                (i, 0)
-            }
-        };
-        let flow = &mut self.flows[i as usize];
-        let before = flow
-            .halves
-            .iter()
-            .map(|h| (h.pieces(), h.verdicts.retransmissions.len()))
-            .fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
-        flow.halves[side].verdicts.may_list = self.listed < MOST_LISTED;
-        if let Some((_, most, listed)) = &mut self.listing
-            && let Some(own) = &flow.listing
-        {
-            let before = own.len();
-            flow.may_list_packets = *listed < *most;
-            flow.on_segment(seen, side);
-            *listed += flow.listing.as_ref().map_or(0, Listing::len) - before;
-        } else {
-            flow.on_segment(seen, side);
-        }
-        if self.pieces >= MOST_PIECES.max(outstanding::MOST_PIECES) {
-            flow.halves[side].forget();
-        }
-        let after = flow
-            .halves
-            .iter()
-            .map(|h| (h.pieces(), h.verdicts.retransmissions.len()))
-            .fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
-        self.pieces = (self.pieces + after.0).saturating_sub(before.0);
-        self.listed += after.1 - before.1;
     }
 
     /// Drops half of the connections: those that are over first, and of the others those that are silent for
@@ -248,9 +142,7 @@ impl Analysis {
 
     /// Ends the analysis and returns its report.
     pub fn finish(mut self) -> Report {
-        while let Some(mut seen) = self.held.pop_front() {
-            self.in_order(&mut seen);
-        }
+        self.take_all();
         let mut report = self.report;
         if self.replaced > 0 {
             report.notes.push(format!(
@@ -319,18 +211,11 @@ impl Analysis {
     }
 }
 
-/// The two ends of a segment's connection, whichever sent it.
-fn ends_of(seen: &CapturedSegment) -> (SocketAddr, SocketAddr) {
-    if seen.src <= seen.dst { (seen.src, seen.dst) } else { (seen.dst, seen.src) }
-}
-
-/// Places for connections looked up lately.
-const RECENT: usize = 1 << 13;
-
 #[cfg(test)]
 mod tests {
-    use ackclock_wire::Segment;
+    use ackclock_wire::{Flags, Segment};
 
+    use super::order::HELD_BACK;
     use super::*;
     use crate::Beginning;
 

@@ -224,6 +224,9 @@ impl Flow {
         if s.len > 0 {
             self.halves[1 - side].gaps.on_request(seen.at);
         }
+        if s.flags.has(Flags::FIN) {
+            self.halves[1 - side].gaps.on_close(seen.at);
+        }
         if s.flags.has(Flags::SYN) {
             self.on_syn(seen, side);
         } else if side == self.client

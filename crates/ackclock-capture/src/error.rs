@@ -32,6 +32,11 @@ const MAGIC: [&[u8]; 5] = [
     &[0x0a, 0x0d, 0x0d, 0x0a],
 ];
 
+/// How files of other programs begin that are not read: snoop's (RFC 1761), and those of Microsoft's Network
+/// Monitor, versions 1 and 2.
+const FOREIGN: [(&[u8], &str); 3] =
+    [(b"snoo", "snoop"), (b"RTSS", "Network Monitor 1"), (b"GMBU", "Network Monitor 2")];
+
 impl fmt::Display for CaptureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -43,6 +48,13 @@ impl fmt::Display for CaptureError {
                 write!(f, "the file begins as a capture does, but its header is cut off or damaged")
             }
             Self::NotACapture { begins } => {
+                if let Some((_, name)) = FOREIGN.iter().find(|(magic, _)| begins == magic) {
+                    return write!(
+                        f,
+                        "the file is a capture of {name}, which is not read; Wireshark's `editcap -F pcapng FILE \
+                         OUT` converts it; expected pcap or pcapng, plain, gzip or zstd"
+                    );
+                }
                 write!(f, "the file begins with")?;
                 begins.iter().try_for_each(|b| write!(f, " {b:02x}"))?;
                 write!(f, "; expected a capture: pcap or pcapng, plain, gzip or zstd")
@@ -59,5 +71,21 @@ impl std::error::Error for CaptureError {}
 impl From<io::Error> for CaptureError {
     fn from(e: io::Error) -> Self {
         Self::Io(e)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn captures_of_other_programs_are_named() {
+        for (file, name) in [
+            (&b"snoop\0\0\0\0\0\0\x02\0\0\0\x04"[..], "capture of snoop"),
+            (b"GMBU\0\x02\x01\0 and so on, longer than a header", "capture of Network Monitor 2"),
+            (b"RTSS", "capture of Network Monitor 1"),
+            (b"GIF89a and what follows in a picture", "begins with 47 49 46 38"),
+        ] {
+            let e = crate::read::Packets::new(file).err().expect("no capture").to_string();
+            assert!(e.contains(name), "{e}");
+        }
     }
 }

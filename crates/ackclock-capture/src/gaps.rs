@@ -90,6 +90,19 @@ struct Delay {
     since: Option<Instant>,
 }
 
+/// What the receiver sent of its own: first, and last, if that was sent again.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    first: Instant,
+    last: Instant,
+}
+
+impl Asked {
+    fn note(asked: &mut Option<Self>, at: Instant) {
+        asked.get_or_insert(Self { first: at, last: at }).last = at;
+    }
+}
+
 /// Both rules over one direction.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Gaps {
@@ -99,8 +112,9 @@ pub(crate) struct Gaps {
     latest: Latest,
     delay: Delay,
     numbering: Numbering,
-    /// The receiver's first data of its own since the latest data.
-    request_at: Option<Instant>,
+    /// What the receiver has sent of its own since the latest data: data, and its FIN.
+    request: Option<Asked>,
+    close: Option<Asked>,
     /// The silence right before the latest data.
     before: Option<Gap>,
     /// Signs that its sender probes where a probe is due, or does not.
@@ -123,10 +137,15 @@ impl Gaps {
 
     /// Called when the receiver sends data: a request.
     pub(crate) fn on_request(&mut self, at: Instant) {
-        if self.request_at.is_none() {
-            self.request_at = Some(at);
+        if self.request.is_none() {
             self.by_time.on_request(at);
         }
+        Asked::note(&mut self.request, at);
+    }
+
+    /// Called when the receiver closes its half: many applications close theirs upon that.
+    pub(crate) fn on_close(&mut self, at: Instant) {
+        Asked::note(&mut self.close, at);
     }
 
     /// Packets before the latest one were lost, by the identifications that were skipped.
@@ -191,8 +210,8 @@ impl Gaps {
             if a.content != Content::Next {
                 self.latest.repeated_at = Some(a.at);
             }
-            (self.latest.data, self.request_at, self.latest.overdue, self.latest.skipped) =
-                (Some(this), None, Some(this), false);
+            (self.request, self.close) = (None, None);
+            (self.latest.data, self.latest.overdue, self.latest.skipped) = (Some(this), Some(this), false);
         }
         if !late {
             (self.latest.any, self.latest.heard) = (Some(this), a.tsecr);
@@ -206,18 +225,23 @@ impl Gaps {
     /// The silence before this packet if a timeout ended it, and whether it may have been a tail loss probe
     /// instead.
     fn judge(&mut self, a: &Arrival, e: &Ending, held_up: Duration) -> Option<(Gap, bool)> {
-        let silence = match (a.content, self.request_at) {
-            // The next data cannot be due before the request for it.
-            (Content::Next, Some(asked)) if asked > self.latest.any?.at => a.at.since(asked),
-            (Content::Next, _) => a.silence(&self.latest.any?, e.tick),
-            (Content::Overdue { .. }, asked) => {
-                let since = self.latest.overdue?;
-                asked
-                    .filter(|asked| *asked > since.at)
-                    .map_or(a.silence(&since, e.tick), |asked| a.at.since(asked))
-            }
-            _ => a.silence(&self.latest.data?, e.tick).max(e.unanswered),
+        let close = self.close.filter(|_| e.fin);
+        let asked_after = |since: Earlier| {
+            [self.request, close]
+                .into_iter()
+                .flatten()
+                .filter(|asked| asked.first > since.at)
+                .min_by_key(|asked| asked.first)
         };
+        // No data can be due before the request for it.
+        let (since, asked) = match a.content {
+            Content::Next => (self.latest.any?, asked_after(self.latest.any?)),
+            Content::Overdue { .. } => (self.latest.overdue?, asked_after(self.latest.overdue?)),
+            _ => (self.latest.data?, None),
+        };
+        let silence = asked.map_or(a.silence(&since, e.tick), |asked| a.at.since(asked.first));
+        let repair = !matches!(a.content, Content::Next | Content::Overdue { .. });
+        let silence = if repair { silence.max(e.unanswered) } else { silence };
         // If its delay is known, the silence ends when it would have arrived without it. The clocks of other
         // hosts cannot be relied on, so the bounds hold in any case.
         let end = a.due.map_or(a.at, |due| due.min(a.at));
@@ -258,15 +282,21 @@ impl Gaps {
         // A probe arrives at the latest after two round trips and the wait for a delayed ack (RFC 8985 §7.2;
         // Linux allows 200 ms for that, and its timers are late by up to an eighth), and a round trip later
         // after a request.
-        let asked = a.content == Content::Next && self.request_at > self.latest.any.map(|any| any.at);
-        let trips = if asked { 3 } else { 2 };
-        let soon = silence
+        let trips = if asked.is_some() { 3 } else { 2 };
+        // What was lost once is sent again by a probe first. A request that was sent again may not have arrived
+        // before: then its sender was idle until that.
+        let lost_once = a.content == Content::Next && self.copies(a) == 1;
+        let waited = asked.filter(|_| lost_once).map_or(silence, |asked| a.at.since(asked.last).min(silence));
+        let soon = waited
             < ((e.smoothed + self.delay.held_up_before) * trips + LEAST)
                 .mul_f64(THRESHOLDS.silence.probe_late);
         // No probes are sent in a recovery (Linux sends them in its open state only), and only one at a time.
         let began = a.at.saturating_sub(silence);
+        // A request that came after the last repair acknowledges all that was sent before: the recovery is over.
         let recovering = |trips: u32| {
-            self.latest.repeated_at.is_some_and(|again| again + e.smoothed * u64::from(trips) > began)
+            self.latest.repeated_at.is_some_and(|again| {
+                asked.is_none_or(|asked| asked.first < again) && again + e.smoothed * u64::from(trips) > began
+            })
         };
         let maybe_probe = e.sack && tail && soon && self.before.is_none() && !recovering(1);
         // If the latest data also came after a silence, it may have been a probe with new data.

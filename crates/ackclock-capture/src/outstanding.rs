@@ -90,6 +90,10 @@ impl Outstanding {
                 self.remembered -= 1;
             }
         }
+        // A window that was large once does not stay so; most connections of a long capture are over.
+        if self.pieces.capacity() > 4 * self.pieces.len().max(REMEMBERED) {
+            self.pieces.shrink_to(2 * self.pieces.len());
+        }
     }
 
     /// The pieces that overlap `start..end`.

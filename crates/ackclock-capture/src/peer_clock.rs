@@ -24,15 +24,15 @@ const TICKS: [u64; 6] = [1_000_000, 1_000, 4_000_000, 10_000_000, 100_000_000, 5
 const FARTHEST: u32 = 1 << 30;
 
 impl PeerClock {
-    /// Takes the timestamp of a segment.
-    pub(crate) fn note(&mut self, tsval: u32, at: Instant) {
+    /// Takes the timestamp of a segment, and returns when it would have been seen with the least delay.
+    pub(crate) fn note(&mut self, tsval: u32, at: Instant) -> Option<Instant> {
         let &mut (first, since) = self.first.get_or_insert((tsval, at));
         let ticks = tsval.wrapping_sub(first);
         if self.soonest.is_none() {
             (self.soonest, self.tick) = (Some((tsval, at)), TICKS[0]);
         }
         if ticks == 0 || ticks > FARTHEST {
-            return;
+            return self.sent_by(tsval);
         }
         let long = at.since(since);
         if long > THRESHOLDS.clock.long && long >= self.looked * 2 {
@@ -49,25 +49,28 @@ impl PeerClock {
             }
             self.found = tick;
         }
-        if self.sent_by(tsval).is_none_or(|usual| at < usual) {
+        let usual = self.sent_by(tsval).filter(|usual| *usual <= at);
+        if usual.is_none() {
             self.soonest = Some((tsval, at));
         }
+        usual.or(Some(at))
     }
 
     /// When a segment with this timestamp would have been seen with the least delay, to within a tick.
     pub(crate) fn sent_by(&self, tsval: u32) -> Option<Instant> {
-        let (base, at) = self.soonest?;
-        let ticks = i64::from(tsval.wrapping_sub(base) as i32);
-        let nanos = i128::from(at.as_nanos()) + i128::from(ticks) * i128::from(self.tick);
-        u64::try_from(nanos).ok().map(Instant::from_nanos)
+        self.after(self.soonest?, tsval)
     }
 
     /// The same as if the first segment had had no delay. It changes only with the tick.
     pub(crate) fn due_by_first(&self, tsval: u32) -> Option<Instant> {
-        let (base, at) = self.first?;
-        let ticks = i64::from(tsval.wrapping_sub(base) as i32);
-        let nanos = i128::from(at.as_nanos()) + i128::from(ticks) * i128::from(self.tick);
-        u64::try_from(nanos).ok().map(Instant::from_nanos)
+        self.after(self.first?, tsval)
+    }
+
+    /// When the clock showed `tsval`, if it showed `base` at `at`.
+    fn after(&self, (base, at): (u32, Instant), tsval: u32) -> Option<Instant> {
+        // Below 2^31 ticks of half a second at most: no overflow.
+        let since = i64::from(tsval.wrapping_sub(base) as i32) * self.tick as i64;
+        at.as_nanos().checked_add_signed(since).map(Instant::from_nanos)
     }
 
     /// The length of a tick.
@@ -115,7 +118,9 @@ mod tests {
         clock.note(1, ms(1));
         clock.note(50, ms(50));
         // All that was sent in 600 ms comes at once.
-        (60..650).step_by(10).for_each(|n| clock.note(n, ms(660)));
+        for n in (60..650).step_by(10) {
+            clock.note(n, ms(660));
+        }
         assert_eq!((clock.tick(), clock.sent_by(400)), (Duration::from_millis(1), Some(ms(400))));
     }
 }

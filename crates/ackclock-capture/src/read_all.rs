@@ -55,6 +55,7 @@ impl Analysis {
     ) -> Result<bool, CaptureError> {
         let mut links = std::mem::take(&mut self.links);
         let mut fragments = Fragments::default();
+        self.take_together();
         let ended = match threads {
             0 | 1 => {
                 each_packet(packets, (&mut links, &mut fragments), progress, |at, seen| self.packet(at, seen))
@@ -82,7 +83,8 @@ impl Analysis {
             let (used, empty) = channel::<Vec<Taken>>();
             let analysing = scope.spawn(move || {
                 for mut batch in filled {
-                    batch.drain(..).for_each(|(at, seen)| self.packet(at, seen));
+                    batch.iter().for_each(|(at, seen)| self.packet(*at, *seen));
+                    batch.clear();
                     // The receiver is gone once everything is read.
                     let _ = used.send(batch);
                 }

@@ -6,34 +6,101 @@ use ackclock_units::Duration;
 ///
 /// Times fall into buckets a 128th of an octave wide: a percentile is accurate to one part in 128, mean and
 /// extremes are exact.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Spread {
     count: u64,
     sum: u128,
     min: Option<Duration>,
     max: Duration,
-    /// The buckets that are not empty, in order, and the count of each. Two arrays, so that a search through
-    /// a hundred of them touches few cache lines.
-    places: Vec<u16>,
-    counts: Vec<u64>,
+    /// Which groups of neighbouring buckets have a count, and for each 64 of them how many have one before.
+    used: [u64; WORDS],
+    before: [u8; WORDS],
+    /// The counts of these groups, in order. Each fills a cache line, and an addition touches one.
+    groups: Vec<[u16; GROUP]>,
+    /// The group of the latest time, and its place.
+    latest: (u8, u8),
+    /// Buckets whose counts have passed their range, and how often.
+    passed: Vec<(u16, u64)>,
 }
 
 const BITS: u32 = 7;
+/// Buckets in a group.
+const GROUP: usize = 32;
+/// Words that have a bit for each group: 64 octaves.
+const WORDS: usize = (64 << BITS) / GROUP / 64;
+
+impl PartialEq for Spread {
+    fn eq(&self, other: &Self) -> bool {
+        (self.sum, self.min, self.max) == (other.sum, other.min, other.max)
+            && self.counts().eq(other.counts())
+    }
+}
 
 impl Spread {
     pub(crate) fn add(&mut self, d: Duration) {
         self.count += 1;
         self.sum += u128::from(d.as_nanos());
-        self.min = Some(self.min.map_or(d, |m| m.min(d)));
+        if self.min.is_none_or(|min| d < min) {
+            self.min = Some(d);
+        }
         self.max = self.max.max(d);
         let place = bucket(d.as_nanos());
-        match self.places.binary_search(&place) {
-            Ok(i) => self.counts[i] += 1,
-            Err(i) => {
-                self.places.insert(i, place);
-                self.counts.insert(i, 1);
-            }
+        let (group, within) = (usize::from(place) / GROUP, usize::from(place) % GROUP);
+        // Times close to each other come one after the other.
+        if self.latest.0 != group as u8 || self.groups.is_empty() {
+            self.latest = (group as u8, self.place_of(group));
         }
+        let count = &mut self.groups[usize::from(self.latest.1)][within];
+        *count = count.wrapping_add(1);
+        if *count == 0 {
+            self.pass(place);
+        }
+    }
+
+    /// The place of a group in `groups`, where it is made if it is new.
+    fn place_of(&mut self, group: usize) -> u8 {
+        let (word, bit) = (group / 64, 1 << (group % 64));
+        let at = usize::from(self.before[word]) + (self.used[word] & (bit - 1)).count_ones() as usize;
+        if self.used[word] & bit == 0 {
+            self.insert_group(word, bit, at);
+        }
+        at as u8
+    }
+
+    #[cold]
+    fn insert_group(&mut self, word: usize, bit: u64, at: usize) {
+        // There are as many spreads as directions, so that room for twice as much would count.
+        if self.groups.len() == self.groups.capacity() {
+            self.groups.reserve_exact(self.groups.len() / 4 + 2);
+        }
+        self.groups.insert(at, [0; GROUP]);
+        self.used[word] |= bit;
+        self.before[word + 1..].iter_mut().for_each(|n| *n += 1);
+    }
+
+    #[cold]
+    fn pass(&mut self, place: u16) {
+        match self.passed.iter_mut().find(|(passed, _)| *passed == place) {
+            Some((_, times)) => *times += 1,
+            None => self.passed.push((place, 1)),
+        }
+    }
+
+    /// The buckets of the groups that have a count, in order, each with its count.
+    fn counts(&self) -> impl Iterator<Item = (u16, u64)> {
+        let bits = |word: &u64| {
+            let word = *word;
+            (0..64).filter(move |bit| word >> bit & 1 == 1)
+        };
+        let groups =
+            self.used.iter().enumerate().flat_map(move |(i, word)| bits(word).map(move |bit| i * 64 + bit));
+        groups.zip(&self.groups).flat_map(move |(group, counts)| {
+            counts.iter().enumerate().map(move |(within, n)| {
+                let place = (group * GROUP + within) as u16;
+                let passed = self.passed.iter().find(|(passed, _)| *passed == place);
+                (place, u64::from(*n) + passed.map_or(0, |(_, times)| times << u16::BITS))
+            })
+        })
     }
 
     /// How many times were added.
@@ -64,11 +131,11 @@ impl Spread {
             return Some(max);
         }
         let mut below = 0;
-        let (place, _) = self.places.iter().zip(&self.counts).find(|(_, n)| {
-            below += **n;
+        let (place, _) = self.counts().find(|(_, n)| {
+            below += n;
             below >= rank
         })?;
-        Some(Duration::from_nanos(middle(*place)).max(min).min(max))
+        Some(Duration::from_nanos(middle(place)).max(min).min(max))
     }
 }
 
@@ -108,5 +175,18 @@ mod tests {
             s.add(Duration::from_nanos(n));
         }
         assert_eq!(s.quantile(1.0), Some(Duration::MAX));
+    }
+
+    #[test]
+    fn a_bucket_counts_beyond_sixteen_bits() {
+        let mut s = Spread::default();
+        (0..200_000).for_each(|_| s.add(Duration::from_millis(5)));
+        (0..100_000).for_each(|_| s.add(Duration::from_secs(7)));
+        let close = |q, ms: u64| {
+            let got = s.quantile(q).unwrap().as_nanos() as f64;
+            (got / (ms as f64 * 1e6) - 1.0).abs() < 1.0 / 128.0
+        };
+        assert!(close(0.66, 5) && close(0.67, 7000));
+        assert_eq!(s.counts().map(|(_, n)| n).sum::<u64>(), 300_000);
     }
 }

@@ -21,5 +21,8 @@ pub use error::WireError;
 pub use fast_open::FastOpen;
 pub use icmp::{IcmpError, IcmpKind, parse_icmp_error};
 pub use options::{MAX_OPTIONS_LEN, emit_options, parse_options};
-pub use parse::{IpPacket, Strictness, TcpView, Transport, UdpView, parse_captured, parse_ip, parse_ip_as};
+pub use parse::{
+    IpHeader, IpPacket, Strictness, TcpHeader, TcpView, Transport, UdpView, parse_captured,
+    parse_captured_ip, parse_ip, parse_ip_as,
+};
 pub use segment::{AccEcn, Flags, Options, SackBlocks, Segment, Timestamps};

@@ -1,15 +1,16 @@
+mod transport;
+
 use std::net::{IpAddr, SocketAddr};
 
-use ackclock_units::{Ecn, SeqNumber};
-use etherparse::err::{LenError, ipv4, ipv6, tcp};
+use ackclock_units::Ecn;
+use etherparse::err::{LenError, ipv4, ipv6};
 use etherparse::{
-    IpNumber, Ipv4HeaderSlice, Ipv6FragmentHeaderSlice, Ipv6HeaderSlice, Ipv6RawExtHeaderSlice, TcpHeader,
-    TcpHeaderSlice, UdpHeaderSlice, ip_number,
+    IpNumber, Ipv4HeaderSlice, Ipv6FragmentHeaderSlice, Ipv6HeaderSlice, Ipv6RawExtHeaderSlice, ip_number,
 };
 
+pub use self::transport::TcpHeader;
 use crate::error::MAX_EXTENSION_HEADERS;
-use crate::options::read_options;
-use crate::{Flags, Options, Segment, WireError, checksum};
+use crate::{Segment, WireError, checksum};
 
 /// A parsed IP packet. Nothing is copied: payloads point into the bytes given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,6 +30,28 @@ pub struct IpPacket<'a> {
     pub total_len: usize,
     /// The payload.
     pub transport: Transport<'a>,
+}
+
+/// An IP packet whose payload is not parsed yet.
+#[derive(Clone, Copy, Debug)]
+pub struct IpHeader<'a> {
+    /// See [`IpPacket`].
+    pub src: IpAddr,
+    /// See [`IpPacket`].
+    pub dst: IpAddr,
+    /// See [`IpPacket`].
+    pub ecn: Ecn,
+    /// See [`IpPacket`].
+    pub hops: u8,
+    /// See [`IpPacket`].
+    pub id: u16,
+    /// See [`IpPacket`].
+    pub total_len: usize,
+    /// Protocol number (IPv4) or that of the last next-header field (IPv6).
+    pub protocol: u8,
+    /// The payload, as far as there is one, and its length on the wire.
+    body: &'a [u8],
+    len: usize,
 }
 
 /// Payload of an IP packet.
@@ -132,16 +155,34 @@ pub fn parse_captured(bytes: &[u8], on_wire: usize) -> Result<IpPacket<'_>, Wire
     parse(bytes, Strictness::CAPTURE, Some(on_wire))
 }
 
+/// The same without its transport header, for those who want TCP alone, by [`IpHeader::tcp`].
+///
+/// # Errors
+/// The bytes are invalid; see [`WireError`].
+#[inline]
+pub fn parse_captured_ip(bytes: &[u8], on_wire: usize) -> Result<IpHeader<'_>, WireError> {
+    header(bytes, Strictness::CAPTURE, Some(on_wire))
+}
+
 fn parse(bytes: &[u8], strict: Strictness, on_wire: Option<usize>) -> Result<IpPacket<'_>, WireError> {
+    let ip = header(bytes, strict, on_wire)?;
+    let transport = transport::parse(&ip, strict)?;
+    let IpHeader { src, dst, ecn, hops, id, total_len, .. } = ip;
+    Ok(IpPacket { src, dst, ecn, hops, id, total_len, transport })
+}
+
+#[inline]
+fn header(bytes: &[u8], strict: Strictness, on_wire: Option<usize>) -> Result<IpHeader<'_>, WireError> {
     match bytes.first().map(|b| b >> 4) {
-        Some(4) => parse_v4(bytes, strict, on_wire),
-        Some(6) => parse_v6(bytes, strict, on_wire),
+        Some(4) => header_v4(bytes, strict, on_wire),
+        Some(6) => header_v6(bytes, strict, on_wire),
         Some(version) => Err(WireError::Version(version)),
         None => Err(WireError::Truncated { what: "IP header", needed: 1, got: 0 }),
     }
 }
 
-fn parse_v4(bytes: &[u8], strict: Strictness, on_wire: Option<usize>) -> Result<IpPacket<'_>, WireError> {
+#[inline]
+fn header_v4(bytes: &[u8], strict: Strictness, on_wire: Option<usize>) -> Result<IpHeader<'_>, WireError> {
     let header = Ipv4HeaderSlice::from_slice(bytes).map_err(|e| match e {
         ipv4::HeaderSliceError::Len(e) => truncated("IPv4 header", &e),
         ipv4::HeaderSliceError::Content(ipv4::HeaderError::UnexpectedVersion { version_number }) => {
@@ -169,19 +210,20 @@ fn parse_v4(bytes: &[u8], strict: Strictness, on_wire: Option<usize>) -> Result<
         (protocol, body, body_len) = behind_auth(body, body_len)?;
     }
     let (src, dst) = (header.source_addr().into(), header.destination_addr().into());
-    let transport = parse_transport(src, dst, protocol.0, body, body_len, strict)?;
-    Ok(IpPacket {
+    Ok(IpHeader {
         src,
         dst,
         ecn: Ecn::from_bits(header.ecn().value()),
         hops: header.ttl(),
         id: header.identification(),
         total_len,
-        transport,
+        protocol: protocol.0,
+        body,
+        len: body_len,
     })
 }
 
-fn parse_v6(bytes: &[u8], strict: Strictness, on_wire: Option<usize>) -> Result<IpPacket<'_>, WireError> {
+fn header_v6(bytes: &[u8], strict: Strictness, on_wire: Option<usize>) -> Result<IpHeader<'_>, WireError> {
     let header = Ipv6HeaderSlice::from_slice(bytes).map_err(|e| match e {
         ipv6::HeaderSliceError::Len(e) => truncated("IPv6 header", &e),
         ipv6::HeaderSliceError::Content(ipv6::HeaderError::UnexpectedVersion { version_number }) => {
@@ -230,15 +272,16 @@ fn parse_v6(bytes: &[u8], strict: Strictness, on_wire: Option<usize>) -> Result<
         body_len -= skip;
     }
     let (src, dst) = (header.source_addr().into(), header.destination_addr().into());
-    let transport = parse_transport(src, dst, next.0, body, body_len, strict)?;
-    Ok(IpPacket {
+    Ok(IpHeader {
         src,
         dst,
         ecn: Ecn::from_bits(header.ecn().value()),
         hops: header.hop_limit(),
         id: 0,
         total_len,
-        transport,
+        protocol: next.0,
+        body,
+        len: body_len,
     })
 }
 
@@ -270,131 +313,6 @@ fn body<'a>(
         return Err(WireError::Truncated { what: "IP packet", needed: total_len, got: bytes.len() });
     }
     Ok(&bytes[header_len..total_len.min(bytes.len())])
-}
-
-/// `len` is the transport's length on the wire, `body` the bytes given.
-// Inlined: what it returns is large, and would be copied.
-#[inline(always)]
-fn parse_transport(
-    src: IpAddr,
-    dst: IpAddr,
-    protocol: u8,
-    body: &[u8],
-    len: usize,
-    strict: Strictness,
-) -> Result<Transport<'_>, WireError> {
-    let check = strict.checksums && body.len() == len;
-    match IpNumber(protocol) {
-        ip_number::TCP => parse_tcp(src, dst, body, len, check, strict).map(Transport::Tcp),
-        ip_number::UDP => parse_udp(src, dst, body, len, check).map(Transport::Udp),
-        _ => Ok(Transport::Other { protocol, payload: body }),
-    }
-}
-
-fn parse_tcp(
-    src: IpAddr,
-    dst: IpAddr,
-    body: &[u8],
-    len: usize,
-    check: bool,
-    strict: Strictness,
-) -> Result<TcpView<'_>, WireError> {
-    let header = TcpHeaderSlice::from_slice(body).map_err(|e| match e {
-        tcp::HeaderSliceError::Len(e) => truncated("TCP header", &e),
-        tcp::HeaderSliceError::Content(tcp::HeaderError::DataOffsetTooSmall { data_offset }) => {
-            WireError::HeaderLength { what: "TCP", len: usize::from(data_offset) * 4 }
-        }
-    });
-    let header = match header {
-        Err(WireError::Truncated { .. }) if !strict.whole && body.len() >= TcpHeader::MIN_LEN => {
-            return parse_cut_tcp(body, len);
-        }
-        other => other?,
-    };
-    if check && checksum::transport(src, dst, ip_number::TCP.0, len, body) != [0, 0] {
-        return Err(WireError::Checksum { what: "TCP" });
-    }
-    let header_len = header.slice().len();
-    let mut options = Options::default();
-    // In a capture the options before an invalid one are still useful.
-    read_options(header.options(), &mut options).or_else(|e| if strict.whole { Err(e) } else { Ok(()) })?;
-    let segment = Segment {
-        seq: SeqNumber(header.sequence_number()),
-        ack: SeqNumber(header.acknowledgment_number()),
-        len: (len - header_len) as u32,
-        window: header.window_size(),
-        flags: flags(header.slice()[12], header.slice()[13]),
-        urgent: header.urgent_pointer(),
-        options,
-    };
-    Ok(TcpView {
-        src_port: header.source_port(),
-        dst_port: header.destination_port(),
-        segment,
-        options_cut: false,
-        payload: &body[header_len..],
-    })
-}
-
-/// The flags of a header's bytes 12 and 13. The three reserved bits are ignored (RFC 9293 §3.1).
-fn flags(reserved: u8, rest: u8) -> Flags {
-    Flags(u16::from_be_bytes([reserved, rest]) & Flags::ALL.0)
-}
-
-/// A segment whose options were cut by the capture: the fixed header, and the options that are complete.
-fn parse_cut_tcp(body: &[u8], len: usize) -> Result<TcpView<'_>, WireError> {
-    let word = |at: usize| u16::from_be_bytes([body[at], body[at + 1]]);
-    let long = |at: usize| SeqNumber((u32::from(word(at)) << 16) | u32::from(word(at + 2)));
-    let header_len = usize::from(body[12] >> 4) * 4;
-    if len < header_len {
-        return Err(WireError::Truncated { what: "TCP header", needed: header_len, got: len });
-    }
-    let mut options = Options::default();
-    let _ = read_options(&body[TcpHeader::MIN_LEN..header_len.min(body.len())], &mut options);
-    let segment = Segment {
-        seq: long(4),
-        ack: long(8),
-        len: (len - header_len) as u32,
-        window: word(14),
-        flags: flags(body[12], body[13]),
-        urgent: word(18),
-        options,
-    };
-    let options_cut = body.len() < header_len;
-    Ok(TcpView { src_port: word(0), dst_port: word(2), segment, options_cut, payload: &[] })
-}
-
-fn parse_udp(
-    src: IpAddr,
-    dst: IpAddr,
-    body: &[u8],
-    len: usize,
-    check: bool,
-) -> Result<UdpView<'_>, WireError> {
-    let header = UdpHeaderSlice::from_slice(body).map_err(|e| truncated("UDP header", &e))?;
-    let (header_len, datagram) = (header.slice().len(), usize::from(header.length()));
-    if datagram < header_len {
-        return Err(WireError::LengthField { what: "UDP", len: datagram, least: header_len });
-    }
-    if datagram > len {
-        return Err(WireError::Truncated { what: "UDP datagram", needed: datagram, got: len });
-    }
-    let body = &body[..datagram.min(body.len())];
-    // Zero means "none" over IPv4 (RFC 768) and is refused over IPv6 (RFC 8200 §8.1).
-    let unsummed = header.checksum() == 0 && src.is_ipv4();
-    if check
-        && !unsummed
-        && (header.checksum() == 0
-            || checksum::transport(src, dst, ip_number::UDP.0, datagram, body) != [0, 0])
-    {
-        return Err(WireError::Checksum { what: "UDP" });
-    }
-    Ok(UdpView {
-        src_port: header.source_port(),
-        dst_port: header.destination_port(),
-        len: (datagram - header_len) as u32,
-        payload: &body[header_len..],
-    })
 }
 
 pub(crate) fn truncated(what: &'static str, e: &LenError) -> WireError {

@@ -95,6 +95,41 @@ fn what_ends_a_silence_tells_a_timeout_from_an_idle_application() {
     assert_eq!(after_silence(Content::Next, 4, true), 0, "it was asked for just before");
 }
 
+/// Ten packets, then what is asked for at these times, and one of which one copy was lost, at `at`.
+fn asked(close: &[u64], request: &[u64], at: u64, fin: bool) -> Vec<(u64, bool)> {
+    let mut gaps = ten();
+    close.iter().for_each(|t| gaps.on_close(Instant::ZERO + ms(*t)));
+    request.iter().for_each(|t| gaps.on_request(Instant::ZERO + ms(*t)));
+    gaps.arrival(&arrival(at, Content::Next, 111), Some(&Ending { fin, ..with_sack() }));
+    gaps.content.iter().map(|f| (f.gap.length.as_nanos() / 1_000_000, f.maybe_probe)).collect()
+}
+
+#[test]
+fn a_fin_may_be_the_reply_to_a_fin_and_data_is_not() {
+    assert_eq!(asked(&[500], &[], 760, true), [(260, true)], "counted from what it replies to");
+    assert_eq!(asked(&[500], &[], 760, false), [(750, false)], "its sender was not waiting for a close");
+    assert_eq!(asked(&[500], &[], 690, true), [], "too soon");
+}
+
+#[test]
+fn what_was_lost_once_after_a_request_that_was_sent_again_may_be_a_probe() {
+    assert_eq!(asked(&[], &[100], 760, false), [(660, false)]);
+    assert_eq!(asked(&[], &[100, 500], 760, false), [(660, true)], "the first request may not have arrived");
+}
+
+#[test]
+fn a_request_after_a_repair_ends_the_recovery() {
+    let probe = |request: u64| {
+        let mut gaps = ten();
+        gaps.arrival(&arrival(30, Content::Missing, 110), Some(&with_sack()));
+        gaps.on_request(Instant::ZERO + ms(request));
+        gaps.arrival(&arrival(290, Content::Next, 112), Some(&with_sack()));
+        gaps.content.iter().map(|f| f.maybe_probe).collect::<Vec<_>>()
+    };
+    assert_eq!(probe(31), [true]);
+    assert_eq!(probe(30), [false], "counted from the repair: its sender may still be in the recovery");
+}
+
 #[test]
 fn the_answer_to_a_syn_ack_is_not_taken_for_lost_data() {
     // The SYN, and what comes next after 260 ms: `lost` numbers are left out, the first of them that of an

@@ -59,10 +59,7 @@ impl Half {
         let dsack = self.dsacks(s, ack, at);
         let sacked = self.sacks(s, ack, at);
         let tsecr = s.options.timestamps.map(|t| t.tsecr);
-        let sent = s.options.timestamps.and_then(|t| {
-            clock.note(t.tsval, at);
-            clock.sent_by(t.tsval)
-        });
+        let sent = s.options.timestamps.and_then(|t| clock.note(t.tsval, at));
         if let Some(v) = tsecr {
             self.heard.echo = self.timestamp_sample(v, at, ack > self.space.una);
         }

@@ -136,9 +136,9 @@ impl Half {
     }
 
     /// When a packet that is captured at `at` would have passed the capture without delay on its way, by its
-    /// sender's clock; and how soon after an ack data counts as a reaction to it.
-    pub(super) fn sent_by(&self, at: Instant, peer: &PeerTimes) -> (Instant, Reaction) {
-        let (far, prompt) = (self.is_far_from_sender(), self.path.prompt());
+    /// sender's clock; and how soon after an ack data counts as a reaction to it, of `prompt` as seen here.
+    pub(super) fn sent_by(&self, at: Instant, prompt: Duration, peer: &PeerTimes) -> (Instant, Reaction) {
+        let far = self.is_far_from_sender();
         match peer.due.filter(|_| far) {
             Some(due) => {
                 // A timestamp is known to a tick.
@@ -264,11 +264,11 @@ mod tests {
             smoothed: ms(40),
             quiet: false,
         };
-        let (sent, reaction) = half.sent_by(at(100), &peer(None));
+        let (sent, reaction) = half.sent_by(at(100), half.path.prompt(), &peer(None));
         assert_eq!((sent, reaction.delays_unknown), (at(100), true));
         // With one it is known when it would have come: a tick and the clock's error later at most.
-        let (sent, reaction) = half.sent_by(at(100), &peer(Some(at(60))));
+        let (sent, reaction) = half.sent_by(at(100), half.path.prompt(), &peer(Some(at(60))));
         assert_eq!((sent, reaction.delays_unknown), (at(62), false));
-        assert_eq!(half.sent_by(at(60), &peer(Some(at(60)))).0, at(60));
+        assert_eq!(half.sent_by(at(60), half.path.prompt(), &peer(Some(at(60)))).0, at(60));
     }
 }

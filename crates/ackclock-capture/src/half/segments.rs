@@ -8,6 +8,7 @@ use super::{Half, PeerTimes};
 use crate::gaps::{Arrival, Content, Ending};
 use crate::outstanding::Piece;
 use crate::segment::CapturedSegment;
+use crate::thresholds::THRESHOLDS;
 
 /// Holes remembered; a capture with more is too incomplete.
 const MOST_HOLES: usize = 1024;
@@ -181,13 +182,16 @@ impl Half {
     /// Takes data that was not sent before, as far as the capture shows.
     fn on_new(&mut self, seen: &CapturedSegment, start: u64, end: u64, tsval: Option<u32>, peer: &PeerTimes) {
         let at = seen.at;
-        let (sent, reaction) = self.sent_by(at, peer);
+        let prompt = self.path.prompt();
+        let (sent, reaction) = self.sent_by(at, prompt, peer);
         self.reach_echoed(sent, seen.segment.options.timestamps.map(|t| t.tsecr));
         if start > self.space.max && self.sent.holes.len() < MOST_HOLES {
             self.sent.holes.push(Hole { start: self.space.max, end: start, at, id: seen.id, tsval });
         }
-        let wait = self.path.probe_wait();
-        if self.space.flight() > 0 && self.quiet_for(at).zip(wait).is_some_and(|(quiet, wait)| quiet >= wait)
+        // No probe is due sooner: nearly always this decides.
+        let quiet = self.quiet_for(at).filter(|quiet| *quiet >= THRESHOLDS.probe.soonest);
+        if self.space.flight() > 0
+            && quiet.is_some_and(|quiet| self.path.probe_wait().is_some_and(|wait| quiet >= wait))
         {
             // New data after a silence while other data is outstanding: it may be a probe, which sets the
             // timer anew (RFC 8985 §7.3).
@@ -220,7 +224,7 @@ impl Half {
         let whole = seen.segment.len > 0 && (rest == 0 || rest + 40 > mss);
         self.upon_ack = self.limits.sent(&self.send_state(sent), whole, reaction) && bytes > 0;
         if bytes > 0 {
-            self.out.observed.held_back.sent(seen.place(), end, whole, self.path.prompt());
+            self.out.observed.held_back.sent(seen.place(), end, whole, prompt);
         }
         if self.following.request.is_some() {
             self.follow_new(at, start);

@@ -13,10 +13,12 @@ pub struct Throughput {
 
 impl Default for Throughput {
     fn default() -> Self {
-        Self { start: None, width: Duration::from_millis(1), bytes: Vec::new() }
+        Self { start: None, width: LEAST, bytes: Vec::new() }
     }
 }
 
+/// The first width.
+const LEAST: Duration = Duration::from_millis(1);
 /// Intervals kept.
 const MOST: usize = 64;
 
@@ -26,12 +28,15 @@ impl Throughput {
             return;
         }
         let passed = at.since(*self.start.get_or_insert(at));
-        let place = |width: Duration| passed.as_nanos() / width.as_nanos().max(1);
-        while place(self.width) >= MOST as u64 {
+        // Widths are this one, doubled several times: a shift is cheaper than a division for each packet.
+        let narrow = |time: Duration| time.as_nanos() / LEAST.as_nanos();
+        let mut place = narrow(passed) >> narrow(self.width).trailing_zeros();
+        while place >= MOST as u64 {
             self.width = self.width * 2;
             self.bytes = self.bytes.chunks(2).map(|pair| pair.iter().sum()).collect();
+            place /= 2;
         }
-        let place = place(self.width) as usize;
+        let place = place as usize;
         if place >= self.bytes.len() {
             self.bytes.resize(place + 1, 0);
         }

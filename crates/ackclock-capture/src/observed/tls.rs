@@ -23,8 +23,12 @@ impl Beginning {
     /// Of a payload.
     #[inline]
     pub fn of(payload: &[u8]) -> Self {
+        // Nearly always there is none, or enough.
+        if let Some(bytes) = payload.first_chunk() {
+            return Self { bytes: *bytes, kept: 6 };
+        }
         let mut bytes = [0; 6];
-        let kept = payload.len().min(bytes.len());
+        let kept = payload.len();
         bytes[..kept].copy_from_slice(&payload[..kept]);
         Self { bytes, kept: kept as u8 }
     }

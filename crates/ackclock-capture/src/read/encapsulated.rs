@@ -7,7 +7,7 @@ mod ip;
 mod link;
 mod wifi;
 
-use ackclock_wire::{IpPacket, WireError, parse_captured};
+use ackclock_wire::{WireError, parse_captured, parse_captured_ip};
 
 use super::Packet;
 use crate::segment::{CapturedSegment, NotASegment};
@@ -156,21 +156,57 @@ pub(crate) fn find(p: &Packet<'_>) -> Result<CapturedSegment, NotASegment> {
 /// # Errors
 /// The reason if there is none.
 #[cold]
-pub(crate) fn find_in<'a>(
-    p: &Packet<'a>,
-    offset: usize,
-    outer: &IpPacket<'a>,
-) -> Result<CapturedSegment, NotASegment> {
-    let bytes = p.data.get(offset..).unwrap_or_default();
-    let rest = Rest { bytes, on_wire: (p.original_len as usize).saturating_sub(offset) };
-    follow(p, ip::contents(outer, rest).map_err(|stop| stop.reason(true))?, true)
+pub(crate) fn find_in(p: &Packet<'_>, offset: usize, on_wire: usize) -> Result<CapturedSegment, NotASegment> {
+    let rest = Rest { bytes: p.data.get(offset..).unwrap_or_default(), on_wire };
+    let outer = parse_captured(rest.bytes, on_wire).map_err(|_| NotASegment::Unreadable)?;
+    follow(p, ip::contents(&outer, rest).map_err(|stop| stop.reason(true))?, true)
+}
+
+/// The bytes from the IP packet on that is a fragment, in a frame or in tunnels in it.
+#[cold]
+pub(crate) fn fragment<'a>(p: &Packet<'a>) -> Option<&'a [u8]> {
+    let rest = Rest { bytes: p.data, on_wire: p.original_len as usize };
+    let start = match p.link.ip_offset(p.data) {
+        Some(n) => rest.then(n, Layer::Ip).ok()?,
+        None => (Layer::Link(p.link.number()), rest),
+    };
+    let found = walk(start, false, |rest, _| match parse_captured_ip(rest.bytes, rest.on_wire) {
+        Err(WireError::Fragment) => Ok(Some(rest.bytes)),
+        Err(_) => Err(NotASegment::Other),
+        Ok(_) => Ok(None),
+    });
+    found.ok()
 }
 
 fn follow<'a>(
     p: &Packet<'a>,
+    start: (Layer, Rest<'a>),
+    tunnelled: bool,
+) -> Result<CapturedSegment, NotASegment> {
+    walk(start, tunnelled, |rest, tunnelled| {
+        let not = |e| reason(&e, tunnelled);
+        let ip = parse_captured_ip(rest.bytes, rest.on_wire).map_err(not)?;
+        let tcp = ip.tcp().transpose().map_err(not)?;
+        Ok(tcp.map(|tcp| CapturedSegment::of(p, &ip, &tcp)))
+    })
+}
+
+/// Why an IP packet is not read.
+fn reason(e: &WireError, tunnelled: bool) -> NotASegment {
+    match e {
+        WireError::Fragment => NotASegment::Fragment,
+        // What follows a tunnel's header was only taken for IP.
+        _ if tunnelled => NotASegment::Other,
+        _ => NotASegment::Unreadable,
+    }
+}
+
+/// Goes through the layers until `at_ip` finds something in an IP packet.
+fn walk<'a, T>(
     (mut layer, mut rest): (Layer, Rest<'a>),
     mut tunnelled: bool,
-) -> Result<CapturedSegment, NotASegment> {
+    mut at_ip: impl FnMut(Rest<'a>, bool) -> Result<Option<T>, NotASegment>,
+) -> Result<T, NotASegment> {
     for _ in 0..MOST_LAYERS {
         let step = match layer {
             Layer::Link(n) => link::link(n, rest),
@@ -184,17 +220,12 @@ fn follow<'a>(
             Layer::Gre => ip::gre(rest),
             Layer::Udp(from, to) => ip::in_udp(from, to, rest),
             Layer::Ip => {
-                let packet = parse_captured(rest.bytes, rest.on_wire).map_err(|e| match e {
-                    WireError::Fragment => NotASegment::Fragment,
-                    // What follows a tunnel's header was only taken for IP.
-                    _ if tunnelled => NotASegment::Other,
-                    _ => NotASegment::Unreadable,
-                })?;
-                if let Some(segment) = CapturedSegment::of(p, &packet) {
-                    return Ok(segment);
+                if let Some(found) = at_ip(rest, tunnelled)? {
+                    return Ok(found);
                 }
+                let outer = parse_captured(rest.bytes, rest.on_wire).map_err(|e| reason(&e, tunnelled))?;
                 tunnelled = true;
-                ip::contents(&packet, rest)
+                ip::contents(&outer, rest)
             }
         };
         (layer, rest) = step.map_err(|stop| stop.reason(tunnelled))?;

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::{LinkType, Packet};
+use super::{LinkType, Packet, encapsulated};
 use crate::ranges::Ranges;
 use crate::segment::{CapturedSegment, NotASegment};
 
@@ -44,10 +44,12 @@ impl Fragments {
     /// The reason if it holds none.
     #[inline]
     pub(crate) fn segment(&mut self, p: &Packet<'_>) -> Result<CapturedSegment, NotASegment> {
-        match CapturedSegment::in_packet(p) {
-            Err(NotASegment::Fragment) => self.fragment(p),
-            seen => seen,
+        // Replaced in place: a segment is large.
+        let mut seen = CapturedSegment::in_packet(p);
+        if matches!(seen, Err(NotASegment::Fragment)) {
+            seen = self.fragment(p);
         }
+        seen
     }
 
     /// How many fragments belong to no whole packet.
@@ -56,9 +58,7 @@ impl Fragments {
     }
 
     fn fragment(&mut self, p: &Packet<'_>) -> Result<CapturedSegment, NotASegment> {
-        // In a tunnel, fragments are counted alone.
-        let at = p.link.ip_offset(p.data).ok_or(NotASegment::Fragment)?;
-        let bytes = p.data.get(at..).unwrap_or_default();
+        let bytes = encapsulated::fragment(p).ok_or(NotASegment::Fragment)?;
         let Some(header) = Header::of(bytes) else { return Err(NotASegment::Fragment) };
         let place = match self.waiting.iter().position(|w| w.of == header.of) {
             Some(place) => place,
@@ -214,6 +214,36 @@ mod tests {
                 }
             }
             assert_eq!(last.expect("the whole"), expected);
+            assert_eq!((fragments.joined, fragments.left_out()), (1, 0));
+        }
+    }
+
+    #[test]
+    fn fragments_in_tunnels_are_put_together() {
+        let gre: &[u8] = &[0, 0, 0x08, 0];
+        // RFC 7348 §5: UDP to port 4789, the flags, the network; then Ethernet.
+        let mut vxlan = vec![0xc0, 0, 0x12, 0xb5, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 7, 0];
+        vxlan.extend([0; 12]);
+        vxlan.extend([8, 0]);
+        for (protocol, header) in [(4, &[][..]), (47, gre), (17, &vxlan)] {
+            let mut fragments = Fragments::default();
+            let mut last = Err(NotASegment::Piece);
+            for (n, piece) in cut(&whole(9), &[256, 512]).iter().enumerate() {
+                let mut outer = vec![0; 20];
+                (outer[0], outer[8], outer[9]) = (0x45, 64, protocol);
+                outer[12..20].copy_from_slice(&[192, 0, 2, 1, 192, 0, 2, 2]);
+                outer.extend(header);
+                outer.extend(piece);
+                let total = outer.len() as u16;
+                outer[2..4].copy_from_slice(&total.to_be_bytes());
+                if protocol == 17 {
+                    outer[24..26].copy_from_slice(&(total - 20).to_be_bytes());
+                }
+                assert_eq!(last, Err(NotASegment::Piece), "{protocol}");
+                last = fragments.segment(&packet(&outer, n as u64 + 1));
+            }
+            let expected = CapturedSegment::in_packet(&packet(&whole(9), 3)).expect("a segment");
+            assert_eq!(last, Ok(expected), "{protocol}");
             assert_eq!((fragments.joined, fragments.left_out()), (1, 0));
         }
     }

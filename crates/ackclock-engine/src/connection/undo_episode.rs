@@ -90,15 +90,16 @@ impl Connection {
         match policies.undo.on_episode_ack(a, &saved.episode, &state.sent, &v) {
             EpisodeVerdict::Unknown => self.rare.make_mut().suspect_episode = Some(saved),
             EpisodeVerdict::Genuine => {}
-            // Another segment is known to be lost and waits to be sent again: the reduction was due.
-            EpisodeVerdict::Spurious if self.repairs_another() => {
-                self.rare.make_mut().suspect_episode = Some(saved);
-            }
-            EpisodeVerdict::Spurious => self.undo_episode(now, &saved.episode),
-            EpisodeVerdict::AllLate => {
+            // A recovery that counts what has arrived above a hole would find the same lost again.
+            EpisodeVerdict::AllLate if self.sender.policies().recovery.is_time_based() => {
                 self.sender.make_mut().sent.forget_lost();
                 self.undo_episode(now, &saved.episode);
             }
+            // Another segment is known to be lost and waits to be sent again: the reduction was due.
+            EpisodeVerdict::Spurious | EpisodeVerdict::AllLate if self.repairs_another() => {
+                self.rare.make_mut().suspect_episode = Some(saved);
+            }
+            EpisodeVerdict::Spurious | EpisodeVerdict::AllLate => self.undo_episode(now, &saved.episode),
         }
     }
 

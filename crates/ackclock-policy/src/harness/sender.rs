@@ -96,6 +96,12 @@ impl Sender {
                 ..self.board.take_deliveries()
             },
         );
+        let original =
+            |d: &Deliveries| d.retransmitted.zip(d.echoed).is_some_and(|(t, echoed)| echoed < t.xmit_ts);
+        let acks_original = self.v.phase == Phase::Recovery
+            && newly_acked > 0
+            && to < self.v.recovery_point
+            && original(&deliveries);
         let rtt = deliveries.sent_once.filter(|_| newly_acked > 0).map(|t| self.v.now.since(t.xmit_ts));
         let deliveries = self.recovery.is_time_based().then_some(deliveries);
         let has_sack = !blocks.is_empty() || dsack.is_some();
@@ -106,6 +112,7 @@ impl Sender {
             is_dup,
             has_sack,
             dsack,
+            acks_original,
             rtt,
             deliveries,
             ..ack(to.0, newly_acked)

@@ -143,7 +143,9 @@ impl SpuriousTimeout for Linux {
             // tcp_try_undo_recovery
             Phase::Recovery if a.ack >= e.recover => all_reported || delayed,
             // tcp_try_undo_partial
-            Phase::Recovery if a.acks_original && retransmissions_out(b, v, counts.probed_until) == 0 => {
+            Phase::Recovery
+                if delayed && a.newly_acked > 0 && retransmissions_out(b, v, counts.probed_until) == 0 =>
+            {
                 return EpisodeVerdict::AllLate;
             }
             // tcp_try_undo_dsack

@@ -10,8 +10,14 @@ impl Detection {
     /// examined (`tcp_ack_is_dubious`, `tcp_rack_mark_lost`), and shows no original of what is repaired
     /// (`tcp_try_undo_partial`); RFC 8985 §6.2 examines all.
     pub fn examines(&mut self, a: &AckInfo, v: &SenderView) -> bool {
+        if a.acks_original {
+            // It may have undone the recovery, and what was found lost be so no more.
+            self.reset_examined(v);
+        }
         if self.linux && a.acks_original {
             (self.advanced, self.lost_again) = (true, false);
+            // Which is looked at no more: see `undo`.
+            self.settled_to = self.found_to;
             return false;
         }
         let undone = std::mem::take(&mut self.undone);

@@ -48,7 +48,8 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
                 "--peer",
                 type=click.Choice(["random", "sound"]),
                 help="With --differ: a `random` peer also sends what no sound one does; a `sound` one "
-                "reports what has arrived over a network that loses, reorders and duplicates. [default: random]",
+                "reports what has arrived over a network that loses, reorders and duplicates. "
+                "[default: random]",
             ),
             click.option(
                 "--seed",

@@ -111,6 +111,7 @@ impl LossRecovery for Rack {
             return self.without_sack.on_ack(a, b, &v, lost);
         }
         let (state, repairing) = (&mut *self.state, repairing(v));
+        state.reopens = false;
         let over = matches!(v.phase, Phase::Recovery | Phase::Loss) && !repairing;
         state.detection.process_ack(a, b, v, over);
         state.repaired = state.tail.process_ack(a, v);

@@ -88,10 +88,11 @@ impl Detection {
 pub(in crate::recovery::rack) const LINUX: Param = Param::flag(
     "linux",
     false,
-    "take RACK.rtt of the highest segment that an ack acknowledges, or SACKs if it acknowledges none, let DSACKs \
-     widen the reordering window only after reordering has been seen, look for losses only where something was \
-     delivered since the last time, begin a recovery of its own, with another reduction, where a retransmission \
-     is lost after a timeout, and grow the window by what is SACKed where segments have come later than `dup_thresh` \
-     others, as Linux does; otherwise of the one sent last, every DSACK, at every ack, none, and by what is \
-     acknowledged (RFC 8985 6.2; RFC 5681 3.1)",
+    "as Linux does: take RACK.rtt of the highest segment that an ack acknowledges, or SACKs if it acknowledges none; \
+     let DSACKs widen the reordering window only after reordering has been seen; look for losses only where \
+     something was delivered since the last time and no original of what is repaired arrives, and no more at what \
+     was found lost before an undo; begin another recovery, with another reduction, where a retransmission is lost \
+     after a timeout or a recovery leaves lost segments; grow the window by what is SACKed where segments have come \
+     later than `dup_thresh` others. Otherwise of the one sent last, by every DSACK, at every ack, at all that is \
+     outstanding, none, and by what is acknowledged (RFC 8985 6.2; RFC 5681 3.1)",
 );

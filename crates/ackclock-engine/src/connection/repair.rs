@@ -60,7 +60,8 @@ impl Connection {
             self.adjust(now, &mut reduced);
             v.window = reduced.window;
         }
-        let out_of_order = seldom(info.newly_acked == 0 && info.newly_sacked > 0)
+        let out_of_order = !PLAIN
+            && seldom(info.newly_acked == 0 && info.newly_sacked > 0)
             && self.sender.policies().recovery.grows_out_of_order();
         info.may_grow = (info.newly_acked > 0 || out_of_order)
             && matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Loss)

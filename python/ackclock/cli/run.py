@@ -34,7 +34,7 @@ COLUMNS = (
     "timeouts",
     "spurious retransmissions",
 )
-SPARE = ("median", "spurious retransmissions", "mean", "timeouts", "goodput")
+SPARE = ("median", "goodput", "mean", "spurious retransmissions", "timeouts")
 """Columns that a narrow terminal leaves out, in this order."""
 ENDLESS = (
     "stack",

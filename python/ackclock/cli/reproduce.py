@@ -161,6 +161,7 @@ def _verdict(result: dict[str, Any]) -> bool | None:
 
 def _list(items: Sequence[Item], as_json: bool) -> None:
     from ackclock.reproduce import counted
+    from ackclock.reproduce.item import KINDS
     from ackclock.reproduce.papers import PAPERS, order
     from ackclock.reproduce.verdicts import recorded
 
@@ -183,6 +184,11 @@ def _list(items: Sequence[Item], as_json: bool) -> None:
         [[r["id"], LISTED[r["holds"]], r["kind"], r["title"]] for r in rows],
         names=("id", "kind"),
     )
+    shown = {kind for i in items for kind in i.kind.split(", ")}
+    say()
+    for kind in (kind for kind in KINDS if kind in shown):
+        say(f"{kind}: {KINDS[kind]}.")
+    note("`ackclock reproduce PAPER --list` lists those of one paper.")
 
 
 def _show(result: dict[str, Any], *, asked: bool) -> None:

@@ -64,3 +64,15 @@ def test_a_check_that_falls_short_is_exit_1(ackclock, tmp_path, monkeypatch):
 
     monkeypatch.setitem(f1_multipliers.EXPECTED, "TCP", [1, 2, 4, 8, 16, 32, 63])
     assert run_command(["reproduce", "B-F1", "--json", "--out", str(tmp_path)]) == 1
+
+
+def test_a_changed_figure_says_what_was_set():
+    from matplotlib.figure import Figure
+
+    from ackclock.reproduce.saved import label
+
+    fig = Figure()
+    label(fig, {}, 0)
+    assert fig.get_supxlabel() == ""
+    label(fig, {"path.rtt": "50ms"}, 2)
+    assert "path.rtt = 50ms" in fig.get_supxlabel() and "not in 2 of" in fig.get_supxlabel()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ackclock._core import version
 from ackclock.reproduce import pointer
 from ackclock.reproduce.chance import ENOUGH, Repeated
 from ackclock.reproduce.item import Item, Outcome, Setting
 from ackclock.results import folder
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def save(
@@ -54,8 +57,22 @@ def save(
             (directory / name).write_text(text, encoding="utf-8", newline="\n")
         folder.write_json(result, directory / folder.SUMMARY)
 
+    for fig in outcome.figures.values():
+        label(fig, dict(ran.overrides), ran.unchanged)
     folder.write(target, fill, outcome.figures)
     return result
+
+
+def label(fig: Figure, overrides: dict[str, Any], unchanged: int) -> None:
+    """Says below a figure what was set in its scenarios. unchanged: how many of them do not have it."""
+    if not overrides:
+        return
+    text = "Set in place of what the paper has: " + ", ".join(
+        f"{key} = {value}" for key, value in overrides.items()
+    )
+    if unchanged:
+        text += f" (not in {unchanged} of the scenarios, which do not have it)"
+    fig.supxlabel(text, fontsize="small")
 
 
 def names(scenarios: dict[str, int]) -> list[str]:

@@ -73,6 +73,6 @@ def test_a_changed_figure_says_what_was_set():
 
     fig = Figure()
     label(fig, {}, 0)
-    assert fig.get_supxlabel() == ""
+    assert not fig.get_supxlabel()
     label(fig, {"path.rtt": "50ms"}, 2)
     assert "path.rtt = 50ms" in fig.get_supxlabel() and "not in 2 of" in fig.get_supxlabel()

@@ -138,6 +138,9 @@ pub trait ScoreboardView {
 
     /// The outstanding segment that holds `seq`.
     fn segment(&self, seq: SeqNumber) -> Option<SentSegment>;
+
+    /// True when retransmissions count as in the network, or the oldest segment was sent more than once.
+    fn has_retransmissions(&self) -> bool;
 }
 
 /// Decides which segments are lost, and what is sent next while losses are repaired.
@@ -160,6 +163,12 @@ pub trait LossRecovery: Policy {
         lost: &mut Vec<SeqRange>,
     ) -> Phase;
 
+    /// True when the ack that has ended a recovery, by [`LossRecovery::on_ack`], begins another one at once, with a
+    /// reduction of its own. Read once after each such ack of a [time-based](LossRecovery::is_time_based) recovery.
+    fn begins_another(&mut self) -> bool {
+        false
+    }
+
     /// Called when the retransmission timer expires. By default everything outstanding and un-SACKed is
     /// marked lost (RFC 6582 §4, RFC 6675 §5.1). The phase becomes Loss with `recovery_point = snd_nxt`.
     fn on_rto(&mut self, _b: &dyn ScoreboardView, v: &SenderView, lost: &mut Vec<SeqRange>) {
@@ -174,7 +183,7 @@ pub trait LossRecovery: Policy {
         v: &SenderView,
         _lost: &mut Vec<SeqRange>,
     ) -> DeadlineAction {
-        DeadlineAction { phase: v.phase, probe: None, rearms: false }
+        DeadlineAction { phase: v.phase, probe: None, rearms: false, repairs_only: false }
     }
 
     /// When [`LossRecovery::on_deadline`] is to be called. Read after each call of a

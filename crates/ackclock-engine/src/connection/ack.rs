@@ -58,6 +58,9 @@ impl Connection {
         if self.needs::<PLAIN>(|r| r.skip_test.is_some()) && self.check_skip_test(now, segment) {
             return;
         }
+        if !PLAIN {
+            self.rare.reset(|r| r.repairs_only = false);
+        }
         let flight_before = self.flight_size();
         let undelivered = if PLAIN { 0 } else { self.undelivered_segments() };
         let advanced = segment.ack.bytes_since(self.snd_una);

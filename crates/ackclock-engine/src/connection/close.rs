@@ -14,6 +14,7 @@ impl Connection {
         if self.closing {
             return;
         }
+        self.rare.reset(|r| r.repairs_only = false);
         match self.state {
             State::Closed => {}
             State::Listen => self.end(true, now),

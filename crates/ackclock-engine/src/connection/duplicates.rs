@@ -52,14 +52,15 @@ impl Connection {
                 return;
             }
         }
-        let repaired = self.stats.fast_recoveries + self.stats.timeouts > 0;
+        // The timeout of a SYN repairs no data.
+        let repaired = self.stats.fast_recoveries + self.stats.timeouts > self.stats.syn_retransmissions;
         if is_dup && self.config.early_duplicates && repaired && self.snd_una == self.sender.recovery_point {
             // And none at the end of a repair, which retransmissions may have elicited
             // (`tcp_is_non_sack_preventing_reopen`, RFC 6582 §4).
             return;
         }
         if is_dup {
-            let most = self.acknowledgeable(now).min(flight_before).saturating_sub(smss);
+            let most = self.acknowledgeable(now).min(flight_before).saturating_sub(self.holes());
             let dups = &mut self.sender.make_mut().dup_acks;
             dups.delivered = (dups.delivered + smss).min(most);
         } else if segments_acked > 0 && self.sender.dup_acks.delivered > 0 {
@@ -68,10 +69,29 @@ impl Connection {
             } else {
                 self.flight_size()
             };
-            let most = outstanding.saturating_sub(smss);
+            let most = if self.forgets_duplicates() { 0 } else { outstanding.saturating_sub(self.holes()) };
             let dups = &mut self.sender.make_mut().dup_acks;
             dups.delivered = dups.delivered.saturating_sub((segments_acked - 1) * smss).min(most);
         }
+    }
+
+    /// Outstanding bytes of which no duplicate ack tells: one segment that is missing, or in Linux all that are
+    /// marked lost (`tcp_limit_reno_sacked`).
+    fn holes(&self) -> u32 {
+        let lost = if self.config.early_duplicates { self.sender.sent.lost_bytes() } else { 0 };
+        lost.max(self.smss)
+    }
+
+    /// True where an ack of new data ends what duplicate acks have told (`tcp_reset_reno_sack`): in Linux one that
+    /// ends a recovery, one of a part after a timeout, and every one outside of repairs.
+    fn forgets_duplicates(&self) -> bool {
+        let over = self.snd_una >= self.sender.recovery_point;
+        self.config.early_duplicates
+            && match self.phase {
+                Phase::Recovery => over,
+                Phase::Loss => !over,
+                Phase::Open | Phase::Disorder | Phase::Cwr => true,
+            }
     }
 
     /// Outstanding bytes whose acks can have arrived by now: not those sent within the shortest round trip.

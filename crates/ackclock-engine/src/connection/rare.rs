@@ -155,6 +155,8 @@ pub(super) struct RareState {
     pub(super) small_until: Option<SeqNumber>,
     /// New data is held back.
     pub(super) held: bool,
+    /// Until the next ack or write, only what is lost is sent.
+    pub(super) repairs_only: bool,
     /// New data may fill the receiver's window with a small segment.
     pub(super) fills: bool,
     /// The last ack has shown that the receiver has forgotten what it had SACKed: nothing is sent again on
@@ -214,6 +216,7 @@ impl RareState {
         fin_is_latest: false,
         small_until: None,
         held: false,
+        repairs_only: false,
         fills: false,
         reneged: false,
         timestamps: TimestampState {
@@ -224,6 +227,7 @@ impl RareState {
             last_ack_sent: SeqNumber(0),
             syn_acks: None,
             timeout_tsval: None,
+            repeated_tsval: None,
         },
         ecn: EcnState::INITIAL,
         fast_open: None,
@@ -250,4 +254,6 @@ pub(super) struct TimestampState {
     /// Our timestamp clock when a timeout's first retransmission was sent. An echo of an earlier value means
     /// that the timeout was spurious (RFC 3522 §3.2).
     pub(super) timeout_tsval: Option<u32>,
+    /// The same of the first retransmission since there was none in the network, of repairs.
+    pub(super) repeated_tsval: Option<u32>,
 }

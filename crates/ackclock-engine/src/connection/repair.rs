@@ -42,6 +42,7 @@ impl Connection {
         if seldom(self.sender.episode.is_some()) && !matches!(self.phase, Phase::Recovery | Phase::Loss) {
             self.end_repaired(now);
         }
+        let another = seldom(before == Phase::Recovery) && self.begins_another(now, info);
         if seldom(stale) && self.phase == Phase::Open {
             self.sender.make_mut().dup_acks.delivered = 0;
         }
@@ -103,17 +104,31 @@ impl Connection {
             self.adjust(now, &mut v);
         }
         if seldom(self.phase != Phase::Open) {
-            let reducing = self.phase == before && self.repair_window().is_some();
+            let reducing = self.phase == before && !another && self.repair_window().is_some();
             self.sender.make_mut().quota = if reducing && info.delivered == 0 {
                 // An ack that delivers nothing changes nothing (RFC 9937 §6.2), but for what it shows to be
                 // lost.
                 self.sender.quota + u64::from(left)
+            } else if another && info.delivered == 0 {
+                v.room()
             } else {
                 self.quota_after(info, &v)
             };
         }
         self.trace_state(now);
         v
+    }
+
+    /// Begins another recovery if the ack has just ended one and the loss recovery has found that due.
+    #[cold]
+    fn begins_another(&mut self, now: Instant, info: &AckInfo) -> bool {
+        let another = self.phase != Phase::Recovery
+            && info.deliveries.is_some()
+            && self.sender.policies().recovery.begins_another();
+        if another {
+            self.enter(now, Phase::Recovery);
+        }
+        another
     }
 
     /// True when what has been acknowledged ends a reduction for an ECN echo. RFC 3168 §6.1.2 reduces once for a

@@ -26,9 +26,8 @@ impl Connection {
         for segment in sent.segments_from(self.first_unacked()) {
             counts.segments += 1;
             counts.sacked += u32::from(segment.sacked);
-            let again = sent.counts_retransmission(segment.range.start);
-            counts.lost += u32::from(segment.lost && !segment.sacked || again);
-            counts.retransmitted += u32::from(again);
+            counts.lost += u32::from(sent.counts_lost(segment.range.start));
+            counts.retransmitted += u32::from(sent.counts_retransmission(segment.range.start));
         }
         if !self.sack_on {
             counts.sacked = (sender.dup_acks.delivered / self.smss.max(1)).min(counts.segments);

@@ -129,7 +129,7 @@ impl Connection {
                 let quota = if self.phase == Phase::Open { self.view(now).room() } else { self.sender.quota };
                 return if self.rare.held { None } else { self.transmit_new(now, quota) };
             }
-            if seldom(self.rare.held) && !self.sender.sent.has_lost() {
+            if seldom(self.rare.held | self.rare.repairs_only) && !self.sender.sent.has_lost() {
                 return None;
             }
             if self.rare.copies.is_some()
@@ -168,6 +168,9 @@ impl Connection {
         };
         let enough = seldom(self.config.repair_by_count) && !self.sender.sent.lacks_retransmissions();
         if range.start >= self.snd_nxt || enough {
+            if seldom(self.rare.is_some_and(|r| r.repairs_only)) {
+                return None;
+            }
             return self.transmit_new(now, quota);
         }
         let fin = u32::from(self.fin_sent && range.end == self.snd_nxt);

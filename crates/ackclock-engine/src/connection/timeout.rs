@@ -133,7 +133,7 @@ impl Connection {
         if !repeated && self.rare.timestamps.on {
             self.rare.make_mut().timestamps.timeout_tsval = Some(self.timestamp_clock(now));
         }
-        self.rare.reset(|r| r.reneged = false);
+        self.rare.reset(|r| (r.reneged, r.repairs_only) = (false, false));
         let reneged = self.sender.sent.reneged();
         if reneged {
             self.sender.make_mut().sent.forget_sacks();
@@ -208,6 +208,9 @@ impl Connection {
             self.rare.make_mut().loss_probe = action.probe;
             let v = self.view(now);
             self.run_retransmission_timer(now, TimerEvent::Probed, &v);
+        }
+        if seldom(action.repairs_only) {
+            self.rare.make_mut().repairs_only = true;
         }
         if seldom(action.rearms)
             && let Some(oldest) = self.sender.sent.oldest_sent_at()

@@ -129,6 +129,10 @@ impl Connection {
         (w.timeout.acks_original, w.timeout.sent_once_arrived) = (None, false);
         match verdict {
             TimeoutVerdict::Unknown => self.rare.make_mut().undecided_timeout = Some(w),
+            TimeoutVerdict::Repair => {
+                w.testing = false;
+                self.rare.make_mut().undecided_timeout = Some(w);
+            }
             TimeoutVerdict::SendNew { segments } => {
                 (w.testing, w.tests) = (true, segments);
                 w.quota = u64::from(segments) * u64::from(self.smss);

@@ -55,6 +55,7 @@ impl Connection {
         if self.rare.is_some_and(|r| r.needs.rate_samples) {
             self.check_app_limited();
         }
+        self.rare.reset(|r| r.repairs_only = false);
         self.send.len() == 0
     }
 
@@ -126,7 +127,8 @@ impl Connection {
         // What is lost goes first.
         let lost = u64::from(self.sender.sent.awaiting_retransmission());
         if room < lost + u64::from(self.smss) {
-            self.notify_use(&v, now);
+            // Less than a segment waits for it as well (`tcp_write_xmit`).
+            self.notify_use(&SenderView { unsent: v.unsent.max(u64::from(self.smss)), ..v }, now);
         }
     }
 

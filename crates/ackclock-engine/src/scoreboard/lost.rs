@@ -32,6 +32,16 @@ impl OutstandingSegments {
         marked(RETRANSMITTED) < marked(LOST)
     }
 
+    /// Bytes marked lost, retransmitted or not.
+    pub fn lost_bytes(&self) -> u32 {
+        self.lost_bytes
+    }
+
+    /// True where the segment at `seq` is marked lost, retransmitted or not.
+    pub fn counts_lost(&self, seq: SeqNumber) -> bool {
+        self.sent.get(self.index_of(seq)).is_some_and(|s| s.marks & (LOST | SACKED) == LOST)
+    }
+
     /// Bytes marked lost and not yet retransmitted.
     pub fn awaiting_retransmission(&self) -> u32 {
         self.lost_bytes.saturating_sub(self.retransmitted_bytes)

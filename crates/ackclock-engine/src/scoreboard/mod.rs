@@ -374,6 +374,11 @@ impl ScoreboardView for OutstandingSegments {
         let s = self.sent.get(self.index_of(seq))?;
         s.range().contains(seq).then(|| s.view(self.epoch))
     }
+
+    /// `tcp_any_retrans_done`
+    fn has_retransmissions(&self) -> bool {
+        self.retransmitted_bytes > 0 || self.sent.front().is_some_and(|s| s.transmissions() > 1)
+    }
 }
 
 #[cfg(test)]

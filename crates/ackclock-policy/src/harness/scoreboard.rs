@@ -119,4 +119,8 @@ impl ScoreboardView for ReferenceScoreboard {
     fn segment(&self, seq: SeqNumber) -> Option<SentSegment> {
         self.segments.iter().find(|s| s.range.contains(seq)).copied()
     }
+
+    fn has_retransmissions(&self) -> bool {
+        self.segments.iter().any(|s| s.transmissions > 1 && !s.sacked && !s.lost)
+    }
 }

@@ -122,6 +122,12 @@ impl Sender {
         self.take_marks();
         let before = self.v.phase;
         self.enter(phase);
+        let phase = if before == Phase::Recovery && phase != before && self.recovery.begins_another() {
+            self.enter(Phase::Recovery);
+            Phase::Recovery
+        } else {
+            phase
+        };
         if before != Phase::Open || phase != Phase::Open || self.recovery.is_time_based() {
             self.adjust();
         }

@@ -74,7 +74,7 @@ pub fn verdicts_depend_on_what_arrived(registry: &Registry) {
                     ..t
                 };
                 match undo.on_ack(&a, &t, &b, &v) {
-                    TimeoutVerdict::Unknown => {}
+                    TimeoutVerdict::Unknown | TimeoutVerdict::Repair => {}
                     TimeoutVerdict::Genuine => break,
                     TimeoutVerdict::SendNew { segments } => {
                         // A number is of whole segments; by the congestion window any data will do.

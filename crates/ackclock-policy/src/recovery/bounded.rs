@@ -1,6 +1,7 @@
 use crate::{AckInfo, Param, Params, Phase, ScoreboardView, SenderView};
 
-/// Duplicate acks without SACK, no more than all outstanding segments but one can elicit. Where more arrive,
+/// Duplicate acks without SACK, no more than all outstanding segments can elicit but those that are missing: what is
+/// marked lost, and one at least. Where more arrive,
 /// or all of them and then an ack of a part, segments were reordered, and the threshold is as many as are
 /// outstanding. RFC 5681 §3.2 counts three of them whatever is outstanding; this is Linux's count
 /// (`tcp_limit_reno_sacked`, `tcp_check_reno_reordering`).
@@ -41,11 +42,12 @@ impl Bounded {
             let kept =
                 if v.phase == Phase::Recovery { left.saturating_sub(a.segments_acked.max(1) - 1) } else { 0 };
             self.left = (if is_more(b, v, kept) { kept } else { kept.saturating_sub(1) }) as u16;
-        } else if a.is_dup {
-            if is_more(b, v, left + 1) {
+        } else if a.is_dup && !is_ignored(v) {
+            let (segments, lost) = outstanding(b, v);
+            if left + lost.max(1) < segments {
                 self.left = self.left.saturating_add(1);
             } else {
-                self.threshold = (left + 1).min(MOST) as u16;
+                self.threshold = segments.min(MOST) as u16;
             }
         }
     }
@@ -66,6 +68,25 @@ fn is_more(b: &dyn ScoreboardView, v: &SenderView, n: u32) -> bool {
         }
     }
     at < v.snd_nxt
+}
+
+/// True where duplicate acks count for nothing: after a timeout until they may report new data (`tcp_process_loss`),
+/// and at the end of a repair, which retransmissions may have elicited (`tcp_is_non_sack_preventing_reopen`).
+fn is_ignored(v: &SenderView) -> bool {
+    match v.phase {
+        Phase::Loss => v.snd_nxt <= v.recovery_point || v.snd_una >= v.recovery_point,
+        Phase::Recovery => v.snd_una >= v.recovery_point,
+        Phase::Open | Phase::Disorder | Phase::Cwr => false,
+    }
+}
+
+/// The outstanding segments, and how many of them are marked lost.
+fn outstanding(b: &dyn ScoreboardView, v: &SenderView) -> (u32, u32) {
+    let (mut at, mut segments, mut lost) = (v.snd_una, 0, 0);
+    while let Some(s) = b.segment(at).filter(|_| at < v.snd_nxt) {
+        (at, segments, lost) = (s.range.end, segments + 1, lost + u32::from(s.lost || s.transmissions > 1));
+    }
+    (segments, lost)
 }
 
 /// Whether they are counted so.

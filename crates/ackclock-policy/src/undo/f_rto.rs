@@ -73,14 +73,10 @@ impl FRto {
             return TimeoutVerdict::Genuine;
         }
         match a.newly_acked > 0 || (sack && a.newly_sacked > 0) {
-            // The policy knows what was sent once, also by a probe before the timeout.
-            true if self.as_linux => {
-                if a.ack >= t.recover {
-                    TimeoutVerdict::Genuine
-                } else {
-                    TimeoutVerdict::Unknown
-                }
-            }
+            // The policy knows what was sent once, also by a probe before the timeout. What is SACKed else ends the test,
+            // and what is acknowledged else lets the repair go on (`tcp_process_loss`).
+            true if self.as_linux && (a.ack >= t.recover || a.newly_sacked > 0) => TimeoutVerdict::Genuine,
+            true if self.as_linux => TimeoutVerdict::Repair,
             // §2.1 step 3b, §3.1 step 3b: data that was not retransmitted.
             true => TimeoutVerdict::Spurious,
             // §2.1 step 3a. A DSACK alone reports the retransmission, not a hole.
@@ -119,7 +115,7 @@ impl SpuriousTimeout for FRto {
     ) -> TimeoutVerdict {
         let sack = v.sack && self.sack_enhanced;
         let verdict = if self.sent_new { self.second(a, t, sack, b) } else { self.first(a, t, sack, v) };
-        self.waiting &= verdict == TimeoutVerdict::Unknown;
+        self.waiting &= matches!(verdict, TimeoutVerdict::Unknown | TimeoutVerdict::Repair);
         verdict
     }
 

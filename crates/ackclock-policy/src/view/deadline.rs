@@ -12,4 +12,6 @@ pub struct DeadlineAction {
     pub probe: Option<SeqRange>,
     /// The retransmission timer restarts, from when the oldest segment was sent.
     pub rearms: bool,
+    /// Only what is lost is sent on this account, and no new data, before the next ack or write.
+    pub repairs_only: bool,
 }

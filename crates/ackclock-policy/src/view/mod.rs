@@ -219,6 +219,8 @@ pub enum TimeoutVerdict {
         /// Number of new segments; `u32::MAX` for as many as the congestion window allows after all.
         segments: u32,
     },
+    /// Nothing yet: what is lost is sent again all the same, although new segments were sent.
+    Repair,
     /// Something was lost: continue to repair.
     Genuine,
     /// The timeout was spurious: nothing was lost.

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
-use ackclock_units::{Bytes, Duration, Instant};
+use ackclock_units::{Bytes, Instant};
 
-use super::cubic_linux::{Scales, Stage};
+use super::cubic_linux::{Scales, Stage, TICK};
 use super::growth::{Remainder, counted};
 use super::in_use::{
     ABE, Flight, Half, IN_USE, InUse, REDUCE_FROM, VALIDATE, backs_off_less, counts_flights, reduced_from,
@@ -55,8 +55,10 @@ impl Rules {
             fast_convergence: p.flag("fast_convergence"),
             reno_friendly: p.flag("reno_friendly"),
             byte_counting: p.flag("byte_counting"),
-            scales: (p.choice("arithmetic") == "linux")
-                .then(|| Scales::new(p.ratio("c"), p.ratio("beta_cubic"), p.flag("reno_friendly"))),
+            scales: (p.choice("arithmetic") == "linux").then(|| {
+                let reno = p.flag("reno_friendly");
+                Scales::new(p.ratio("c"), p.ratio("beta_cubic"), reno, p.duration("tick"))
+            }),
             reduces_window: p.choice("reduce_from") == "window",
             initial: InitialWindow::new(p),
         }
@@ -154,7 +156,6 @@ impl<U: InUse> Cubic<U> {
         if self.rules.validate && !self.in_use.permits(a, v) {
             // Time in which the application limited the sender does not count (§4.2, §5.8).
             self.curve.epoch_start = self.curve.epoch_start.map(|t| (t + since_last).min(v.now));
-            self.linux.iter_mut().for_each(|stage| stage.skip(since_last, v.now));
             return v.window;
         }
         let cwnd = v.window.cwnd.max(1);
@@ -179,9 +180,9 @@ impl<U: InUse> Cubic<U> {
     /// `window` after an ack that newly delivers so many bytes above the threshold, in the integers of Linux.
     fn grown_by_linux(&mut self, delivered: Bytes, window: Window, v: &SenderView) -> Window {
         let (Some(stage), Some(scales)) = (&mut self.linux, &self.rules.scales) else { return window };
-        let (smss, min_rtt) = (u64::from(v.smss), v.rtt.map_or(Duration::ZERO, |r| r.min_rtt));
+        let smss = u64::from(v.smss);
         let acked = if self.rules.byte_counting { stage.whole(delivered, smss) } else { 1 };
-        let segs = stage.grow(acked, (window.cwnd / smss).max(1), min_rtt, scales, v.now);
+        let segs = stage.grow(acked, (window.cwnd / smss).max(1), scales, v.now);
         Window { cwnd: window.cwnd.saturating_add(segs * smss), ..window }
     }
 
@@ -195,7 +196,7 @@ impl<U: InUse> Cubic<U> {
                 // §4.8: the stage after a timeout begins with K = 0 where slow start ends, regardless of
                 // W_max.
                 self.curve = Curve { w_max: 0.0, epoch_start: None, ..self.curve };
-                self.linux.iter_mut().for_each(|stage| stage.last_max = 0);
+                self.linux.iter_mut().for_each(|stage| stage.forget());
                 Window { cwnd: u64::from(v.smss), ssthresh }
             }
             Congestion::Loss | Congestion::Ecn => {
@@ -248,7 +249,8 @@ impl<U: InUse> Policy for Cubic<U> {
 
 impl<U: InUse> CongestionControl for Cubic<U> {
     fn needs(&self) -> Needs {
-        Needs { sends: U::COUNTS, ..Needs::default() }
+        let linux = self.linux.is_some();
+        Needs { sends: U::COUNTS || linux, every_ack: linux, ..Needs::default() }
     }
 
     fn start(&mut self, v: &SenderView) -> Control {
@@ -257,17 +259,29 @@ impl<U: InUse> CongestionControl for Cubic<U> {
 
     fn on(&mut self, f: Feedback<'_>, v: &SenderView) -> Control {
         let window = match f {
-            Feedback::Ack(a, slow_start) => self.grown(a, slow_start, v),
+            Feedback::Ack(a, slow_start) => {
+                if let (Some(stage), Some(scales)) = (&mut self.linux, &self.rules.scales) {
+                    stage.measure(a, scales, v.now);
+                }
+                if self.linux.is_some() && !a.may_grow {
+                    return v.window.into();
+                }
+                self.grown(a, slow_start, v)
+            }
             Feedback::Congestion(c) => self.cut(c, v),
             f => {
                 match f {
                     // Linux restores the window alone.
                     Feedback::EpisodeEnded(EpisodeEnd::Spurious) => self.curve = self.undo,
-                    Feedback::Idle(_) => {
-                        self.curve.epoch_start = None;
-                        self.linux.iter_mut().for_each(|stage| stage.end());
+                    Feedback::Idle(_) => self.curve.epoch_start = None,
+                    Feedback::Sent { bytes, retransmission, .. } => {
+                        if let (Some(stage), Some(scales)) = (&mut self.linux, &self.rules.scales)
+                            && bytes > 0
+                        {
+                            stage.sent(!retransmission && v.pipe <= u64::from(v.smss), scales, v.now);
+                        }
+                        self.in_use.sent(retransmission, v);
                     }
-                    Feedback::Sent { retransmission, .. } => self.in_use.sent(retransmission, v),
                     _ => {}
                 }
                 v.default_window(&f)
@@ -301,6 +315,7 @@ pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
              window grows by a segment after so many acknowledged, 2 at least and 20 at most until there was a \
              loss, and Reno's window goes on with alpha_cubic",
         ),
+        TICK,
         VALIDATE,
         IN_USE,
         REDUCE_FROM,

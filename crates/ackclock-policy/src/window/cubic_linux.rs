@@ -1,12 +1,14 @@
-//! CUBIC in the integers of Linux (`tcp_cubic.c`): whole segments, milliseconds, and a window that grows by one
-//! segment after so many acknowledged.
+//! CUBIC in the integers of Linux (`tcp_cubic.c`): whole segments, ticks of its clock, and a window that grows by
+//! one segment after so many acknowledged.
 
 use ackclock_units::{Bytes, Duration, Instant};
 
+use crate::{AckInfo, Param};
+
 /// Bits of its fractions: of C, of beta, and of a second.
 const BITS: u32 = 10;
-/// Shortest time between two readings of the curve while the window stays, milliseconds: the 32nd of a second.
-const REFRESH: u64 = 1000 / 32;
+/// The curve is not read again within this part of a second while the window stays.
+const REFRESH: u64 = 32;
 /// Segments acknowledged for one of growth, at most, until there was a loss.
 const EXPLORE: u64 = 20;
 /// At least: half again as much in a round trip.
@@ -22,15 +24,28 @@ pub(super) struct Scales {
     pub beta: u64,
     /// Acks of so many eighths of the window grow Reno's window by a segment; 0 without that window.
     reno: u64,
+    /// Ticks of its clock in a second.
+    hz: u64,
 }
 
 impl Scales {
-    pub fn new(c: f64, beta_cubic: f64, reno_friendly: bool) -> Self {
+    pub fn new(c: f64, beta_cubic: f64, reno_friendly: bool, tick: Duration) -> Self {
         let one = 1_u64 << BITS;
         let scaled = |x: f64| (x * one as f64).round() as u64;
         let (c, beta) = (scaled(c).max(1), scaled(beta_cubic).min(one - 1));
         let reno = if reno_friendly { 8 * (one + beta) / 3 / (one - beta) } else { 0 };
-        Self { c, beta, reno }
+        Self { c, beta, reno, hz: (1_000_000_000 / tick.as_nanos().max(1)).max(1) }
+    }
+
+    fn ticks(&self, now: Instant) -> u64 {
+        let ticks = u128::from(now.as_nanos()) * u128::from(self.hz) / 1_000_000_000;
+        u64::try_from(ticks).unwrap_or(u64::MAX)
+    }
+
+    /// In ticks, which began.
+    fn ticks_of(&self, time: Duration) -> u64 {
+        let ticks = (u128::from(time.as_nanos()) * u128::from(self.hz)).div_ceil(1_000_000_000);
+        u64::try_from(ticks).unwrap_or(u64::MAX)
     }
 
     /// Time from the beginning to the plateau, in 1024ths of a second.
@@ -39,11 +54,15 @@ impl Scales {
     }
 }
 
-/// A congestion-avoidance stage. Sizes in segments.
+/// A congestion-avoidance stage. Sizes in segments, times in ticks.
 #[derive(Debug, Default)]
 pub(super) struct Stage {
-    /// Where it began, milliseconds; `None` until its first ack.
+    /// When it began; `None` until its first ack.
     start: Option<u64>,
+    /// The smallest round-trip time of data since the last timeout (`delay_min`).
+    min_rtt: Option<Duration>,
+    /// When data was sent last.
+    sent_at: Option<Instant>,
     origin: u64,
     k: u64,
     /// Acknowledged, and not yet counted for Reno's window.
@@ -62,11 +81,35 @@ pub(super) struct Stage {
     pub last_max: u64,
 }
 
-fn ms(now: Instant) -> u64 {
-    now.as_nanos() / 1_000_000
-}
-
 impl Stage {
+    /// The timer has expired (`bictcp_reset`).
+    pub fn forget(&mut self) {
+        *self = Self { sent_at: self.sent_at, part: self.part, ..Self::default() };
+    }
+
+    /// Takes the round-trip time of an ack, unless it comes within a second from the beginning of the stage
+    /// (`cubictcp_acked`).
+    pub fn measure(&mut self, a: &AckInfo, scales: &Scales, now: Instant) {
+        let Some(rtt) = a.rtt else { return };
+        if self.start.is_some_and(|start| scales.ticks(now).saturating_sub(start) < scales.hz) {
+            return;
+        }
+        // Of the segment sent last that it acknowledges.
+        let last = a.deliveries.and_then(|d| d.sent_once).map_or(rtt, |t| now.since(t.xmit_ts).min(rtt));
+        self.min_rtt = Some(self.min_rtt.map_or(last, |min| min.min(last)));
+    }
+
+    /// New data was sent, with nothing else in the network where it is `alone`: then the time since data was sent
+    /// before does not count (`cubictcp_cwnd_event`).
+    pub fn sent(&mut self, alone: bool, scales: &Scales, now: Instant) {
+        let idle = self.sent_at.replace(now).map_or(Duration::ZERO, |at| now.since(at));
+        if alone {
+            let (skipped, now) =
+                (scales.ticks(now) - scales.ticks(now.saturating_sub(idle)), scales.ticks(now));
+            self.start = self.start.map(|start| start.saturating_add(skipped).min(now));
+        }
+    }
+
     /// A reduction ends the stage.
     pub fn end(&mut self) {
         self.start = None;
@@ -75,11 +118,6 @@ impl Stage {
     /// What was acknowledged so far counts no more for growth.
     pub fn forget_credit(&mut self) {
         self.credit = 0;
-    }
-
-    /// Time in which the window was not in use does not count.
-    pub fn skip(&mut self, time: Duration, now: Instant) {
-        self.start = self.start.map(|start| (start + time.as_nanos() / 1_000_000).min(ms(now)));
     }
 
     /// The whole segments that an ack completes which newly delivers so many bytes, by SACK or cumulatively: an
@@ -92,8 +130,8 @@ impl Stage {
     }
 
     /// How many segments a window of `cwnd` grows by on an ack of `acked` segments.
-    pub fn grow(&mut self, acked: u64, cwnd: u64, min_rtt: Duration, scales: &Scales, now: Instant) -> u64 {
-        self.read_curve(acked, cwnd, min_rtt, scales, ms(now));
+    pub fn grow(&mut self, acked: u64, cwnd: u64, scales: &Scales, now: Instant) -> u64 {
+        self.read_curve(acked, cwnd, scales, scales.ticks(now));
         // tcp_cong_avoid_ai
         let mut grown = 0;
         if self.credit >= self.cnt {
@@ -105,10 +143,10 @@ impl Stage {
         grown
     }
 
-    fn read_curve(&mut self, acked: u64, cwnd: u64, min_rtt: Duration, scales: &Scales, now: u64) {
+    fn read_curve(&mut self, acked: u64, cwnd: u64, scales: &Scales, now: u64) {
         self.acked = self.acked.saturating_add(acked);
         let begins = self.start.is_none();
-        if !begins && self.read.0 == cwnd && now.saturating_sub(self.read.1) <= REFRESH {
+        if !begins && self.read.0 == cwnd && now.saturating_sub(self.read.1) <= scales.hz / REFRESH {
             return;
         }
         if begins || now != self.read.1 {
@@ -119,7 +157,8 @@ impl Stage {
                 (self.k, self.origin) = (scales.plateau_after(below), self.last_max.max(cwnd));
             }
             let elapsed = now.saturating_sub(self.start.unwrap_or(now));
-            let t = elapsed.saturating_add(min_rtt.as_nanos() / 1_000_000).saturating_mul(1 << BITS) / 1000;
+            let ahead = self.min_rtt.map_or(0, |rtt| scales.ticks_of(rtt));
+            let t = elapsed.saturating_add(ahead).saturating_mul(1 << BITS) / scales.hz;
             let target = curve(t, self.k, self.origin, scales);
             self.cnt = if target > cwnd { cwnd / (target - cwnd) } else { FLAT.saturating_mul(cwnd) };
             if self.last_max == 0 {
@@ -155,25 +194,35 @@ fn curve(t: u64, k: u64, origin: u64, scales: &Scales) -> u64 {
     if t < k { origin.saturating_sub(delta) } else { origin.saturating_add(delta) }
 }
 
+/// The step of its clock.
+pub(super) const TICK: Param = Param::duration(
+    "tick",
+    Duration::from_millis(4),
+    Duration::from_millis(1)..=Duration::from_millis(10),
+    "with `arithmetic=linux`: step of the clock by which the curve is read (a kernel's CONFIG_HZ, here 250)",
+);
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const TICK: Duration = Duration::from_millis(1);
     const RTT: Duration = Duration::from_millis(100);
 
     fn scales() -> Scales {
-        Scales::new(0.4, 0.7, true)
+        Scales::new(0.4, 0.7, true, TICK)
     }
 
     /// The window after `seconds` in which it was always full, by round trips of 100 ms; acks of two segments.
     fn after(last_max: u64, mut cwnd: u64, seconds: u64, reno: bool) -> u64 {
-        let (mut stage, scales) = (Stage { last_max, ..Stage::default() }, Scales::new(0.4, 0.7, reno));
+        let (mut stage, scales) =
+            (Stage { last_max, min_rtt: Some(RTT), ..Stage::default() }, Scales::new(0.4, 0.7, reno, TICK));
         let mut now = Instant::ZERO + Duration::from_secs(7);
         for _ in 0..seconds * 10 {
             let acks = cwnd / 2;
             for _ in 0..acks {
                 now += Duration::from_nanos(100_000_000 / acks);
-                cwnd += stage.grow(2, cwnd, RTT, &scales, now);
+                cwnd += stage.grow(2, cwnd, &scales, now);
             }
         }
         cwnd
@@ -234,12 +283,12 @@ mod tests {
     #[test]
     fn extremes_do_not_overflow() {
         for (c, beta) in [(0.001, 0.1), (100.0, 1.0)] {
-            let scales = Scales::new(c, beta, true);
+            let scales = Scales::new(c, beta, true, TICK);
             for (cwnd, last_max) in [(1, 0), (1, u64::MAX), (u64::MAX / 2, u64::MAX), (1 << 40, 1 << 30)] {
-                let mut stage = Stage { last_max, ..Stage::default() };
+                let mut stage = Stage { last_max, min_rtt: Some(RTT), ..Stage::default() };
                 for seconds in [0, 1, 1_000_000, u64::MAX / 1_000_000_000] {
                     let now = Instant::ZERO + Duration::from_secs(seconds);
-                    assert!(stage.grow(2, cwnd, RTT, &scales, now) <= 2);
+                    assert!(stage.grow(2, cwnd, &scales, now) <= 2);
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use ackclock_engine::{AbortReason, Connection, ConnectionEvent, State, Transmit};
 use ackclock_trace::SendKind;
-use ackclock_units::{Instant, SeqNumber};
+use ackclock_units::{Instant, SeqNumber, SeqRange};
 use ackclock_wire::{IcmpError, IcmpKind, Segment};
 
 use super::freebsd::Buffers;
@@ -138,6 +138,14 @@ impl Flow {
         self.counts.last_ack_received = Some(now);
         let v = self.connection.view(now);
         self.reordering.arrived(segment, &v);
+        if let Some(sending) = &mut self.sending {
+            let una = sending.queue.end().saturating_sub(self.connection.unacked());
+            let outstanding = SeqRange::new(v.snd_una, v.snd_nxt);
+            for block in segment.options.sack.as_slice().iter().filter(|b| b.is_inside(outstanding)) {
+                let position = |seq: SeqNumber| una + u64::from(seq.bytes_since(v.snd_una));
+                sending.queue.sacked(position(block.start), position(block.end), v.smss);
+            }
+        }
     }
 
     /// A segment has left. Returns true where that is reported to the application.

@@ -50,12 +50,13 @@ impl Reordering {
         let above = SeqRange::new(segment.ack, v.snd_nxt);
         let mut lowest = None;
         let dsack = dsack(segment);
+        // One of more than a segment stands for several (`tcp_dsack_seen`).
+        self.duplicates += dsack.map_or(0, |range| range.len().div_ceil(v.smss.max(1)));
         // Linux looks at blocks in the order of their numbers, a DSACK among them.
         let mut blocks = segment.options.sack.as_slice().to_vec();
         blocks.sort_by_key(|b| b.start.bytes_since(v.snd_una));
         for block in blocks {
             if !block.is_inside(above) {
-                self.duplicates += u32::from(block.end <= segment.ack);
                 continue;
             }
             let highest = self.sacked.last().map_or(v.snd_una, |r| r.end);

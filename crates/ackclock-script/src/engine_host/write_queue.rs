@@ -170,6 +170,34 @@ impl WriteQueue {
         self.sent = self.sent.max(position);
     }
 
+    /// A packet that holds this position inside becomes two, of which each takes its overhead; the push stays with the
+    /// rest (`tcp_fragment`).
+    fn split(&mut self, position: u64) {
+        let at = self.packets.partition_point(|p| p.end <= position);
+        let before = at.checked_sub(1).map_or(self.start, |i| self.packets[i].end);
+        if at < self.packets.len() && position > before.max(self.start) {
+            self.packets.insert(at, Packet { end: position, push: false, record: false });
+        }
+    }
+
+    /// What was sent from one position to another is SACKed: packets are split at its ends, and become one in it
+    /// where they hold full segments (`tcp_match_skb_to_sack`, `tcp_shift_skb_data`).
+    pub(super) fn sacked(&mut self, from: u64, to: u64, smss: u32) {
+        self.split(from);
+        self.split(to);
+        let mut i = self.packets.partition_point(|p| p.end <= from);
+        let mut start = from;
+        while let Some(next) = self.packets.get(i + 1).filter(|next| next.end <= to) {
+            let whole = |len: u64| len >= u64::from(smss);
+            let end = self.packets[i].end;
+            if whole(end - start) && whole(next.end - end) {
+                self.packets.remove(i);
+            } else {
+                (i, start) = (i + 1, end);
+            }
+        }
+    }
+
     /// Segments leave at once, in packets of at most `most`. A packet of more than one pushes
     /// (`__tcp_transmit_skb`); one that ends within a queued packet splits it, and the push stays with the
     /// rest (`tcp_fragment`).
@@ -184,6 +212,7 @@ impl WriteQueue {
     /// The first packet of a burst leaves. Returns its segments.
     fn depart_one(&mut self, burst: &mut [Transmit], smss: u32, most: u64) -> usize {
         let first = burst[0];
+        self.split(first.offset);
         let at = self.packets.partition_point(|p| p.end <= first.offset);
         let Some(queued) = self.packets.get(at).copied().filter(|_| first.segment.len > 0) else { return 1 };
         let end = |t: &Transmit| t.offset + u64::from(t.segment.len);
@@ -215,9 +244,7 @@ impl WriteQueue {
         if pushes && !last.segment.flags.has(Flags::SYN) {
             last.segment.flags |= Flags::PSH;
         }
-        if end < queued.end {
-            self.packets.insert(at, Packet { end, push: false, record: false });
-        }
+        self.split(end);
         self.sent = self.sent.max(end);
         count
     }
@@ -251,6 +278,22 @@ mod tests {
         assert_eq!(queue.room(4000, 1360), 0, "no memory for another");
         written(&mut queue, 400);
         assert_eq!(queue.memory(), 800 + 2 * OVERHEAD);
+    }
+
+    #[test]
+    fn what_is_sacked_is_split_off_and_becomes_one_packet() {
+        let mut queue = WriteQueue::default();
+        written(&mut queue, 4000);
+        written(&mut queue, 4000);
+        queue.sacked(1000, 2000, 1000);
+        assert_eq!(queue.memory(), 8000 + 4 * OVERHEAD);
+        queue.sacked(1000, 6000, 1000);
+        assert_eq!(queue.memory(), 8000 + 3 * OVERHEAD);
+        queue.sacked(1000, 6000, 1000);
+        assert_eq!(queue.memory(), 8000 + 3 * OVERHEAD);
+        // A short segment stays apart.
+        queue.sacked(1000, 6500, 1000);
+        assert_eq!(queue.memory(), 8000 + 4 * OVERHEAD);
     }
 
     #[test]

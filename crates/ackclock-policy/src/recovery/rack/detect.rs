@@ -48,13 +48,17 @@ pub(super) struct Detection {
     /// behind `snd_una`.
     examined_to: SeqNumber,
     retransmitted: Retransmitted,
-    /// The last call of [`Detection::detect`] has found a retransmission to be lost.
+    /// The last call of [`Detection::detect`] has found a retransmission to be lost, which no probe was.
     lost_again: bool,
+    /// What a probe has sent again, and nothing else since.
+    probed: Option<SeqRange>,
+    /// That is about to be sent.
+    probing: bool,
     /// Something was delivered since an ack was last examined for losses.
     advanced: bool,
     /// The ack that is being processed has undone a timeout.
     undone: bool,
-    /// The end of the highest segment sent once that was found lost, and that at the last undo: see
+    /// The end of the highest segment that was found lost, and that at the last undo: see
     /// [`Detection::undo`]. Never behind `snd_una`.
     found_to: SeqNumber,
     settled_to: SeqNumber,
@@ -83,6 +87,8 @@ impl Detection {
             examined_to: SeqNumber(0),
             retransmitted: Retransmitted::default(),
             lost_again: false,
+            probed: None,
+            probing: false,
             advanced: false,
             undone: false,
             found_to: SeqNumber(0),
@@ -117,7 +123,7 @@ impl Detection {
             // Step 3: a segment that was sent once and is delivered below the highest delivered one was
             // reordered.
             self.reordering_seen |= d.lowest_sent_once.is_some_and(|end_seq| end_seq < self.fack);
-            self.note_distance(d, b, v);
+            self.note_distance(a, d, b, v);
         }
         let delivered_to = b.sacked().last().map_or(v.snd_una, |range| range.end);
         self.fack = self.fack.max(delivered_to).max(v.snd_una);
@@ -178,17 +184,20 @@ impl Detection {
         let (before, mut next) = (lost.len(), self.detect_first_sent(latest, wait, b, v, lost));
         let resent_from = lost.len();
         let (quic, rule) = (self.quic, self.rule(latest, wait));
+        let (found_to, probed, mut lost_again) = (&mut self.found_to, self.probed, false);
         self.retransmitted.retain_waiting(latest, b, v, |s| {
             let until = rule.until(s, b, v);
             if until.is_none() {
                 add(s.range, lost);
+                *found_to = (*found_to).max(s.range.end);
+                lost_again |= probed != Some(s.range);
             } else {
                 next = sooner_or_later(quic, next, until);
             }
             until.is_some()
         });
-        self.lost_again = resent_from < lost.len();
-        if self.lost_again {
+        self.lost_again = lost_again;
+        if resent_from < lost.len() {
             in_order(lost, before);
         }
         #[cfg(debug_assertions)]
@@ -267,21 +276,32 @@ impl Detection {
     }
 
     /// The last timeout was spurious: the ack counted for its retransmission was elicited by the original, so
-    /// that nothing sent later is known to have been delivered. Linux looks no more at what it had found lost by time,
-    /// until that is sent again (`tcp_rack_detect_loss` takes it off its list).
+    /// that nothing sent later is known to have been delivered. Linux leaves that as it is, but looks no more at what
+    /// it had found lost by time, until that is sent again (`tcp_rack_detect_loss` takes it off its list).
     pub fn undo(&mut self, v: &SenderView) {
         if self.linux {
             self.settled_to = self.found_to;
+        } else {
+            (self.latest, self.rtt) = self.before_rto;
         }
-        (self.latest, self.rtt) = self.before_rto;
         (self.advanced, self.undone) = (true, true);
         // The marks of the timeout were undone.
         self.reset_examined(v);
     }
 
+    /// A probe is about to send `range` again. Linux does not count that as a retransmission (`tcp_send_loss_probe`).
+    pub fn note_probe(&mut self, range: Option<SeqRange>) {
+        if range.is_some() {
+            (self.probed, self.probing) = (range, true);
+        }
+    }
+
     /// `sent` was retransmitted.
     pub fn on_retransmit(&mut self, sent: SeqRange, v: &SenderView) {
         self.initialize(v.snd_una);
+        if !std::mem::take(&mut self.probing) && self.probed == Some(sent) {
+            self.probed = None;
+        }
         self.retransmitted.push(sent, v.now);
     }
 }

@@ -13,7 +13,7 @@ use super::bounded::{BOUNDED, Bounded};
 use super::counting::Counting;
 use super::duplicates::{DUP_THRESH, LIMITED_TRANSMIT};
 use super::early::EARLY_RETRANSMIT;
-use super::episode::{is_over, lost_or_new, phase_outside_repair};
+use super::episode::{is_over, lost_or_new, new_data, phase_outside_repair};
 use super::newreno::NewReno;
 use crate::{
     AckInfo, Adjustment, DeadlineAction, Entry, LossRecovery, Phase, Policy, PrivateState, ScoreboardView,
@@ -37,8 +37,10 @@ struct State {
     timer: Option<Timer>,
     /// Without SACK, no more duplicate acks are counted than can arrive.
     bounded: Option<Bounded>,
-    /// A recovery begins now, since another one has left segments that were lost.
-    reopens: bool,
+    /// Another recovery begins with this ack, since the one that it ends leaves segments that were lost.
+    begins_another: bool,
+    /// The last ack lets new data go, and no retransmission: see [`Detection::sends_only_new`].
+    only_new: bool,
     /// A probe has repaired a loss; what was outstanding when it was sent.
     repaired: Option<Bytes>,
 }
@@ -111,7 +113,8 @@ impl LossRecovery for Rack {
             return self.without_sack.on_ack(a, b, &v, lost);
         }
         let (state, repairing) = (&mut *self.state, repairing(v));
-        state.reopens = false;
+        state.begins_another = false;
+        state.only_new = state.detection.sends_only_new(a, v);
         let over = matches!(v.phase, Phase::Recovery | Phase::Loss) && !repairing;
         state.detection.process_ack(a, b, v, over);
         state.repaired = state.tail.process_ack(a, v);
@@ -121,6 +124,7 @@ impl LossRecovery for Rack {
             return v.phase;
         }
         let before = lost.len();
+        let disorder = state.detection.keeps_disorder(a, b, v);
         if state.detection.examines(a, v) {
             state.detect(repairing, b, v, lost);
         } else if a.newly_acked > 0 && matches!(state.timer, Some(Timer::Reordering(_))) {
@@ -132,18 +136,20 @@ impl LossRecovery for Rack {
             return self.open(reopens, reopens, v).unwrap_or(v.phase);
         }
         let another = || lost.len() > before || state.detection.leaves_lost(b, v);
-        if over && v.phase == Phase::Recovery && another() {
-            // Another episode begins at this moment, but only after this one has ended.
-            lost.truncate(before);
-            state.detection.reset_examined(v);
-            state.timer = Some(Timer::Reordering(v.now));
-            state.reopens = true;
-            return Phase::Disorder;
-        }
-        self.open(lost.len() > before, false, v).unwrap_or_else(|| match phase_outside_repair(v) {
-            Phase::Open if !b.sacked().is_empty() => Phase::Disorder,
+        state.begins_another = over && v.phase == Phase::Recovery && another();
+        let begins = state.begins_another || lost.len() > before;
+        let outside = match phase_outside_repair(v) {
+            Phase::Open if disorder || !b.sacked().is_empty() => Phase::Disorder,
             phase => phase,
-        })
+        };
+        match self.open(begins, false, v) {
+            Some(phase) if !self.state.begins_another => phase,
+            _ => outside,
+        }
+    }
+
+    fn begins_another(&mut self) -> bool {
+        std::mem::take(&mut self.state.begins_another)
     }
 
     fn adjust(&mut self, _v: &SenderView) -> Adjustment {
@@ -163,7 +169,7 @@ impl LossRecovery for Rack {
         self.without_sack.duplicates.force_next();
         self.state.detection.expired(b, v, lost);
         self.state.tail.forget();
-        (self.state.timer, self.state.repaired) = (None, None);
+        (self.state.timer, self.state.repaired, self.state.only_new) = (None, None, false);
     }
 
     fn is_time_based(&self) -> bool {
@@ -196,30 +202,33 @@ impl LossRecovery for Rack {
         v: &SenderView,
         lost: &mut Vec<SeqRange>,
     ) -> DeadlineAction {
-        let (mut probe, mut rearms, mut found) = (None, false, false);
+        let (mut probe, mut rearms, mut repairs_only) = (None, false, false);
+        self.state.only_new = false;
         match self.state.timer.take() {
             Some(Timer::Reordering(_)) => {
                 self.state.detect(repairing(v), b, v, lost);
-                found = std::mem::take(&mut self.state.reopens) && self.state.detection.leaves_lost(b, v);
                 // tcp_rack_reo_timeout
                 rearms = self.state.tail.rearms();
+                repairs_only = self.state.detection.is_linux();
             }
             Some(Timer::Probe(_)) => {
                 probe = self.state.tail.probe(b, v);
+                self.state.detection.note_probe(probe.filter(|range| range.start < v.snd_nxt));
                 rearms = probe.is_none() && self.state.tail.rearms();
             }
             None => {}
         }
         let reopens = v.phase == Phase::Loss && self.state.detection.reopens(true);
         DeadlineAction {
-            phase: self.open(found || !lost.is_empty(), reopens, v).unwrap_or(v.phase),
+            phase: self.open(!lost.is_empty(), reopens, v).unwrap_or(v.phase),
             probe,
             rearms,
+            repairs_only,
         }
     }
 
     fn next_seg(&mut self, b: &dyn ScoreboardView, v: &SenderView) -> Option<SeqRange> {
-        lost_or_new(b, v)
+        if self.state.only_new { new_data(v) } else { lost_or_new(b, v) }
     }
 
     fn on_retransmit(&mut self, sent: SeqRange, v: &SenderView) {
@@ -270,7 +279,15 @@ pub(crate) const ENTRY: Entry<dyn LossRecovery> = Entry {
     ],
     build: |p| {
         let (detection, tail, bounded) = (Detection::new(p), Tail::new(p), Bounded::new(p));
-        let state = State { detection, tail, timer: None, bounded, reopens: false, repaired: None };
+        let state = State {
+            detection,
+            tail,
+            timer: None,
+            bounded,
+            begins_another: false,
+            only_new: false,
+            repaired: None,
+        };
         Box::new(Rack { without_sack: NewReno::counting(p, true), state: Box::new(state) })
     },
 };

@@ -6,6 +6,12 @@ use super::{Detection, at_least_sacked, next};
 use crate::{AckInfo, Deliveries, Param, Phase, ScoreboardView, SenderView};
 
 impl Detection {
+    /// True where it does as Linux. Its timer then sends what it has found lost, and no new data
+    /// (`tcp_rack_reo_timeout`).
+    pub fn is_linux(&self) -> bool {
+        self.linux
+    }
+
     /// True where an ack may show losses. In Linux it does after something was delivered, where the ack is one that is
     /// examined (`tcp_ack_is_dubious`, `tcp_rack_mark_lost`), and shows no original of what is repaired
     /// (`tcp_try_undo_partial`); RFC 8985 §6.2 examines all.
@@ -20,13 +26,30 @@ impl Detection {
             self.settled_to = self.found_to;
             return false;
         }
-        let undone = std::mem::take(&mut self.undone);
-        let dubious =
-            undone || v.phase != Phase::Open || a.is_dup || a.newly_sacked > 0 || a.ece || a.dsack.is_some();
+        let dubious = self.is_dubious(a, v);
+        self.undone = false;
         let advanced = self.advanced;
         self.advanced &= !dubious;
         self.lost_again = false;
         !self.linux || advanced
+    }
+
+    /// True for an ack that Linux looks at more closely (`tcp_ack_is_dubious`).
+    fn is_dubious(&self, a: &AckInfo, v: &SenderView) -> bool {
+        self.undone || v.phase != Phase::Open || a.is_dup || a.newly_sacked > 0 || a.ece || a.dsack.is_some()
+    }
+
+    /// True where such an ack leaves Linux in Disorder although nothing is SACKed: retransmissions are in the network
+    /// beside what they repeat, or the oldest segment was sent again (`tcp_try_keep_open`).
+    pub fn keeps_disorder(&self, a: &AckInfo, b: &dyn ScoreboardView, v: &SenderView) -> bool {
+        self.linux && self.is_dubious(a, v) && b.has_retransmissions()
+    }
+
+    /// True for an ack of a part of what is repaired that an original has elicited, while the repair goes on since
+    /// retransmissions are in the network: it clocks out new data, and nothing is retransmitted on its account
+    /// (`tcp_try_undo_partial`).
+    pub fn sends_only_new(&self, a: &AckInfo, v: &SenderView) -> bool {
+        self.linux && a.acks_original && v.phase == Phase::Recovery
     }
 
     /// True where what was found last begins a recovery in the repair after a timeout: a lost retransmission, which
@@ -53,21 +76,31 @@ impl Detection {
     /// something below was still missing (`tcp_sacktag_one`), for the next DSACK, not for this one; and an ack of a
     /// part of what is repaired that an original has elicited (`tcp_try_undo_partial`).
     pub(super) fn linux_sees_reordering(&self, a: &AckInfo, b: &dyn ScoreboardView) -> bool {
-        let late_copy =
-            a.dsack.and_then(|range| b.segment(range.start)).is_some_and(|s| s.sacked && s.transmissions > 1);
-        late_copy || a.acks_original
+        late_copy(a, b).is_some() || a.acks_original
     }
 
     /// Linux measures how far a segment that was sent once has come behind the highest one delivered, in segments
     /// (`tcp_check_sack_reordering`); a segment counts as a full one here. Of that only matters whether it is more
     /// than the threshold for duplicate acks.
-    pub(super) fn note_distance(&mut self, d: &Deliveries, b: &dyn ScoreboardView, v: &SenderView) {
-        let late = |end_seq: &SeqNumber| self.linux && *end_seq < self.fack;
-        let Some(end_seq) = d.lowest_sent_once.filter(late) else { return };
+    pub(super) fn note_distance(
+        &mut self,
+        a: &AckInfo,
+        d: &Deliveries,
+        b: &dyn ScoreboardView,
+        v: &SenderView,
+    ) {
         let highest = b.sacked().last().map_or(v.snd_una, |range| range.end).max(self.fack);
         let segment = u64::from(v.smss);
-        let distance = u64::from(highest.bytes_since(end_seq)) + segment;
-        self.reordered_far |= distance > u64::from(self.dup_thresh) * segment;
+        let late = |end_seq: &SeqNumber| self.linux && *end_seq < self.fack;
+        let alone =
+            d.lowest_sent_once.filter(late).map(|end_seq| u64::from(highest.bytes_since(end_seq)) + segment);
+        // Of an original of what is repaired, from what was acknowledged before (`tcp_try_undo_partial`).
+        let repaired = (self.linux && a.acks_original)
+            .then(|| u64::from(highest.bytes_since(v.snd_una - a.newly_acked as u32)));
+        let reported =
+            late_copy(a, b).filter(|_| self.linux).map(|start| u64::from(highest.bytes_since(start)));
+        let far = u64::from(self.dup_thresh) * segment;
+        self.reordered_far |= alone.max(repaired).max(reported).is_some_and(|distance| distance > far);
     }
 
     /// A timeout outside of a repair, although the receiver holds as much as would tell of a loss, shows that the
@@ -84,15 +117,21 @@ impl Detection {
     }
 }
 
+/// The start of a segment that had been SACKed and of which a DSACK reports the retransmission.
+fn late_copy(a: &AckInfo, b: &dyn ScoreboardView) -> Option<SeqNumber> {
+    let s = b.segment(a.dsack?.start)?;
+    (s.sacked && s.transmissions > 1).then_some(s.range.start)
+}
+
 /// What Linux does otherwise.
 pub(in crate::recovery::rack) const LINUX: Param = Param::flag(
     "linux",
     false,
     "as Linux does: take RACK.rtt of the highest segment that an ack acknowledges, or SACKs if it acknowledges none; \
      let DSACKs widen the reordering window only after reordering has been seen; look for losses only where \
-     something was delivered since the last time and no original of what is repaired arrives, and no more at what \
-     was found lost before an undo; begin another recovery, with another reduction, where a retransmission is lost \
-     after a timeout or a recovery leaves lost segments; grow the window by what is SACKed where segments have come \
+     something was delivered since the last time and no original of what is repaired arrives, on whose account \
+     nothing is retransmitted either, and no more at what was found lost before an undo; begin another recovery, with another reduction, where a retransmission is lost \
+     after a timeout or a recovery leaves lost segments; send no new data when the timer finds losses; grow the window by what is SACKed where segments have come \
      later than `dup_thresh` others. Otherwise of the one sent last, by every DSACK, at every ack, at all that is \
      outstanding, none, and by what is acknowledged (RFC 8985 6.2; RFC 5681 3.1)",
 );

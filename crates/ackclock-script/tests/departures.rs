@@ -1,0 +1,63 @@
+//! What the search for differences has the dialect's host do beside the standards, in conversations that it has found.
+
+use ackclock_policy::Registry;
+use ackclock_script::{Dialect, EngineHost, parse, run};
+
+/// Runs the script on Linux's dialect, with its departures or without, and returns what failed.
+fn failure(text: &str, departs: bool) -> Option<String> {
+    let script = parse("test.pkt", text, &[]).unwrap_or_else(|e| panic!("{e}"));
+    let mut host = EngineHost::new(&Registry::builtin(), Dialect::Linux, None, 1).unwrap();
+    if departs {
+        host.depart_from_standards().unwrap();
+    }
+    let outcome = run(&script, &mut host, None, &|_| None).unwrap_or_else(|e| panic!("{e}"));
+    outcome.failure.map(|f| format!("line {}: {}", f.line, f.why))
+}
+
+#[test]
+fn what_the_timer_finds_lost_lets_no_new_data_go() {
+    // The retransmission of another segment is in the network, and counts for this one as well.
+    let text = "
+0.000 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
+0.000 bind(3, ..., ...) = 0
+0.000 listen(3, 4) = 0
+0.008 < S 0:0(0) win 64000 <mss 1000,nop,nop,sackOK>
+0.008 > S. 0:0(0) ack 1 <mss 1460,nop,nop,sackOK>
+0.013 < . 1:1(0) ack 1 win 64000
+0.025 accept(3, ..., ...) = 4
+0.039 write(4, ..., 8040) = 8040
+0.039 > P. 1:8041(8040) ack 1
+0.051 > P. 8001:8041(40) ack 1
+0.257 > . 1:1001(1000) ack 1
+0.301 write(4, ..., 3216) = 3216
+0.319 < . 1:1(0) ack 1 win 64000 <nop,nop,sack 2001:3001>
+0.319 > . 8041:9041(1000) ack 1
+0.319 %{ assert tcpi_lost == 0 and tcpi_retrans == 1, (tcpi_lost, tcpi_retrans) }%
+0.340 %{ assert tcpi_lost == 1 and tcpi_ca_state == TCP_CA_Recovery, (tcpi_lost, tcpi_ca_state) }%
+0.340 %{ assert tcpi_unacked == 10 and tcpi_notsent_bytes == 2216, (tcpi_unacked, tcpi_notsent_bytes) }%
+";
+    assert_eq!(failure(text, true), None);
+    assert!(failure(text, false).is_some(), "otherwise it is sent again");
+}
+
+#[test]
+fn the_first_retransmission_may_be_of_an_earlier_repair() {
+    let text = "
+0.000 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
+0.000 bind(3, ..., ...) = 0
+0.000 listen(3, 4) = 0
+0.008 < S 0:0(0) win 64000 <mss 1000,sackOK,TS val 10008 ecr 0>
+0.008 > S. 0:0(0) ack 1 <mss 1460,sackOK,TS val 100 ecr 10008>
+0.018 < . 1:1(0) ack 1 win 64000 <nop,nop,TS val 10018 ecr 100>
+0.030 accept(3, ..., ...) = 4
+0.044 write(4, ..., 4380) = 4380
+0.044 > P. 1:4381(4380) ack 1 <nop,nop,TS val 136 ecr 10018>
+0.066 > P. 3953:4381(428) ack 1 <...>
+0.276 > . 1:989(988) ack 1 <...>
+0.305 < . 1:1(0) ack 1 win 64000 <nop,nop,TS val 10305 ecr 100,nop,nop,sack 1977:2965>
+0.320 %{ assert tcpi_lost == 1 and tcpi_ca_state == TCP_CA_Recovery, (tcpi_lost, tcpi_ca_state) }%
+0.325 < . 1:1(0) ack 989 win 64000 <nop,nop,TS val 10325 ecr 136,nop,nop,sack 1977:2965>
+0.325 %{ assert tcpi_lost == 0 and tcpi_ca_state == TCP_CA_Disorder, (tcpi_lost, tcpi_ca_state) }%
+";
+    assert_eq!(failure(text, true), None);
+}

@@ -139,6 +139,9 @@ pub trait ScoreboardView {
     /// The outstanding segment that holds `seq`.
     fn segment(&self, seq: SeqNumber) -> Option<SentSegment>;
 
+    /// True when a segment is marked lost and not SACKed, whether it was retransmitted since or not.
+    fn has_marked_lost(&self) -> bool;
+
     /// True when retransmissions count as in the network, or the oldest segment was sent more than once.
     fn has_retransmissions(&self) -> bool;
 }

@@ -155,7 +155,8 @@ impl Connection {
             delivered = (delivered + u64::from(self.sender.dup_acks.delivered)).saturating_sub(before);
             if advanced > 0 {
                 // What acknowledges new data was elicited by a segment that no duplicate ack has stood for.
-                delivered = delivered.max(u64::from(advanced.min(self.smss)));
+                let least = if self.config.count_segments { self.smss } else { advanced.min(self.smss) };
+                delivered = delivered.max(u64::from(least));
             }
         }
         if advanced == 0 && self.needs::<PLAIN>(|r| r.skip_test.is_some()) && self.expects_duplicates(now) {

@@ -94,11 +94,14 @@ impl Connection {
                 self.sender.make_mut().sent.forget_lost();
                 self.undo_episode(now, &saved.episode);
             }
-            // Another segment is known to be lost and waits to be sent again: the reduction was due.
-            EpisodeVerdict::Spurious | EpisodeVerdict::AllLate if self.repairs_another() => {
-                self.rare.make_mut().suspect_episode = Some(saved);
+            EpisodeVerdict::Reported if self.sender.policies().recovery.is_time_based() => {
+                self.undo_episode(now, &saved.episode);
             }
-            EpisodeVerdict::Spurious | EpisodeVerdict::AllLate => self.undo_episode(now, &saved.episode),
+            // Another segment is known to be lost and waits to be sent again: the reduction was due.
+            _ if self.repairs_another() => self.rare.make_mut().suspect_episode = Some(saved),
+            EpisodeVerdict::Spurious | EpisodeVerdict::AllLate | EpisodeVerdict::Reported => {
+                self.undo_episode(now, &saved.episode);
+            }
         }
     }
 

@@ -375,6 +375,10 @@ impl ScoreboardView for OutstandingSegments {
         s.range().contains(seq).then(|| s.view(self.epoch))
     }
 
+    fn has_marked_lost(&self) -> bool {
+        self.lost_bytes > 0
+    }
+
     /// `tcp_any_retrans_done`
     fn has_retransmissions(&self) -> bool {
         self.retransmitted_bytes > 0 || self.sent.front().is_some_and(|s| s.transmissions() > 1)

@@ -1,6 +1,6 @@
 use ackclock_units::{Duration, Instant};
 
-use super::smooth::{bounded, initial_rto, max_rto, min_rto, smooth, with_estimates};
+use super::smooth::{AFTER_LOST_SYN, bounded, initial_rto, max_rto, min_rto, smooth, with_estimates};
 use crate::{Entry, Param, Policy, PrivateState, Rtt, RttEstimator, RttSample};
 
 /// Linux's timer (`tcp_rtt_estimator`): the mean of RFC 6298, and for the variation the largest deviation of
@@ -11,6 +11,8 @@ struct Linux {
     min_rto: Duration,
     max_rto: Duration,
     initial_rto: Duration,
+    /// A SYN has timed out.
+    lost_syn: bool,
     /// Its `rttvar` is the smoothed mean deviation.
     rtt: Option<Rtt>,
     /// What the timeout adds to the mean: four deviations, no less than the floor.
@@ -75,12 +77,19 @@ impl RttEstimator for Linux {
     }
 
     fn rto_above(&self, floor: Duration) -> Duration {
-        let Some(rtt) = self.rtt else { return self.initial_rto };
+        let Some(rtt) = self.rtt else {
+            // tcp_init_metrics (RFC 6298 §5.7)
+            return if self.lost_syn { self.initial_rto.max(AFTER_LOST_SYN) } else { self.initial_rto };
+        };
         bounded(rtt.srtt + self.variation, floor, self.max_rto)
     }
 
     fn initial_rto(&self) -> Duration {
         self.initial_rto
+    }
+
+    fn on_expiry(&mut self, _expiries: u32) {
+        self.lost_syn |= self.rtt.is_none();
     }
 
     fn set_estimates(&mut self, srtt: Duration, rttvar: Duration) {
@@ -121,6 +130,7 @@ pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
             min_rto: p.duration("min_rto"),
             max_rto: p.duration("max_rto"),
             initial_rto: p.duration("initial_rto"),
+            lost_syn: false,
             rtt: None,
             variation: Duration::ZERO,
             largest: Duration::ZERO,
@@ -159,6 +169,16 @@ mod tests {
         // 400 + 4 * 200.
         assert_eq!(timeouts(&[400]), [1200.0]);
         assert_eq!(timeouts(&[50; 40])[39], 250.0, "not less with time");
+    }
+
+    #[test]
+    fn data_begins_with_three_seconds_after_a_lost_syn() {
+        let mut e = (ENTRY.build)(&Params::defaults(ENTRY.params));
+        e.on_expiry(1);
+        assert_eq!((e.initial_rto(), e.rto()), (ms(1000), ms(3000)), "RFC 6298 §5.7");
+        e.on_sample(sample(ms(100), ms(100)));
+        e.on_expiry(1);
+        assert_eq!(e.rto(), ms(300));
     }
 
     #[test]

@@ -2,7 +2,9 @@ use std::sync::Arc;
 
 use ackclock_units::Duration;
 
-use super::smooth::{bounded, initial_rto, max_rto, mean_and_deviation, min_rto, with_estimates};
+use super::smooth::{
+    AFTER_LOST_SYN, bounded, initial_rto, max_rto, mean_and_deviation, min_rto, with_estimates,
+};
 use crate::{Entry, Param, Params, Policy, Rtt, RttEstimator, RttSample};
 
 /// The standard timer.
@@ -91,9 +93,6 @@ const ALPHA: f64 = 1.0 / 8.0;
 const BETA: f64 = 1.0 / 4.0;
 /// RFC 6298 §2.3.
 const K: u64 = 4;
-/// RFC 6298 §5.7: the first timeout of data after a SYN has timed out.
-const AFTER_LOST_SYN: Duration = Duration::from_secs(3);
-
 /// RFC 6298's timer.
 pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
     name: "rfc6298",

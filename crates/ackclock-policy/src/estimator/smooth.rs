@@ -4,6 +4,9 @@ use ackclock_units::{Duration, Instant};
 
 use crate::{Param, Params, Rtt};
 
+/// RFC 6298 §5.7: the first timeout of data after a SYN has timed out.
+pub(super) const AFTER_LOST_SYN: Duration = Duration::from_secs(3);
+
 /// One step of exponential smoothing: `old + gain * (new - old)`, to the nearest nanosecond.
 pub(super) fn smooth(old: Duration, new: Duration, gain: f64) -> Duration {
     let (old, new) = (old.as_nanos() as f64, new.as_nanos() as f64);

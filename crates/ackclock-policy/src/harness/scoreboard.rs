@@ -120,6 +120,10 @@ impl ScoreboardView for ReferenceScoreboard {
         self.segments.iter().find(|s| s.range.contains(seq)).copied()
     }
 
+    fn has_marked_lost(&self) -> bool {
+        self.segments.iter().any(|s| !s.sacked && (s.lost || s.transmissions > 1))
+    }
+
     fn has_retransmissions(&self) -> bool {
         self.segments.iter().any(|s| s.transmissions > 1 && !s.sacked && !s.lost)
     }

@@ -148,7 +148,7 @@ pub fn episodes_are_undone_by_evidence_alone(registry: &Registry) {
                 match undo.on_episode_ack(&a, &e, &b, &v) {
                     EpisodeVerdict::Unknown => {}
                     EpisodeVerdict::Genuine => break,
-                    EpisodeVerdict::Spurious | EpisodeVerdict::AllLate => {
+                    EpisodeVerdict::Spurious | EpisodeVerdict::AllLate | EpisodeVerdict::Reported => {
                         let all = sent.iter().zip(&reported).all(|(sent, reported)| sent == reported);
                         let some = sent.contains(&true);
                         assert!(

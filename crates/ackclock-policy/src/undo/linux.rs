@@ -149,7 +149,8 @@ impl SpuriousTimeout for Linux {
                 return EpisodeVerdict::AllLate;
             }
             // tcp_try_undo_dsack
-            Phase::Recovery => all_reported,
+            Phase::Recovery if all_reported => return EpisodeVerdict::Reported,
+            Phase::Recovery => false,
             // tcp_try_undo_loss
             Phase::Loss => a.newly_acked > 0 && (all_reported || delayed),
             // tcp_try_undo_dsack

@@ -252,6 +252,8 @@ pub enum EpisodeVerdict {
     Spurious,
     /// And what is marked lost, and was not sent again, is only late.
     AllLate,
+    /// The reduction was not due. Where something else is lost, the loss recovery begins another one.
+    Reported,
 }
 
 /// Round-trip times known to an estimator.

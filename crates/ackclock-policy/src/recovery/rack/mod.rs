@@ -125,6 +125,8 @@ impl LossRecovery for Rack {
         }
         let before = lost.len();
         let disorder = state.detection.keeps_disorder(a, b, v);
+        let ends = over && v.phase == Phase::Recovery;
+        let leaves_lost = state.detection.leaves_lost(a, b, v, ends);
         if state.detection.examines(a, v) {
             state.detect(repairing, b, v, lost);
         } else if a.newly_acked > 0 && matches!(state.timer, Some(Timer::Reordering(_))) {
@@ -135,9 +137,8 @@ impl LossRecovery for Rack {
             let reopens = v.phase == Phase::Loss && state.detection.reopens(false);
             return self.open(reopens, reopens, v).unwrap_or(v.phase);
         }
-        let another = || lost.len() > before || state.detection.leaves_lost(b, v);
-        state.begins_another = over && v.phase == Phase::Recovery && another();
-        let begins = state.begins_another || lost.len() > before;
+        let begins = leaves_lost || lost.len() > before;
+        state.begins_another = ends && begins;
         let outside = match phase_outside_repair(v) {
             Phase::Open if disorder || !b.sacked().is_empty() => Phase::Disorder,
             phase => phase,

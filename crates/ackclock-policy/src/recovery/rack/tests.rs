@@ -555,3 +555,36 @@ fn in_linux_the_timeout_of_the_oldest_bounds_the_probe_that_new_data_starts() {
     s.recovery.update_deadline(&s.board, &s.v, Some(two_rtts));
     assert_eq!(in_time(&s), Some(two_rtts));
 }
+
+// As Linux does it
+
+#[test]
+fn what_an_undo_leaves_lost_begins_another_recovery_in_linux() {
+    for linux in ["true", "false"] {
+        let mut s = sender(&[("linux", linux)]);
+        s.wait(MS * 9, RTT);
+        sack(&mut s, 1, 9);
+        assert_eq!(s.send()[0], s.v.snd_una);
+        // The window was restored by reports of duplicates; the hole is still there.
+        s.v.phase = Phase::Disorder;
+        s.wait(MS, RTT);
+        let (una, block) = (s.v.snd_una, SeqRange::new(s.seq(8), s.seq(9)));
+        s.dsack = Some(block);
+        let phase = s.ack(una, &[]);
+        assert_eq!(phase == Phase::Recovery, linux == "true", "{phase:?}");
+    }
+}
+
+#[test]
+fn the_timer_lets_no_new_data_go_in_linux() {
+    for linux in ["true", "false"] {
+        let mut s = sender(&[("linux", linux)]);
+        s.wait(MS * 9, RTT);
+        sack(&mut s, 1, 2);
+        s.v.now = s.recovery.deadline().expect("a reordering timer");
+        let (mut lost, v) = (vec![], s.v);
+        let action = s.recovery.on_deadline(&s.board, &v, &mut lost);
+        assert_eq!(action.repairs_only, linux == "true");
+        assert_eq!(lost, [SeqRange::new(s.seq(0), s.seq(1))]);
+    }
+}

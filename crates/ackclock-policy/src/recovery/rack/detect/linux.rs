@@ -2,7 +2,7 @@
 
 use ackclock_units::SeqNumber;
 
-use super::{Detection, at_least_sacked, next};
+use super::{Detection, at_least_sacked};
 use crate::{AckInfo, Deliveries, Param, Phase, ScoreboardView, SenderView};
 
 impl Detection {
@@ -59,17 +59,11 @@ impl Detection {
         self.linux && (self.lost_again || by_timer)
     }
 
-    /// True where a recovery that is over leaves segments that were lost, sent again or not: they begin another one,
-    /// with another reduction (`tcp_time_to_recover` with `lost_out`).
-    pub fn leaves_lost(&self, b: &dyn ScoreboardView, v: &SenderView) -> bool {
-        let mut at = v.snd_una;
-        while let Some(s) = next(b, v, at).filter(|_| self.linux) {
-            if s.lost || s.transmissions > 1 {
-                return true;
-            }
-            at = s.range.end;
-        }
-        false
+    /// True where segments are lost, sent again or not, as a recovery ends or at an ack outside of one that Linux looks at
+    /// more closely: they begin another one, with another reduction (`tcp_time_to_recover` with `lost_out`).
+    pub fn leaves_lost(&self, a: &AckInfo, b: &dyn ScoreboardView, v: &SenderView, over: bool) -> bool {
+        let outside = matches!(v.phase, Phase::Open | Phase::Disorder);
+        self.linux && (over || outside && self.is_dubious(a, v)) && b.has_marked_lost()
     }
 
     /// What shows reordering to Linux besides: a DSACK that reports a retransmission of what had been SACKed while

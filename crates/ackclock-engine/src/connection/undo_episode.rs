@@ -112,6 +112,8 @@ impl Connection {
     /// Undoes the reduction of an episode. After a timeout, what it marked lost is so no more.
     fn undo_episode(&mut self, now: Instant, e: &SuspectEpisode) {
         let before = self.phase;
+        // Linux restores the window, but holds the repair (`tcp_try_undo_recovery`).
+        let held = self.holds_repair();
         if before == Phase::Loss {
             self.rare.reset(|r| r.undecided_timeout = None);
             // By its timestamp the ack has been counted already.
@@ -122,7 +124,7 @@ impl Connection {
             self.sender.make_mut().dup_acks.reset();
             self.expiries = 0;
         }
-        if matches!(before, Phase::Loss | Phase::Recovery) {
+        if matches!(before, Phase::Loss | Phase::Recovery) && !held {
             let disorder = !self.sender.sent.sacked().is_empty();
             self.phase = if disorder { Phase::Disorder } else { Phase::Open };
             self.restore_episode(now, None);

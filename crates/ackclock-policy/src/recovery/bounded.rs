@@ -39,8 +39,9 @@ impl Bounded {
             if reordered {
                 self.threshold = (left + 1).min(MOST) as u16;
             }
-            let kept =
-                if v.phase == Phase::Recovery { left.saturating_sub(a.segments_acked.max(1) - 1) } else { 0 };
+            // A recovery that this ack has undone keeps them, as one that goes on (`tcp_try_undo_partial`).
+            let repairs = v.phase == Phase::Recovery || a.acks_original;
+            let kept = if repairs { left.saturating_sub(a.segments_acked.max(1) - 1) } else { 0 };
             self.left = (if is_more(b, v, kept) { kept } else { kept.saturating_sub(1) }) as u16;
         } else if a.is_dup && !is_ignored(v) {
             let (segments, lost) = outstanding(b, v);

@@ -87,6 +87,11 @@ impl Duplicates {
         }
     }
 
+    /// The last recovery was undone by an original of what it repairs: duplicate acks may begin another one.
+    pub fn undo_recovery(&mut self) {
+        self.ignoring = false;
+    }
+
     /// A segment was retransmitted.
     pub fn on_retransmit(&mut self) {
         self.retransmitted = self.retransmitted.saturating_add(1);

@@ -110,6 +110,9 @@ impl LossRecovery for Rack {
             let dup_thresh = self.without_sack.duplicates.dup_thresh();
             let counted = self.state.bounded.as_mut().map(|bounded| bounded.on_ack(a, b, v, dup_thresh));
             let v = SenderView { dup_acks: counted.unwrap_or(v.dup_acks), ..*v };
+            if self.state.detection.is_linux() && a.acks_original && v.phase != Phase::Recovery {
+                self.without_sack.duplicates.undo_recovery();
+            }
             return self.without_sack.on_ack(a, b, &v, lost);
         }
         let (state, repairing) = (&mut *self.state, repairing(v));

@@ -12,6 +12,7 @@ import examples
 
 import ackclock
 from ackclock import _core
+from ackclock.examples import EXAMPLES
 from ackclock.passport.criteria import GROUPS
 from ackclock.passport.criterion import Criterion
 from ackclock.policy import declarations, modifiers, options, presets
@@ -306,6 +307,10 @@ def main() -> int:
         "sweeps.md": sweeps(),
         "reproductions.md": reproductions(),
     }
+    root = HERE.parent
+    # The examples of the package are copies of files of the repository.
+    copies = {f"../python/ackclock/examples/{e.file}": root / e.source for e in EXAMPLES if e.source}
+    pages |= {name: source.read_text(encoding="utf-8") for name, source in copies.items()}
     stale = [
         name
         for name, text in pages.items()

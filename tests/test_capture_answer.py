@@ -207,7 +207,7 @@ def test_segments_of_offload_are_explained_for_either_end():
         assert any(words in sentence for sentence in c["answer"]["more"]), c["answer"]
 
 
-SLOW = Path(__file__).parents[1] / "examples/slow.pcap.gz"
+SLOW = Path(__file__).parents[1] / "python/ackclock/examples/slow.pcap.gz"
 
 
 def test_a_lost_syn_has_a_row_of_its_own_and_each_cause_a_sentence():

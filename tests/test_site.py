@@ -16,7 +16,7 @@ PAGES = [*sorted((DOCS / "start").glob("*.md")), DOCS / "howto.md"]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SAVED = re.compile(r"Save (?:this |it )?as\s+`([\w.-]+)`")
 # What it is when a page shows a file without a name.
-NAMES = {"csv": "series.csv"}
+NAMES = {"csv": "mine.csv"}
 
 
 def steps(page: Path) -> list[tuple[str, str]]:
@@ -36,10 +36,7 @@ def steps(page: Path) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_command_of_a_page_runs(page: Path, tmp_path: Path) -> None:
-    # A plan of a sweep reads only files below its own folder.
-    shutil.copytree(ROOT / "scenarios", tmp_path / "scenarios")
-    for folder in ("examples", "scripts"):
-        (tmp_path / folder).symlink_to(ROOT / folder)
+    # Nothing of the repository is at hand: an installed package is enough.
     command = shutil.which("ackclock", path=str(Path(sys.executable).parent))
     assert command, "ackclock is not installed beside this Python"
     ran = 0

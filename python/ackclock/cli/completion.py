@@ -108,6 +108,13 @@ def items(_context: click.Context, _parameter: click.Parameter, incomplete: str)
     return matching(((name, "") for name in ["all", *names]), incomplete)
 
 
+def examples(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Completes files of examples."""
+    from ackclock.examples import EXAMPLES
+
+    return matching(((e.file, e.about) for e in EXAMPLES), incomplete)
+
+
 def formulas(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Completes names of formulas."""
     from ackclock.models import FORMULAS

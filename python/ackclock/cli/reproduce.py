@@ -285,8 +285,14 @@ def _show(result: dict[str, Any], *, asked: bool) -> None:
         _show_reference(reference)
     for test in result["tests"]:
         say(f"Tested by {test}")
-    for what, chosen in result["choices"].items():
-        say(f"Unstated in the paper: {what}. Chosen: {chosen}.")
+    if result["choices"]:
+        say()
+        print_table(
+            [("unstated in the paper", "left"), ("chosen here", "left")],
+            list(result["choices"].items()),
+            names=("unstated in the paper", "chosen here"),
+        )
+        say()
     for line in result["notes"]:
         say(line)
     if result["answer"]:

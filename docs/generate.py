@@ -4,6 +4,7 @@ are up to date.
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 from pathlib import Path
@@ -207,23 +208,27 @@ def gallery() -> str:
     )
     for title, figures in (("Examples", worked()), *((p.title, drawn(p.name)) for p in PAPERS.values())):
         text += f"\n## {title}\n"
-        for about, image, command in figures:
-            text += f"\n**{about}**\n\n![{about}]({image})\n\n    {command}\n"
+        for about, more, image, command in figures:
+            described = f"{more}\n\n" if more else ""
+            text += f"\n**{about}**\n\n{described}![{about}]({image})\n\n    {command}\n"
     return text
 
 
-def worked() -> list[tuple[str, str, str]]:
-    """The figures of the worked examples."""
-    return [(e.shows, f"images/{e.image.name}", e.command) for e in examples.EXAMPLES]
+def worked() -> list[tuple[str, str, str, str]]:
+    """The figures of the worked examples; what each shows is its title."""
+    return [(e.shows, "", f"images/{e.image.name}", e.command) for e in examples.EXAMPLES]
 
 
-def drawn(paper: str) -> list[tuple[str, str, str]]:
-    """The first figure of each item of a paper that has one: what it is, the image, and the command."""
+def drawn(paper: str) -> list[tuple[str, str, str, str]]:
+    """The first figure of each item of a paper that has one: what it is, what was run for it in a sentence,
+    the image, and the command.
+    """
     found = []
     for i in ITEMS.values():
         images = sorted(p.name for p in (HERE / "papers" / "images").glob(f"{i.id}-*.png"))
         if i.paper == paper and images:
-            found.append((i.title, f"papers/images/{images[0]}", f"ackclock reproduce {i.id}"))
+            run = " ".join((inspect.getdoc(i.function) or "").partition("\n\n")[0].split())
+            found.append((i.title, run, f"papers/images/{images[0]}", f"ackclock reproduce {i.id}"))
     return found
 
 

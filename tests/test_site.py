@@ -56,6 +56,20 @@ def test_every_command_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     assert ran > 0, "no command was found"
 
 
+def test_every_figure_of_a_paper_in_the_gallery_is_described() -> None:
+    text = (DOCS / "gallery.md").read_text(encoding="utf-8").partition("\n## Jacobson")[2]
+    titled = re.findall(r"^\*\*([^\n]+)\*\*\n\n(.*?)!\[", text, re.MULTILINE | re.DOTALL)
+    assert len(titled) > 100
+    assert not [title for title, described in titled if not described.strip().endswith(".")]
+
+
+def test_the_glossary_has_the_words_that_reports_use_in_order() -> None:
+    text = (DOCS / "glossary.md").read_text(encoding="utf-8")
+    entries = dict(re.findall(r"^- \*\*([^*]+)\*\*(.*?)(?=^- |\Z)", text, re.MULTILINE | re.DOTALL))
+    for word in ("CA event", "FACK", "PFTK", "MSS", "Karn's rule"):
+        assert "Source: " in entries[word], word
+
+
 def slug(heading: str) -> str:
     """The anchor of a heading, as GitHub and the site make it."""
     plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)

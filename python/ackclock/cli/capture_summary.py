@@ -166,7 +166,10 @@ def _models(who: str, m: dict[str, Any]) -> str:
             said.append(
                 f"{100 * m[key]['ratio']:.0f} % of the {rate(m[key]['rate'])} that {name}'s model predicts"
             )
-            rates.append(percent(m[key]["p"]) + ("?" if m[key]["p_uncertain"] else ""))
+            p = percent(m[key]["p"]) + ("?" if m[key]["p_uncertain"] else "")
+            # Mathis's p leaves out episodes with a timeout.
+            apart = key == "mathis" and m["mathis"]["p"] != m["pftk"]["p"]
+            rates.append(f"{p} without episodes of a timeout" if apart else p)
     had = f"The {who} achieved {rate(m['achieved'])} while it had data to send"
     if not said:
         return f"{had}."

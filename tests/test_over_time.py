@@ -340,3 +340,17 @@ def test_an_unknown_figure_is_one_sentence(ackclock, tmp_path):
     assert done.code == 2
     assert done.is_one_sentence(), done.err
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_line_of_samples_breaks_where_nothing_was_measured():
+    from ackclock.plot.over_time import joined
+
+    x = np.arange(20.0)
+    values = np.full(20, np.nan)
+    # Every second bin has a sample, but for an outage from 6 to 16.
+    values[[0, 2, 4, 6, 16, 18]] = 1.0
+    at, shown = joined(x, values)
+    assert at.tolist() == [0, 2, 4, 6, 7, 16, 18]
+    assert np.flatnonzero(np.isnan(shown)).tolist() == [4]
+    # Samples that are as far apart as they mostly are stay joined.
+    assert not np.isnan(joined(x, np.where(x % 6 == 0, 1.0, np.nan))[1]).any()

@@ -169,3 +169,10 @@ def test_what_is_no_number_is_said_in_plain_words(ackclock, words):
     done = ackclock(*words, "x")
     assert done.code == 2
     assert done.err.strip().endswith(f"Invalid value for '{words[-1]}': 'x' is not a whole number.")
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS_KNOWN])
+def test_help_fits_a_terminal_of_80_columns(ackclock, name):
+    done = ackclock(*filter(None, (name,)), "--help")
+    assert done.code == 0
+    assert not [line for line in done.out.splitlines() if len(line) > 80]

@@ -25,9 +25,13 @@ def command(shell: str) -> None:
     """Print the script that completes commands, options and names in SHELL.
 
     \b
-    bash (4.4 or newer)  eval "$(ackclock completion bash)" in ~/.bashrc
-    zsh                  eval "$(ackclock completion zsh)" in ~/.zshrc, after compinit
-    fish                 ackclock completion fish > ~/.config/fish/completions/ackclock.fish
+    bash (4.4 or newer), in ~/.bashrc:
+        eval "$(ackclock completion bash)"
+    zsh, in ~/.zshrc after compinit:
+        eval "$(ackclock completion zsh)"
+    fish, once:
+        cd ~/.config/fish/completions
+        ackclock completion fish > ackclock.fish
     """
     from ackclock.cli import command as program
 

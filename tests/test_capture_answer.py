@@ -161,7 +161,7 @@ def test_facts_that_an_engineer_asks_first(ackclock, end, folder):
     assert int(closures[3]) <= 500
     assert re.search(
         r"The server sent 500 kB in [\d.]+ s, from its first data to its last, without the set-up: \S+ "
-        r"Mbit/s on average, .* at most: \|[▁▂▃▄▅▆▇█ ]+\|",
+        r"Mbit/s on average, .* at most: \|[▁▂▃▄▅▆▇█·]+\|",
         done.out,
     )
     (c,) = capture("tls", end, folder).connections

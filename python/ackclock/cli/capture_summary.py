@@ -170,7 +170,10 @@ def _models(who: str, m: dict[str, Any]) -> str:
             # Mathis's p leaves out episodes with a timeout.
             apart = key == "mathis" and m["mathis"]["p"] != m["pftk"]["p"]
             rates.append(f"{p} without episodes of a timeout" if apart else p)
-    had = f"The {who} achieved {rate(m['achieved'])} while it had data to send"
+    had = (
+        f"The {who} achieved {rate(m['achieved'])} over all the time in which it had data to send, with the "
+        "set-up and waits for timers"
+    )
     if not said:
         return f"{had}."
     doubt = "; ?: fewer than four" if any("?" in r for r in rates) else ""

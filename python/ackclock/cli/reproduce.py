@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import shlex
 import time
 from collections.abc import Sequence
@@ -260,7 +261,11 @@ def _list(items: Sequence[Item], as_json: bool) -> None:
 
 def _show(result: dict[str, Any], *, asked: bool) -> None:
     """Prints an item. asked: whether other seeds were."""
-    say(f"{result['id']} ({result['paper']}, {result['kind']}): {result['title']}")
+    from ackclock.reproduce.item import KINDS
+
+    # What runs, in words, without what explains it further.
+    kinds = ", ".join(re.split("[;,]", KINDS[k])[0] for k in result["kind"].split(", "))
+    say(f"{result['id']} ({result['paper']}, {kinds}): {result['title']}")
     chance = result["chance"]
     of_checks = chance["checks"] if chance else result["checks"]
     rows = [

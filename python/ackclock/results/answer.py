@@ -17,6 +17,8 @@ LEAST = 0.05
 MOST = 4
 """Causes that a sentence names."""
 BLOCKS = "▁▂▃▄▅▆▇█"
+NOTHING = "·"
+"""An interval in which nothing was sent; no space, at which a terminal would break the line."""
 COLUMNS = 32
 """Intervals of the throughput that a line shows."""
 
@@ -120,7 +122,7 @@ def _throughput(who: str, d: dict[str, Any]) -> str:
         each *= 2
     lasted = len(t["bytes"]) * t["interval"]
     most = max(bytes_)
-    drawn = "".join(BLOCKS[round((len(BLOCKS) - 1) * b / most)] if b else " " for b in bytes_)
+    drawn = "".join(BLOCKS[round((len(BLOCKS) - 1) * b / most)] if b else NOTHING for b in bytes_)
     return (
         f"The {who} sent {size(d['unique_bytes'])} in {seconds(lasted)}, from its first data to its last, "
         f"without the set-up: {rate(8 * sum(bytes_) / lasted)} on average, {rate(8 * most / each)} at most: "

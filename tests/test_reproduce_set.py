@@ -86,7 +86,7 @@ def test_keys_of_an_item_take_no_time_and_its_own_values_change_nothing(ackclock
 
 
 def test_keys_of_what_runs_no_scenario_or_of_several_are_refused(ackclock):
-    for name, says in (("B-F1", "runs no scenario"), ("mathis97", "the keys of one item")):
+    for name, says in (("B-F1", "runs no scenario (formula), so"), ("mathis97", "the keys of one item")):
         done = ackclock("reproduce", name, "--keys")
         assert done.code == 2 and done.is_one_sentence(), done.err
         assert says in done.err

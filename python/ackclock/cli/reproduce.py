@@ -165,12 +165,16 @@ def command(
 
 
 def _no_scenario(i: Item) -> InputError:
+    return InputError(
+        f"{i.id} runs no scenario ({_kinds(i.kind)}), so `--set` changes nothing; expected an item that does"
+    )
+
+
+def _kinds(codes: str) -> str:
+    """What runs, in words, without what explains it further."""
     from ackclock.reproduce.item import KINDS
 
-    kinds = ", ".join(KINDS[k] for k in i.kind.split(", "))
-    return InputError(
-        f"{i.id} runs no scenario ({kinds}), so `--set` changes nothing; expected an item that does"
-    )
+    return ", ".join(re.split("[;,]", KINDS[k])[0] for k in codes.split(", "))
 
 
 def _keys(items: Sequence[Item], full: bool, as_json: bool) -> None:
@@ -261,11 +265,7 @@ def _list(items: Sequence[Item], as_json: bool) -> None:
 
 def _show(result: dict[str, Any], *, asked: bool) -> None:
     """Prints an item. asked: whether other seeds were."""
-    from ackclock.reproduce.item import KINDS
-
-    # What runs, in words, without what explains it further.
-    kinds = ", ".join(re.split("[;,]", KINDS[k])[0] for k in result["kind"].split(", "))
-    say(f"{result['id']} ({result['paper']}, {kinds}): {result['title']}")
+    say(f"{result['id']} ({result['paper']}, {_kinds(result['kind'])}): {result['title']}")
     chance = result["chance"]
     of_checks = chance["checks"] if chance else result["checks"]
     rows = [

@@ -4,6 +4,7 @@ are up to date.
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import examples
 
 import ackclock
 from ackclock import _core
+from ackclock.examples import EXAMPLES
 from ackclock.passport.criteria import GROUPS
 from ackclock.passport.criterion import Criterion
 from ackclock.policy import declarations, modifiers, options, presets
@@ -206,23 +208,27 @@ def gallery() -> str:
     )
     for title, figures in (("Examples", worked()), *((p.title, drawn(p.name)) for p in PAPERS.values())):
         text += f"\n## {title}\n"
-        for about, image, command in figures:
-            text += f"\n**{about}**\n\n![{about}]({image})\n\n    {command}\n"
+        for about, more, image, command in figures:
+            described = f"{more}\n\n" if more else ""
+            text += f"\n**{about}**\n\n{described}![{about}]({image})\n\n    {command}\n"
     return text
 
 
-def worked() -> list[tuple[str, str, str]]:
-    """The figures of the worked examples."""
-    return [(e.shows, f"images/{e.image.name}", e.command) for e in examples.EXAMPLES]
+def worked() -> list[tuple[str, str, str, str]]:
+    """The figures of the worked examples; what each shows is its title."""
+    return [(e.shows, "", f"images/{e.image.name}", e.command) for e in examples.EXAMPLES]
 
 
-def drawn(paper: str) -> list[tuple[str, str, str]]:
-    """The first figure of each item of a paper that has one: what it is, the image, and the command."""
+def drawn(paper: str) -> list[tuple[str, str, str, str]]:
+    """The first figure of each item of a paper that has one: what it is, what was run for it in a sentence,
+    the image, and the command.
+    """
     found = []
     for i in ITEMS.values():
         images = sorted(p.name for p in (HERE / "papers" / "images").glob(f"{i.id}-*.png"))
         if i.paper == paper and images:
-            found.append((i.title, f"papers/images/{images[0]}", f"ackclock reproduce {i.id}"))
+            run = " ".join((inspect.getdoc(i.function) or "").partition("\n\n")[0].split())
+            found.append((i.title, run, f"papers/images/{images[0]}", f"ackclock reproduce {i.id}"))
     return found
 
 
@@ -306,6 +312,10 @@ def main() -> int:
         "sweeps.md": sweeps(),
         "reproductions.md": reproductions(),
     }
+    root = HERE.parent
+    # The examples of the package are copies of files of the repository.
+    copies = {f"../python/ackclock/examples/{e.file}": root / e.source for e in EXAMPLES if e.source}
+    pages |= {name: source.read_text(encoding="utf-8") for name, source in copies.items()}
     stale = [
         name
         for name, text in pages.items()

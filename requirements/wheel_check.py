@@ -21,6 +21,7 @@ NEEDED = (
     "pyproject.toml",
     "README.md",
     "python/ackclock/__init__.py",
+    "python/ackclock/examples/slow.pcap.gz",
 )
 SCRIPTS = "Scripts" if sys.platform == "win32" else "bin"
 
@@ -77,6 +78,11 @@ def check_installed(wheel: Path, folder: Path) -> None:
     version = run("--version").split()[-1]
     if f"ackclock-{version}-" not in wheel.name:
         raise SystemExit(f"{wheel.name}: the command says that it is version {version}")
+    # What a first user has at hand without the repository.
+    run("examples", "short-lossy.toml", "slow.pcap.gz")
+    if "timer of a lost SYN" not in run("capture", "slow.pcap.gz"):
+        raise SystemExit(f"{wheel.name}: the example of a capture is not explained")
+    run("run", "short-lossy.toml", "--set", "workload.flows=20")
     demo = json.loads(run("demo", "--json"))
     stacks = [row["stack"] for row in demo["simulated"]["stacks"]]
     if stacks[0] != "TCP" or not (folder / "runs/demo/backoff/response_time.png").is_file():

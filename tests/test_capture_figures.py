@@ -102,8 +102,8 @@ def test_the_figures_of_both_worlds_have_the_same_parts(outage, run):
     )
     assert "waiting for a timer (3)" in labels(outage.plot.sequence())
     assert [t.get_text() for t in outage.plot.sequence().axes[0].texts if "round" in t.get_text()] == [
-        "0.96 s, round 3",
-        "0.49 s, round 2",
+        "964 ms, round 3",
+        "492 ms, round 2",
     ]
 
 

@@ -27,7 +27,7 @@ def test_help_names_every_command(ackclock):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["simulate"], "`simulate` is not a command; known are demo, run"),
+        (["simulate"], "`simulate` is not a command; known are demo, examples, run"),
         (["policies", "red", "--jsn"], "--jsn"),
         (["policies", "rreno"], "did you mean `reno`?"),
         (["model", "B-E10"], "did you mean `B-E1`?"),
@@ -157,11 +157,11 @@ def test_the_demo_says_what_its_stacks_are_and_why_the_median_is_worse() -> None
 
     said = _in_words([row("TCP", 10.0, 200.0, 0.5, 10), row("TCP*(inf)", 14.0, 160.0, 0.75, 40)])
     assert "TCP*(inf) never" in said
-    assert "the median goes from 10.000 s to 14.000 s" in said
+    assert "the median goes from 10 s to 14 s" in said
     assert "drops 75.00 % of all packets in place of 50.00 %" in said
     # Without losses there is nothing to give a reason for.
     said = _in_words([row("TCP", 1.0, 2.0, 0.0, 0), row("TCP*(inf)", 1.0, 2.0, 0.0, 0)])
-    assert said.endswith("the 99th percentile from 2.000 s to 2.000 s.")
+    assert said.endswith("the 99th percentile from 2 s to 2 s.")
 
 
 @pytest.mark.parametrize("words", [("demo", "--seconds"), ("passport", "cubic", "--workers")])
@@ -169,3 +169,10 @@ def test_what_is_no_number_is_said_in_plain_words(ackclock, words):
     done = ackclock(*words, "x")
     assert done.code == 2
     assert done.err.strip().endswith(f"Invalid value for '{words[-1]}': 'x' is not a whole number.")
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS_KNOWN])
+def test_help_fits_a_terminal_of_80_columns(ackclock, name):
+    done = ackclock(*filter(None, (name,)), "--help")
+    assert done.code == 0
+    assert not [line for line in done.out.splitlines() if len(line) > 80]

@@ -65,3 +65,10 @@ def test_runs_with_timeouts_are_left_out():
 def test_what_cannot_be_fitted_is_refused(p, window, says):
     with pytest.raises(InputError, match=says):
         fit(p, window)
+
+
+def test_an_option_is_not_broken_behind_its_dashes():
+    from ackclock.fitting import folded
+
+    assert folded("logarithmically; without --full the", 26) == "logarithmically; without\n--full the"
+    assert folded("rfc6298+no-backoff", 11) == "rfc6298+no-\nbackoff"

@@ -5,7 +5,7 @@ import pytest
 
 from ackclock._core import InputError
 from ackclock.models.interactive2007 import backlogged_latency, interactive_latency
-from ackclock.results.gain import Experience, gain
+from ackclock.results.gain import Experience, drawn, gain
 
 EDGES = (0.0, 0.01, 0.02, 0.05)
 
@@ -76,3 +76,13 @@ def test_what_makes_no_sense_is_refused(loss, response, packets):
 def test_edges_that_do_not_rise_are_refused(edges):
     with pytest.raises(InputError, match="rise"):
         Experience.of([0.1], [0.1]).bins(edges)
+
+
+def test_a_line_over_bins_breaks_where_a_bin_is_empty():
+    one = Experience(np.array([0.01, 0.03, 0.09]), np.array([0.3, 0.4, 0.5]), np.ones(3))
+    table = gain(one, one, [0.0, 0.02, 0.04, 0.08, 0.1])
+    assert table["low"].to_pylist() == [0.0, 0.02, 0.08]
+    loss, value, half = drawn(table)
+    assert loss.tolist() == pytest.approx([0.01, 0.03, 0.04, 0.09])
+    assert np.isnan(value).tolist() == [False, False, True, False]
+    assert half.size == 4

@@ -316,7 +316,7 @@ def test_the_command_line_records_what_figures_need_and_says_so(ackclock, tmp_pa
     assert "runs/two, with cwnd.png, fairness.png, queue.png, shares.png and throughput.png" in done.err
     assert 'series = "50ms"' in (tmp_path / "runs" / "two" / "scenario.toml").read_text()
     head = done.out.splitlines()
-    assert head[0] == "Every number covers the whole run, 12s."
+    assert head[0] == "Every number covers the whole run, 12 s."
     assert head[1].split() == [
         *("stack", "flows", "goodput", "share", "fairness", "rtt", "queue", "queue", "max"),
         *("loss", "retransmitted", "timeouts"),
@@ -340,3 +340,17 @@ def test_an_unknown_figure_is_one_sentence(ackclock, tmp_path):
     assert done.code == 2
     assert done.is_one_sentence(), done.err
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_line_of_samples_breaks_where_nothing_was_measured():
+    from ackclock.plot.over_time import joined
+
+    x = np.arange(20.0)
+    values = np.full(20, np.nan)
+    # Every second bin has a sample, but for an outage from 6 to 16.
+    values[[0, 2, 4, 6, 16, 18]] = 1.0
+    at, shown = joined(x, values)
+    assert at.tolist() == [0, 2, 4, 6, 7, 16, 18]
+    assert np.flatnonzero(np.isnan(shown)).tolist() == [4]
+    # Samples that are as far apart as they mostly are stay joined.
+    assert not np.isnan(joined(x, np.where(x % 6 == 0, 1.0, np.nan))[1]).any()

@@ -61,6 +61,22 @@ def test_a_page_counts_its_items_and_links_to_those_that_fall_short(paper):
         assert (pages.FOLDER / target).exists(), target
 
 
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_page_begins_with_what_the_paper_claims_and_what_holds_of_it(paper):
+    page, claims = (pages.FOLDER / f"{paper}.md").read_text(encoding="utf-8"), PAPERS[paper].claims
+    assert len(claims) >= 4
+    assert page.split("\n\n")[2].startswith("| the paper claims | here |")
+    assert page.index(claims[-1].words) < page.index("experiments hold") < page.index("that fall short")
+    for claim in claims:
+        (row,) = (line for line in page.splitlines() if line.startswith(f"| {claim.words} |"))
+        for id in claim.ids:
+            assert ITEMS[id].paper == paper
+            before = row.partition(f"[{id}](#{pages.anchor(id)})")[0]
+            verdict = counted.decided(id, RECORD[id])[0]
+            said = re.split(r"; |\| ", before)[-1]
+            assert said.startswith(verdict or f"{RECORD[id]['verdict']} in the quick form"), (id, said)
+
+
 def test_no_figure_is_left_over():
     shown = {name for _, _, text in CASES for name in re.findall(r"\(images/([^)]+)\)", text)}
     assert {f.name for f in (pages.FOLDER / "images").glob("*.png")} == shown
@@ -80,7 +96,8 @@ def test_a_section_shows_checks_choices_and_what_it_points_at():
     text = pages.section(i, entry(Outcome([Check("a | b", "1", "2", False)], notes=["A note."])))
     for part in (
         "| **no** | a \\| b | 1 | 2 |",
-        "- start: zero",
+        "<details><summary>Unstated in the paper, and chosen (1)</summary>\n\n| unstated | chosen |",
+        "| start | zero |",
         "`estimator rfc793(alpha=0.9)`",
         "[`test_x`](../../tests/t.py)",
         "- A note.",

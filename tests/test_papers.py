@@ -119,7 +119,7 @@ def test_its_verdict_lies_in_its_folder_and_its_page_is_written_from_that(with_t
     for part in (
         "## T24-E1: Twice two\n\n**Holds.**",
         "| yes | 2 + 2 | 4 | 4 |",
-        "- numbers: whole ones",
+        "| numbers | whole ones |",
         "- A note.",
         "![T24-E1: Twice two](images/T24-E1-line.png)",
     ):

@@ -70,9 +70,14 @@ def test_a_changed_figure_says_what_was_set():
     from matplotlib.figure import Figure
 
     from ackclock.reproduce.saved import label
+    from ackclock.scenario.variation import Variation
 
     fig = Figure()
-    label(fig, {}, 0)
+    label(fig, Variation())
     assert not fig.get_supxlabel()
-    label(fig, {"path.rtt": "50ms"}, 2)
-    assert "path.rtt = 50ms" in fig.get_supxlabel() and "not in 2 of" in fig.get_supxlabel()
+    v = Variation(overrides=(("path.rtt", "50ms"),), scenarios={"a": 1, "b": 2, "c": 1})
+    label(fig, v)
+    assert fig.get_supxlabel().endswith("path.rtt = 50ms")
+    v.refused["path.rtt"] = {"too short": ["a", "c"]}
+    label(fig, v)
+    assert fig.get_supxlabel().endswith("path.rtt = 50ms in 1 of 3 scenarios")

@@ -228,7 +228,7 @@ def test_an_answer_is_printed(capsys):
         "chance": None,
         "seeds": [1, 4],
         "set": {},
-        "unchanged": {},
+        "refused": {},
         "scenarios": [],
     }
     reproduce._show(

@@ -83,7 +83,8 @@ def test_a_key_that_no_scenario_has_is_refused_and_one_that_some_have_is_counted
     one, other = v.take([scenario(), red])
     assert "min_th" not in one.resolve()
     assert _tree(other.resolve())["path"]["link"]["queue"]["min_th"] == "7packets"
-    assert v.unchanged == {"path.link.queue.min_th": 1}
+    ((reason, texts),) = v.refused["path.link.queue.min_th"].items()
+    assert texts == [one.resolve()] and "min_th" in reason
     for key, value, says in (
         ("path.colour", "red", "known are"),
         ("path.rtt", "soon", "which is not a time"),

@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ackclock.models.eifel2000 import RowModel
+from ackclock.results.safety import answer, verdict
 
 
 @pytest.fixture
@@ -100,3 +101,49 @@ def test_an_outline_bounds_what_is_kept(ackclock, tmp_path):
     assert len(outline["time"]) <= 2 * 2000
     assert sum(outline["samples"]) == 2 * n
     assert max(outline["rtt_max"]) == pytest.approx(rtt.max(), abs=1e-9)
+
+
+def test_the_first_sentence_says_which_timers_are_safe(ackclock, tmp_path):
+    # The series of the first steps: a spike of 870 ms that a minimum of 200 ms does not survive.
+    rows = "0.10,0.100\n0.21,0.104\n0.32,0.110\n0.43,0.105\n1.30,0.870\n1.42,0.120\n1.53,0.102\n"
+    (tmp_path / "s.csv").write_text(f"time,rtt\n{rows}")
+    done = ackclock("timers", "s.csv", "--timer", "rfc6298", "--timer", "eifel")
+    first, second = done.out.splitlines()[:2]
+    assert first == (
+        "On this series of 6 round trips after the first, safe: rfc6298; not safe: eifel (1 spurious "
+        "timeout)."
+    )
+    # 0.05 ** (1 / 6) = 0.607
+    assert "fewer than 39 % of such timeouts" in second
+    alone = ackclock("timers", "s.csv", "--timer", "eifel", "--json").json
+    assert alone["answer"] == [
+        "eifel is not safe on this series: 1 spurious timeout in 6 round trips after the first."
+    ]
+    assert alone["timers"][0]["verdict"] == "not safe"
+
+
+def replayed(name, spurious, of=10_000, waits=1.0):
+    return {
+        "timer": name,
+        "spurious": spurious,
+        "ratio": {"count": of},
+        "cost_precise": {"mean": waits},
+    }
+
+
+def test_a_timer_is_nearly_safe_up_to_one_spurious_timeout_in_a_thousand():
+    assert [verdict(replayed("x", n)) for n in (0, 1, 10, 11)] == [
+        "safe",
+        "nearly safe",
+        "nearly safe",
+        "not safe",
+    ]
+
+
+def test_of_several_safe_timers_the_answer_names_the_one_that_waits_least():
+    said = answer([replayed("slow", 0), replayed("fast", 0, waits=0.25), replayed("rash", 11, waits=0.1)])
+    assert said == [
+        "On this series of 10,000 round trips after the first, safe: slow, fast; not safe: rash (11 spurious "
+        "timeouts).",
+        "Of the safe ones, fast sends a lost segment again soonest, after 250 ms on average.",
+    ]

@@ -35,8 +35,8 @@ def test_the_table_says_which_window_its_numbers_cover(ackclock, tmp_path, key):
     done = ackclock("run", "late.toml")
     assert done.code == 0
     assert (
-        "Every number counts from 4s on, to 12s; flows that began then are followed to their end, for at "
-        "most 5s more."
+        "Every number counts from 4 s on, to 12 s; flows that began then are followed to their end, for at "
+        "most 5 s more."
     ) in done.out
     found = ac.load(tmp_path / "runs" / "late")
     assert found.about["warmup"] == 4.0

@@ -164,7 +164,8 @@ def folded(text: str, width: int) -> str:
     lines = []
     for line in text.split("\n"):
         current = ""
-        for piece in re.findall(r".+?(?:[\s+,;:/_-]+|$)", line) or [""]:
+        # Not behind the dashes that an option begins with.
+        for piece in re.findall(r".+?(?:(?<=[^\s-])[+,;:/_-]+\s*|\s+|$)", line) or [""]:
             if current and cell_len(current + piece.rstrip()) > width:
                 lines.append(current.rstrip())
                 current = ""

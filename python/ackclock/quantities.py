@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+UNITS_OF_TIME = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+"""The units that a time is shown in, in seconds."""
+
 
 def seconds(x: float | None) -> str:
-    """A time given in seconds."""
+    """A time given in seconds, to three significant digits; from 1,000 s on, to a second."""
     if x is None:
         return "-"
-    return f"{x * 1e3:.3g} ms" if x < 0.9995 else f"{x:.3f} s" if x < 99.95 else f"{x:.1f} s"
+    if abs(x) < 0.5e-9:
+        return "0 s"
+    unit, name = next((u for u in UNITS_OF_TIME if abs(x) >= 0.9995 * u[0]), UNITS_OF_TIME[-1])
+    value = x / unit
+    return f"{value:.3g} {name}" if abs(value) < 999.5 else f"{value:,.0f} {name}"
 
 
 def rate(x: float | None) -> str:

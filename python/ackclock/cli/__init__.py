@@ -24,6 +24,7 @@ COMPLETE = "_ACKCLOCK_COMPLETE"
 # One file each, imported on use: some need libraries that take a second to load.
 COMMANDS = {
     "demo": "Show what ackclock does: a simulation, and a download over real packets.",
+    "examples": "Write files to begin with: scenarios, a capture, a series, a script.",
     "run": "Simulate a scenario, a file that describes a network and its traffic.",
     "testbed": "Run a scenario on the kernel's TCP, over emulated links.",
     "link": "Run a command or a shell behind an emulated link.",
@@ -88,10 +89,11 @@ def command() -> None:
     """See what a TCP does when packets are lost or late, and what another rule would have done.
 
     \b
-        ackclock demo                             a first look, half a minute
-        ackclock run scenarios/short-lossy.toml   simulate a network
-        ackclock capture slow.pcap                explain a slow connection
-        ackclock reproduce M-F3                   rerun a figure of a paper
+        ackclock demo                       a first look, half a minute
+        ackclock examples short-lossy.toml  write a file to begin with
+        ackclock run short-lossy.toml       simulate a network
+        ackclock capture slow.pcap          explain a slow connection
+        ackclock reproduce M-F3             rerun a figure of a paper
 
     `ackclock COMMAND --help` describes a command, `--json` prints the results of most for programs.
     """

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ackclock.console import note, print_table, say
 from ackclock.plain import plain
 from ackclock.quantities import count, percent, rate, seconds
+from ackclock.results.what_if_words import HEADINGS, meanings
 
 if TYPE_CHECKING:
     from ackclock.results import Capture
@@ -33,11 +34,11 @@ COLUMNS = (
     "retransmitted",
     "spurious",
     "timeouts",
-    "rounds",
+    "in a row",
     "stalled",
-    "p",
+    "loss events (p)",
 )
-SPARE = ("rounds", "spurious", "RTT", "p", "state", "bytes", "duration", "packets")
+SPARE = ("in a row", "spurious", "RTT", "loss events (p)", "state", "bytes", "duration", "packets")
 """Columns that a narrow terminal leaves out, in this order."""
 
 
@@ -51,7 +52,7 @@ def show(capture: Capture, named: bool) -> None:
     if not capture.connections:
         say(f"No TCP connection in {count(report['packets'])} packets.")
     else:
-        for sentence in (report["answer"]["sentence"], *capture.summary()):
+        for sentence in (report["answer"]["sentence"], *report["answer"]["others"], *capture.summary()):
             say(sentence)
         say()
         shown = capture.connections
@@ -115,7 +116,10 @@ def _describe(connections: list[dict[str, Any]]) -> None:
     worth = [c for c in worst_first(connections) if stalled(c) > 0 or len(connections) == 1]
     for c in worth[:MOST_DESCRIBED]:
         if len(connections) > 1:
-            say(f"\nConnection {c['number']}: {' '.join((c['answer']['sentence'], *c['summary']))}")
+            first, *others = (c["answer"]["sentence"], *c["answer"]["others"], *c["summary"])
+            say(f"\nConnection {c['number']}: {first}")
+            for sentence in others:
+                say(sentence)
         else:
             say()
         for sentence in c["answer"]["more"]:
@@ -126,39 +130,58 @@ def _describe(connections: list[dict[str, Any]]) -> None:
             if d["models"]:
                 say(_models(who, d["models"]))
         if timers := totals(c["directions"]):
-            say()
-            rows = [
-                [
-                    t["timer"],
-                    *(count(t[k]) for k in COUNTED),
-                    *(seconds(t[k]) for k in WAITED),
-                    f"{seconds(t['rerun_least'])} to {seconds(t['rerun_most'])}",
-                ]
-                for t in timers
-            ]
-            headings = (*COUNTED, "waited", "at least", "at most", "made again")
-            print_table(
-                [("timer", "left"), *((h, "right") for h in headings)],
-                rows,
-                spare=("early", "rounds", "spurious", "at least", "at most"),
-            )
-            say(
-                "Made again, with other losses at the same rate, the transfer would have waited for so long "
-                "in 19 of 20 cases, if losses are independent."
-            )
+            _what_if(timers, c["directions"])
+
+
+def _what_if(timers: list[dict[str, Any]], directions: list[dict[str, Any]]) -> None:
+    """The table of a what-if, with what its columns are."""
+    ends = [who for who, d in zip(("client", "server"), directions, strict=True) if d["what_if"]]
+    say(
+        f"\nThe timers of the {' and the '.join(ends)}{', both together,' if len(ends) > 1 else ''} as they "
+        "ran, and others in their place, with the losses of this capture:"
+    )
+    rows = [
+        [
+            t["timer"],
+            *(count(t[k]) for k in COUNTED),
+            *(seconds(t[k]) for k in WAITED),
+            f"{seconds(t['rerun_least'])} to {seconds(t['rerun_most'])}",
+        ]
+        for t in timers
+    ]
+    headings = [HEADINGS.get(k, k) for k in (*COUNTED, *WAITED)] + ["if repeated"]
+    left_out = print_table(
+        [("timer", "left"), *((h, "right") for h in headings)],
+        rows,
+        spare=("early", "in a row", "spurious", "at least", "at most"),
+    )
+    for sentence in meanings([h for h in headings if h not in left_out]):
+        say(sentence)
 
 
 def _models(who: str, m: dict[str, Any]) -> str:
-    said = []
+    said, rates = [], []
     for name, key in (("Mathis", "mathis"), ("PFTK", "pftk")):
         if m[key]["ratio"] is not None:
-            doubt = ", uncertain: fewer than four signals" if m[key]["p_uncertain"] else ""
             said.append(
-                f"{100 * m[key]['ratio']:.0f} % of the {rate(m[key]['rate'])} that {name}'s model predicts "
-                f"(p {percent(m[key]['p'])}{doubt})"
+                f"{100 * m[key]['ratio']:.0f} % of the {rate(m[key]['rate'])} that {name}'s model predicts"
             )
-    had = f"The {who} achieved {rate(m['achieved'])} while it had data to send"
-    return f"{had}: {', '.join(said)}; RTT {seconds(m['rtt'])}, MSS {m['mss']} B." if said else f"{had}."
+            p = percent(m[key]["p"]) + ("?" if m[key]["p_uncertain"] else "")
+            # Mathis's p leaves out episodes with a timeout.
+            apart = key == "mathis" and m["mathis"]["p"] != m["pftk"]["p"]
+            rates.append(f"{p} without episodes of a timeout" if apart else p)
+    had = (
+        f"The {who} achieved {rate(m['achieved'])} over all the time in which it had data to send, with the "
+        "set-up and waits for timers"
+    )
+    if not said:
+        return f"{had}."
+    doubt = "; ?: fewer than four" if any("?" in r for r in rates) else ""
+    return (
+        f"{had}: {' and '.join(said)}, for a round trip of {seconds(m['rtt'])}, segments of {m['mss']} B and "
+        f"p = {' and '.join(dict.fromkeys(rates))} (p: loss episodes per packet, each counted once however "
+        f"many packets it lost{doubt})."
+    )
 
 
 def _row(c: dict[str, Any]) -> list[str]:

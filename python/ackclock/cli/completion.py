@@ -25,9 +25,13 @@ def command(shell: str) -> None:
     """Print the script that completes commands, options and names in SHELL.
 
     \b
-    bash (4.4 or newer)  eval "$(ackclock completion bash)" in ~/.bashrc
-    zsh                  eval "$(ackclock completion zsh)" in ~/.zshrc, after compinit
-    fish                 ackclock completion fish > ~/.config/fish/completions/ackclock.fish
+    bash (4.4 or newer), in ~/.bashrc:
+        eval "$(ackclock completion bash)"
+    zsh, in ~/.zshrc after compinit:
+        eval "$(ackclock completion zsh)"
+    fish, once:
+        cd ~/.config/fish/completions
+        ackclock completion fish > ackclock.fish
     """
     from ackclock.cli import command as program
 
@@ -106,6 +110,13 @@ def items(_context: click.Context, _parameter: click.Parameter, incomplete: str)
             lines = [line.split() for line in file.read_text(encoding="utf-8").splitlines()]
             names += [words[0] for words in lines if words and words[0] != "#" and "missing" not in words]
     return matching(((name, "") for name in ["all", *names]), incomplete)
+
+
+def examples(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Completes files of examples."""
+    from ackclock.examples import EXAMPLES
+
+    return matching(((e.file, e.about) for e in EXAMPLES), incomplete)
 
 
 def formulas(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:

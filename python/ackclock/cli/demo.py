@@ -127,7 +127,7 @@ def _download(out: Path) -> dict[str, Any]:
 
 def _show_download(d: dict[str, Any]) -> None:
     say(
-        f"{count(d['bytes'])} bytes in {d['seconds']:.1f} s: goodput {rate(d['goodput'])}; SHA-256 "
+        f"{count(d['bytes'])} bytes in {seconds(d['seconds'])}: goodput {rate(d['goodput'])}; SHA-256 "
         f"{d['sha256'][:16]}... equal at both ends."
     )
     say(

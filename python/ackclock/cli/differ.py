@@ -14,7 +14,7 @@ from ackclock._core import InputError, MissingRightError, differ_scripts, quanti
 from ackclock.cli.whole import Whole
 from ackclock.console import Bar, bar, note, print_json, print_table, say
 from ackclock.exit_codes import DONE, FELL_SHORT
-from ackclock.quantities import count
+from ackclock.quantities import count, seconds
 
 try:
     import tomllib
@@ -167,7 +167,7 @@ class _Report:
         self._bar(min(share, 0.99), label)
         if now - self._shown >= EVERY:
             self._shown = now
-            note(f"{now - self._begun:.0f} s: {label}")
+            note(f"{seconds(now - self._begun)}: {label}")
 
 
 def _explained(path: Path) -> list[tuple[str, str]]:
@@ -217,7 +217,7 @@ def _show(found: dict[str, Any], out: Path | None) -> None:
     explained = sum(c["count"] for c in found["explained"])
     rate = found["run"] / max(found["seconds"], 1e-3) * 3600
     say(
-        f"{count(found['run'])} conversations in {found['seconds']:.1f} s ({count(round(rate))} an hour): "
+        f"{count(found['run'])} conversations in {seconds(found['seconds'])} ({count(round(rate))} an hour): "
         f"{count(found['same'])} the same, {count(explained)} with explained differences, "
         f"{count(len(found['found']))} causes without, {count(found['timed'])} of late timers, "
         f"{count(found['fleeting'])} did not show again, "

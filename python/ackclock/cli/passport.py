@@ -9,6 +9,7 @@ from ackclock.cli.run import override
 from ackclock.cli.whole import Whole
 from ackclock.console import bar, note, print_json, print_table, say
 from ackclock.exit_codes import FELL_SHORT
+from ackclock.quantities import seconds
 
 
 @click.command("passport")
@@ -81,5 +82,5 @@ def command(
         print_json({**found.summary, **({"folder": str(written.absolute())} if written else {})})
     else:
         say(found.text.rstrip("\n"))
-        note(f"{found.seconds:.0f} s.{f' Folder: {written}' if written else ''}")
+        note(f"{seconds(found.seconds)}.{f' Folder: {written}' if written else ''}")
     return FELL_SHORT if found.harmful else None

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import shlex
 import time
 from collections.abc import Sequence
@@ -8,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ackclock._core import InputError
+from ackclock._core import InputError, ScenarioError
 from ackclock.cli import completion
 from ackclock.cli.run import override
 from ackclock.cli.whole import Whole
 from ackclock.console import bar, note, print_json, print_table, say
+from ackclock.quantities import count
 from ackclock.scenario.scenario import Progress
 
 if TYPE_CHECKING:
@@ -21,6 +23,11 @@ if TYPE_CHECKING:
 HOLDS, FALLS_SHORT, OPEN = "holds", "falls short", "open"
 SHOWN = {True: "holds", False: "FALLS SHORT", HOLDS: "holds", FALLS_SHORT: "FALLS SHORT", OPEN: "open"}
 """How verdicts of checks are printed."""
+AS_BEFORE = "What the checks expect stays as it was."
+MOST_REASONS = 3
+"""Reasons why scenarios did not take a value that are printed."""
+MOST_VALUES, LONGEST = 4, 40
+"""Values of a key that `--keys` prints, and the characters of each."""
 LISTED = {True: "holds", False: "falls short", None: "-"}
 """How a list prints verdicts at the paper's size."""
 
@@ -64,7 +71,11 @@ LISTED = {True: "holds", False: "falls short", None: "-"}
     "overrides",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Change a value in the item's scenarios: --set path.rtt=50ms. May be repeated.",
+    help="Change a value in those of the item's scenarios that take it: --set path.rtt=50ms. May be "
+    "repeated.",
+)
+@click.option(
+    "--keys", "keys_only", is_flag=True, help="List the keys that --set takes for the item, and run nothing."
 )
 @click.option("--workers", type=Whole(1, 1024), help="Runs side by side; one per core by default.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -77,6 +88,7 @@ def command(
     seed: int,
     seeds: int,
     overrides: tuple[str, ...],
+    keys_only: bool,
     workers: int | None,
     as_json: bool,
 ) -> int | None:
@@ -88,9 +100,10 @@ def command(
     \b
         ackclock reproduce --list          every item, with a line on what it is
         ackclock reproduce mathis97        all items of a paper
+        ackclock reproduce M-F3 --keys     what --set can change in an item
     """
     from ackclock.reproduce.chance import repeat
-    from ackclock.reproduce.item import KINDS, Setting, find
+    from ackclock.reproduce.item import Setting, find
     from ackclock.reproduce.real_form import forms
     from ackclock.reproduce.saved import save
     from ackclock.results import folder
@@ -99,6 +112,9 @@ def command(
     items = find(name or "all")
     if listing or name is None:
         _list(items, as_json)
+        return None
+    if keys_only:
+        _keys(items, full, as_json)
         return None
     if real:
         items = forms(items)
@@ -118,12 +134,16 @@ def command(
                 Setting(full, workers, _part(progress, n, seeds), Variation(overrides=changes))
                 for n in range(seeds)
             ]
-            found = repeat(i, settings, seed)
+            try:
+                found = repeat(i, settings, seed)
+            except ScenarioError as e:
+                if not changes:
+                    raise
+                raise InputError(
+                    f"{e}; `ackclock reproduce {i.id} --keys` lists the keys of its scenarios"
+                ) from None
         if changes and not settings[0].variation.scenarios:
-            raise InputError(
-                f"{i.id} runs no scenario ({', '.join(KINDS[k] for k in i.kind.split(', '))}), so `--set` "
-                "changes nothing; expected an item that does"
-            )
+            raise _no_scenario(i)
         several = found if len(found.outcomes) > 1 else None
         results.append(save(i, found.outcomes[0], settings[0], began, out, several))
         if not as_json:
@@ -142,6 +162,58 @@ def command(
             f"hold{f', {skipped} were skipped' if skipped else ''}."
         )
     return None if holds else 1
+
+
+def _no_scenario(i: Item) -> InputError:
+    return InputError(
+        f"{i.id} runs no scenario ({_kinds(i.kind)}), so `--set` changes nothing; expected an item that does"
+    )
+
+
+def _kinds(codes: str) -> str:
+    """What runs, in words, without what explains it further."""
+    from ackclock.reproduce.item import KINDS
+
+    return ", ".join(re.split("[;,]", KINDS[k])[0] for k in codes.split(", "))
+
+
+def _keys(items: Sequence[Item], full: bool, as_json: bool) -> None:
+    """Lists what `--set` takes for one item."""
+    from ackclock.reproduce.keys import keys
+
+    if len(items) > 1:
+        raise InputError(
+            f"`--keys` lists the keys of one item, and {len(items)} are named; expected an id such as "
+            f"{items[0].id}"
+        )
+    (i,) = items
+    found, scenarios = keys(i, full)
+    if not scenarios:
+        raise _no_scenario(i)
+    if as_json:
+        print_json([{"key": k.key, "values": k.values, "scenarios": len(k.scenarios)} for k in found])
+        return
+    have = "scenario, which has" if scenarios == 1 else "scenarios, which have"
+    say(f"{i.id} first runs {count(scenarios)} {have}:")
+    say()
+    print_table(
+        [("key", "left"), ("values", "left"), ("scenarios", "right")],
+        [[k.key, _few(k.values), count(len(k.scenarios))] for k in found],
+    )
+    stands: dict[str, list[str]] = {}
+    for k in found:
+        for word, of in k.stands_for.items():
+            stands[word] = list(dict.fromkeys([*stands.get(word, []), *of]))
+    say()
+    for word, of in stands.items():
+        say(f"{word}: {', '.join(of)}.")
+    one = next((k for k in found if not k.stands_for), found[0])
+    note(f"Such as `--set {shlex.quote(f'{one.key}={one.values[0]}')}`.")
+
+
+def _few(values: Sequence[str]) -> str:
+    shown = ", ".join(v if len(v) <= LONGEST else f"{v[:LONGEST]}..." for v in values[:MOST_VALUES])
+    return shown if len(values) <= MOST_VALUES else f"{shown}, ... ({count(len(values))} values)"
 
 
 def _part(progress: Progress, n: int, of: int) -> Progress:
@@ -193,7 +265,7 @@ def _list(items: Sequence[Item], as_json: bool) -> None:
 
 def _show(result: dict[str, Any], *, asked: bool) -> None:
     """Prints an item. asked: whether other seeds were."""
-    say(f"{result['id']} ({result['paper']}, {result['kind']}): {result['title']}")
+    say(f"{result['id']} ({result['paper']}, {_kinds(result['kind'])}): {result['title']}")
     chance = result["chance"]
     of_checks = chance["checks"] if chance else result["checks"]
     rows = [
@@ -211,17 +283,21 @@ def _show(result: dict[str, Any], *, asked: bool) -> None:
     if result["skipped"]:
         say(f"Skipped, neither passed nor failed: {result['skipped']}")
     for key, value in result["set"].items():
-        unchanged = result["unchanged"].get(key, 0)
-        some = f", but in {unchanged} that do not have it" if unchanged else ""
-        say(f"Set in its scenarios{some}: {key} = {value}. What the checks expect stays as it was.")
+        _show_set(key, value, result)
     if "REAL" in result["kind"].split(", ") and (asked or result["set"]):
         say("What it runs over real packets is as without `--seed`, `--seeds` and `--set`.")
     for reference in result["points_at"]:
         _show_reference(reference)
     for test in result["tests"]:
         say(f"Tested by {test}")
-    for what, chosen in result["choices"].items():
-        say(f"Unstated in the paper: {what}. Chosen: {chosen}.")
+    if result["choices"]:
+        say()
+        print_table(
+            [("unstated in the paper", "left"), ("chosen here", "left")],
+            list(result["choices"].items()),
+            names=("unstated in the paper", "chosen here"),
+        )
+        say()
     for line in result["notes"]:
         say(line)
     if result["answer"]:
@@ -234,6 +310,31 @@ def _show(result: dict[str, Any], *, asked: bool) -> None:
         first = shlex.quote(shortest(scenarios[0]))
         note(f"Scenarios it ran: {len(scenarios)}, each for `ackclock run`; the first: {first}")
     say()
+
+
+def _show_set(key: str, value: str, result: dict[str, Any]) -> None:
+    """Says in which scenarios a value was set."""
+    refused, of = result["refused"].get(key, []), len(result["scenarios"])
+    without = sum(len(r["scenarios"]) for r in refused)
+    if not without:
+        say(f"Set in all its scenarios ({count(of)}): {key} = {value}. {AS_BEFORE}")
+        return
+    say(
+        f"Set in {count(of - without)} of its {count(of)} scenarios: {key} = {value}. The figure, the data "
+        f"and the checks mix them with the others. {AS_BEFORE}"
+    )
+    for r in refused[:MOST_REASONS]:
+        say(f"Not in {_files(r['scenarios'])}: {r['reason']}.")
+    if len(refused) > MOST_REASONS:
+        rest = sum(len(r["scenarios"]) for r in refused[MOST_REASONS:])
+        say(f"Not in {count(rest)} more, for reasons that summary.json has (`refused`).")
+
+
+def _files(files: Sequence[str]) -> str:
+    names = [Path(file).name for file in files]
+    if len(names) <= 2:
+        return " and ".join(names)
+    return f"{count(len(names))} scenarios ({names[0]}, {names[1]}, ...)"
 
 
 def shortest(file: str) -> str:

@@ -103,9 +103,10 @@ def command(
     summary (JSON) and figures.
 
     \b
-        ackclock run scenarios/short-lossy.toml
-        ackclock run scenarios/short-lossy.toml --set path.rtt=50ms
-        ackclock run scenarios/short-lossy.toml --plot throughput --plot queue
+        ackclock examples short-lossy.toml
+        ackclock run short-lossy.toml
+        ackclock run short-lossy.toml --set path.rtt=50ms
+        ackclock run short-lossy.toml --plot throughput --plot queue
     """
     from ackclock.results import folder
 

@@ -19,7 +19,7 @@ from ackclock.cli import completion, differ
 from ackclock.cli.whole import Whole
 from ackclock.console import note, print_json, say
 from ackclock.exit_codes import DONE, FELL_SHORT
-from ackclock.quantities import count
+from ackclock.quantities import count, seconds
 
 MOST_BYTES = 1 << 20
 """The largest script that is read."""
@@ -140,7 +140,7 @@ def command(
             _show(outcome, show)
         took = time.perf_counter() - begun
         number = "1 script" if len(outcomes) == 1 else f"{count(len(outcomes))} scripts"
-        say(f"{number}: {len(outcomes) - len(failed)} passed, {len(failed)} failed ({took:.2f} s)")
+        say(f"{number}: {len(outcomes) - len(failed)} passed, {len(failed)} failed ({seconds(took)})")
     return FELL_SHORT if failed else DONE
 
 

@@ -8,7 +8,7 @@ import click
 
 from ackclock._core import InputError
 from ackclock.cli import completion
-from ackclock.console import bar, note, print_json, print_table
+from ackclock.console import bar, note, print_json, print_table, say
 from ackclock.quantities import count, seconds
 
 STRETCHES = 2000
@@ -37,17 +37,19 @@ def command(series: Path, names: tuple[str, ...], out: Path | None, as_json: boo
     cwnd, ssthresh (segments) and lost (true where the segment was lost; rtt is then the time since it was
     sent).
 
-    A timeout is spurious if the timer would have expired before the ack. The cost of a loss is the time from
-    sending a segment to retransmitting it, for two ways in which an ack restarts the timer: less the age of
-    the oldest segment (precise), and in full (restart).
+    The first sentence is the answer. A timeout is spurious if the timer would have expired before the ack. A
+    timer without one is safe on this series, with no more than one in 1,000 nearly safe. The cost of a loss
+    is the time from sending a segment to retransmitting it, for two ways in which an ack restarts the timer:
+    less the age of the oldest segment (precise), and in full (restart).
 
     \b
-        ackclock timers series.csv --timer rfc6298 --timer "rfc6298(min_rto=200ms)" --timer eifel
+        ackclock timers series.csv --timer eifel --timer "rfc6298(min_rto=200ms)"
     """
     from ackclock.models.series import read
     from ackclock.models.timer import Timer, raw
     from ackclock.models.timer import names as every
     from ackclock.results import folder
+    from ackclock.results.safety import answer, verdict
 
     chosen = list(dict.fromkeys(names or every()))
     target = out or Path("runs") / f"timers-{series.stem}"
@@ -63,12 +65,16 @@ def command(series: Path, names: tuple[str, ...], out: Path | None, as_json: boo
             losses += int(piece["lost"].sum()) if "lost" in piece else 0
             # The number of rows is not known before the end of the file.
             progress(1 - 1 / (1 + rows / 1e6), f"{series.name}: {rows:,} rows")
-    found = [{"timer": name, **json.loads(replay.summary())} for name, replay in replays.items()]
+    found: list[dict[str, Any]] = [
+        {"timer": name, **json.loads(replay.summary())} for name, replay in replays.items()
+    ]
     if found[0]["samples"] < 2:
         raise InputError(
             f"`{series}` has {found[0]['samples']} valid samples; give at least two, with an rtt above zero"
         )
-    result = {"series": str(series), "rows": rows, "lost": losses, "timers": found}
+    for t in found:
+        t["verdict"] = verdict(t)
+    result = {"series": str(series), "rows": rows, "lost": losses, "answer": answer(found), "timers": found}
     result["folder"] = str(_write(target, replays, result, series.name))
     if as_json:
         print_json(result)
@@ -78,6 +84,9 @@ def command(series: Path, names: tuple[str, ...], out: Path | None, as_json: boo
 
 
 def _show(result: dict[str, Any]) -> None:
+    for sentence in result["answer"]:
+        say(sentence)
+    say()
     columns = [
         "timer",
         "samples",

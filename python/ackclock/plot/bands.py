@@ -10,8 +10,9 @@ from matplotlib.figure import Figure
 
 from ackclock.plot import style
 from ackclock.plot.ccdf import around, legend, points
+from ackclock.quantities import seconds
 from ackclock.results.confidence import student
-from ackclock.results.quantity import RESPONSE_TIME, seconds
+from ackclock.results.quantity import RESPONSE_TIME
 
 LEVELS = 160
 """Number of points of a band."""

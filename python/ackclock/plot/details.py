@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 
 from ackclock.plot import kinds, style
 from ackclock.plot.thin import outline, visible
+from ackclock.quantities import seconds
 from ackclock.results.trace import Trace
 
 UNITS = ((1024.0, "KiB"), (1024.0**2, "MiB"), (1024.0**3, "GiB"))
@@ -238,7 +239,7 @@ def _waits(axes: Axes, t: Trace, view: View) -> list[Line2D]:
         )
     span = view.limits[1] - view.limits[0]
     for w in sorted((w for w in known if w.rto > SHORT * span), key=lambda w: -w.rto)[:MOST_NAMED]:
-        words = f"{w.rto:.2g} s" if w.round == 1 else f"{w.rto:.2g} s, round {w.round}"
+        words = seconds(w.rto) if w.round == 1 else f"{seconds(w.rto)}, round {w.round}"
         below = w.offset / view.scale > view.limits[2] + 0.9 * view.height
         axes.annotate(
             words,

@@ -11,6 +11,8 @@ from matplotlib.ticker import MaxNLocator
 
 from ackclock.plot import style
 
+BREAK = 4.0
+"""How many times the usual distance of samples a line goes on for."""
 MARKED = 25
 """Lines of at most so many points mark each of them."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -54,7 +56,7 @@ class Panel:
     empty: str = ""
     """What is written where there is nothing to draw."""
     joined: bool = False
-    """Whether lines go on where a value is missing in between: samples that are further apart than bins."""
+    """Whether lines go on where a value is missing in between, if samples are mostly that far apart."""
     legend: bool = True
     """Whether it has a legend; one whose lines are those of the panel above needs none."""
 
@@ -96,6 +98,18 @@ def over_time(
     return fig
 
 
+def joined(x: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The points that have a value, in which a line goes on; it breaks in gaps of more than `BREAK` times the
+    usual one, in which nothing was measured.
+    """
+    at = np.flatnonzero(np.isfinite(values))
+    if at.size < 3:
+        return x[at], values[at]
+    apart = np.diff(at)
+    after = np.flatnonzero(apart > BREAK * np.median(apart)) + 1
+    return np.insert(x[at], after, x[at[after - 1] + 1]), np.insert(values[at], after, np.nan)
+
+
 def draw(axes: Axes, panel: Panel) -> None:
     """Draws one panel."""
     few = panel.x.size <= MARKED
@@ -113,10 +127,8 @@ def draw(axes: Axes, panel: Panel) -> None:
         axes.plot(panel.x, band.middle, label=band.words, zorder=3, **look)
     for i, (name, values) in enumerate(panel.lines.items()):
         marker = {"marker": MARKERS[i % len(MARKERS)], "markersize": 3.5} if few else {}
-        known = np.isfinite(values) if panel.joined else np.full(panel.x.size, True)
-        axes.plot(
-            panel.x[known], values[known], label=name, linewidth=1.4, zorder=3, **style.line(i), **marker
-        )
+        x, y = joined(panel.x, values) if panel.joined else (panel.x, values)
+        axes.plot(x, y, label=name, linewidth=1.4, zorder=3, **style.line(i), **marker)
     if panel.stacked:
         below = np.zeros(panel.x.size)
         for i, (name, values) in enumerate(panel.stacked.items()):

@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from ackclock.plot import style
 from ackclock.plot.bands import band
 from ackclock.plot.ccdf import around, legend, points
-from ackclock.results.quantity import RESPONSE_TIME, seconds
+from ackclock.quantities import seconds
+from ackclock.results.quantity import RESPONSE_TIME
 
 LIMITS = (0.01, 100.0)
 """The least range of the axis of times."""

@@ -7,6 +7,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from ackclock.plot import kinds, style
+from ackclock.quantities import seconds
 
 AS_RUN = "as-run"
 
@@ -28,7 +29,7 @@ def what_if(rows: Sequence[dict[str, Any]], *, title: str, subtitle: str = "") -
                 ends = [[max(r["waited"] - r["waited_least"], 0)], [max(r["waited_most"] - r["waited"], 0)]]
                 axes.errorbar(r["waited"], i, xerr=ends, color="#222222", elinewidth=1.0, capsize=3, zorder=3)
             many = f"{r['timeouts']:,} timeout{'' if r['timeouts'] == 1 else 's'}"
-            words = f"{r['waited']:.3g} s, {many}" + (
+            words = f"{seconds(r['waited'])}, {many}" + (
                 f", {r['spurious']:,} spurious" if r["spurious"] else ""
             )
             axes.annotate(

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ackclock.quantities import seconds
 from ackclock.results.trace import Trace
 
 AGAIN = {
@@ -57,7 +58,7 @@ def sequence(t: Trace, title: str) -> Iterator[str]:
             began, at = (f"{t.origin + x:.6f}" for x in (w.time - w.rto, w.time))
             yield f"line {began} {w.offset} {at} {w.offset} red"
             yield f"btext {at} {w.offset} red"
-            yield f"{w.rto:.4g} s"
+            yield seconds(w.rto)
     yield "go"
 
 

@@ -26,6 +26,7 @@ from ackclock.results import owned
 from ackclock.results.capture_plots import MOST_FIGURES, TIMERS, moment, seen_from
 from ackclock.results.captured import sends_little
 from ackclock.results.overview import carrying, expiries, overview, worst_first
+from ackclock.results.what_if_words import HEADINGS, meanings
 
 if TYPE_CHECKING:
     from ackclock.results.capture import Capture
@@ -208,7 +209,7 @@ def described(
         "segments": report["segments"],
         "start": moment(report["start"]) if report["start"] is not None else None,
         "lasted": report["end"] - report["start"] if report["start"] is not None else None,
-        "summary": [report["answer"]["sentence"], *capture.summary()] if capture.connections else [],
+        "summary": [*_first(report), *capture.summary()] if capture.connections else [],
         "servers": servers(report["answer"]["servers"]) if capture.connections else [],
         "notes": report["notes"],
         "connections": len(capture.connections),
@@ -238,12 +239,17 @@ def section(
         "handshake": c["handshake"],
         "notes": c["notes"],
         "summary": [
-            *([c["answer"]["sentence"], *c["summary"]] if len(capture.connections) > 1 else []),
+            *((*_first(c), *c["summary"]) if len(capture.connections) > 1 else ()),
             *c["answer"]["more"],
         ],
         "packets_left_out": c["packets_left_out"],
         "directions": [direction(capture, c, side, timers, f"{link}-{side}", shares) for side in sides],
     }
+
+
+def _first(of: dict[str, Any]) -> list[str]:
+    """The first answer about a capture or a connection."""
+    return [of["answer"]["sentence"], *of["answer"]["others"]]
 
 
 def direction(
@@ -350,7 +356,7 @@ def facts(d: dict[str, Any]) -> list[tuple[str, str]]:
         ("round-trip time, median", seconds(d["rtt"]["p50"])),
         ("95th percentile", seconds(d["rtt"]["p95"])),
         ("CA and non-CA events", f"{d['ca_events']} and {d['non_ca_events']}"),
-        ("p", p),
+        ("p, loss episodes (CA events) per packet", p),
     ]
 
 
@@ -364,8 +370,10 @@ def what_if(rows: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
     found = dict.fromkeys(k for r in rows for k, v in r.items() if not isinstance(v, (dict, list)))
     columns = [*(k for k in WHAT_IF if k in found), *(k for k in found if k not in WHAT_IF)]
     waits = [r.get("waited") if isinstance(r.get("waited"), (int, float)) else None for r in rows]
+    headings = [HEADINGS.get(k, k.replace("_", " ")) for k in columns]
     return {
-        "columns": columns,
+        "columns": headings,
+        "meanings": meanings(headings),
         "rows": [
             {"cells": [cell(k, r.get(k)) for k in columns], "waited": w}
             for r, w in zip(rows, waits, strict=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ackclock.plot import kinds
 from ackclock.plot.thin import outline, visible
+from ackclock.quantities import seconds
 from ackclock.results.trace import Trace, Wait
 
 MOST = 250_000
@@ -209,7 +210,7 @@ def round_trips(
 def waited(w: Wait) -> str:
     """An expiry in words."""
     return (
-        f"timeout after {w.rto:.4g} s"
+        f"timeout after {seconds(w.rto)}"
         + (" of silence" if w.silence else "")
         + (f", round {w.round}" if w.round > 1 else "")
     )

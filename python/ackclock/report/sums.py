@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ackclock.quantities import rate
+from ackclock.quantities import percent, rate
 from ackclock.results.answer import cause_of
 
 MOST_SERVERS = 50
@@ -37,8 +37,8 @@ def models(found: Mapping[str, Any]) -> list[tuple[str, str]]:
             said.append(
                 (
                     f"{words} predicts",
-                    f"{rate(m['rate'])}; achieved {m['ratio']:.2f} of it"
-                    + (", few events" if m.get("p_uncertain") else ""),
+                    f"{rate(m['rate'])} for p of {percent(m['p'])}; achieved {100 * m['ratio']:.0f} % of it"
+                    + (", few loss episodes" if m.get("p_uncertain") else ""),
                 )
             )
     return [("achieved while sending", rate(found.get("achieved"))), *said] if said else []

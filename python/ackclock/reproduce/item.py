@@ -40,6 +40,8 @@ KINDS = {
 
 NEAR = 3
 """How many similar names an error for an unknown one has at most."""
+COMPARED = frozenset({"below", "less than", "fewer than", "more than", "no more than", "most"})
+"""Words of limits that say no more than the side on which they lie."""
 
 
 @dataclass(frozen=True)
@@ -316,12 +318,22 @@ def exactly(name: str, got: Any, expected: Any) -> Check:
 
 def at_most(name: str, got: float, limit: float, wanted: str) -> Check:
     """Holds when `got` does not exceed `limit`; `wanted` says where the limit comes from."""
-    return Check(name, f"{wanted} = {limit:.6g}", f"{got:.6g}", bool(got <= limit), Number(got, most=limit))
+    return Check(
+        name, _bound("at most", limit, wanted), f"{got:.6g}", bool(got <= limit), Number(got, most=limit)
+    )
 
 
 def at_least(name: str, got: float, limit: float, wanted: str) -> Check:
     """Holds when `got` is not below `limit`; `wanted` says where the limit comes from."""
-    return Check(name, f"{wanted} = {limit:.6g}", f"{got:.6g}", bool(got >= limit), Number(got, least=limit))
+    return Check(
+        name, _bound("at least", limit, wanted), f"{got:.6g}", bool(got >= limit), Number(got, least=limit)
+    )
+
+
+def _bound(side: str, limit: float, wanted: str) -> str:
+    """A limit in words: "at most 1.2", and in brackets where it comes from: "at most 2 (one tick)"."""
+    why = wanted.rstrip(": ").removesuffix(side).removeprefix(f"{side} ").rstrip(",: ")
+    return f"{side} {limit:.6g}" + (f" ({why})" if why and why not in COMPARED else "")
 
 
 def within(name: str, got: float, expected: float, tolerance: float) -> Check:

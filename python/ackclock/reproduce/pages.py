@@ -21,7 +21,7 @@ from ackclock.reproduce import counted, full, real_form
 from ackclock.reproduce.item import ITEMS, KINDS, Item, find
 from ackclock.reproduce.papers import PAPERS, Paper, order
 from ackclock.reproduce.pointer import ROOT, Reference
-from ackclock.reproduce.verdicts import HOLDS, disagreement, keep, recorded
+from ackclock.reproduce.verdicts import FALLS_SHORT, HOLDS, disagreement, keep, recorded
 from ackclock.reproduce.verdicts import stale as stale_reason
 
 if TYPE_CHECKING:
@@ -94,9 +94,11 @@ def declared(i: Item) -> list[str]:
     if said := full.sentence(i.id):
         parts.append(f"\n{said}\n")
     if i.choices:
+        rows = "".join(f"| {cell(what)} | {cell(chosen)} |\n" for what, chosen in i.choices.items())
+        # Folded: a blank line after the summary lets Markdown go on inside.
         parts.append(
-            "\nUnstated in the paper, and chosen:\n\n"
-            + "".join(f"- {what}: {chosen}\n" for what, chosen in i.choices.items())
+            f"\n<details><summary>Unstated in the paper, and chosen ({len(i.choices)})</summary>\n\n"
+            f"| unstated | chosen |\n|---|---|\n{rows}\n</details>\n"
         )
     return parts
 
@@ -136,10 +138,10 @@ def head(paper: Paper, entries: dict[str, dict[str, Any]]) -> str:
     """
     short = {id: line for id, entry in entries.items() if (line := falls_short(id, entry))}
     counts = counted.count(paper, entries)
-    text = (
-        f"{NOTE}# {paper.citation}\n\nThe statements, figures and numbers of the paper that can be checked "
-        "are its *items*, each with an id; [the list of items](../reproductions.md) says in a line what each "
-        "is. "
+    text = f"{NOTE}# {paper.citation}\n\n{claimed(paper, entries)}"
+    text += (
+        "The statements, figures and numbers of the paper that can be checked are its *items*, each with an "
+        "id; [the list of items](../reproductions.md) says in a line what each is. "
     )
     text += f"**{counted.sentence(counts)}**\n\n{table(counts)}\n"
     text += (
@@ -165,6 +167,24 @@ def head(paper: Paper, entries: dict[str, dict[str, Any]]) -> str:
         )
     text += "".join(f"| {where} | {cell(both)} | {cell(here)} |\n" for where, both, here in readings)
     return text
+
+
+def claimed(paper: Paper, entries: dict[str, dict[str, Any]]) -> str:
+    """What a paper claims, and what holds of that here; empty for a paper that declares no claims."""
+    if not paper.claims:
+        return ""
+    rows = ""
+    for claim in paper.claims:
+        found: dict[str, list[str]] = {}
+        for id in claim.ids:
+            verdict, _ = counted.decided(id, entries[id])
+            quick = f"{entries[id]['verdict']} in the quick form, not run at the paper's size"
+            found.setdefault(verdict or quick, []).append(f"[{id}](#{anchor(id)})")
+        # What holds comes first.
+        ordered = sorted(found.items(), key=lambda of: FALLS_SHORT in of[0])
+        said = "; ".join(f"{words}: {', '.join(ids)}" for words, ids in ordered)
+        rows += f"| {cell(claim.words)} | {said} |\n"
+    return f"| the paper claims | here |\n|---|---|\n{rows}\n"
 
 
 def table(counts: dict[str, counted.Counts]) -> str:

@@ -39,6 +39,16 @@ experiments, sceptics' questions, tools.
 
 
 @dataclass(frozen=True)
+class Claim:
+    """Something that a paper claims."""
+
+    words: str
+    """In a sentence of our own."""
+    ids: tuple[str, ...]
+    """The items that check it."""
+
+
+@dataclass(frozen=True)
 class Paper:
     """A paper, as its folder declares it."""
 
@@ -56,6 +66,8 @@ class Paper:
     """
     remark: str = ""
     """A remark for indexes, in Markdown."""
+    claims: tuple[Claim, ...] = ()
+    """What it claims above all, with which its page begins."""
     folder: Path = Path()
     """Where it lies; known when it is found."""
 

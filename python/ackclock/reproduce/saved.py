@@ -15,6 +15,8 @@ from ackclock.results import folder
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from ackclock.scenario.variation import Variation
+
 
 def save(
     i: Item, outcome: Outcome, setting: Setting, began: float, root: Path, repeated: Repeated | None = None
@@ -38,7 +40,7 @@ def save(
         "full": setting.full,
         "seeds": [seed + ran.shift for seed in ran.seeds],
         "set": dict(ran.overrides),
-        "unchanged": ran.unchanged,
+        "refused": refused(ran, target),
         "scenarios": [str(target / name) for name in names(ran.scenarios)],
         "chance": of_chance(repeated) if repeated else None,
         "version": version,
@@ -58,21 +60,33 @@ def save(
         folder.write_json(result, directory / folder.SUMMARY)
 
     for fig in outcome.figures.values():
-        label(fig, dict(ran.overrides), ran.unchanged)
+        label(fig, ran)
     folder.write(target, fill, outcome.figures)
     return result
 
 
-def label(fig: Figure, overrides: dict[str, Any], unchanged: int) -> None:
-    """Says below a figure what was set in its scenarios. unchanged: how many of them do not have it."""
-    if not overrides:
+def refused(ran: Variation, target: Path) -> dict[str, list[dict[str, Any]]]:
+    """The scenarios that did not take the value of a key, by key: each reason with their files."""
+    files = dict(zip(ran.scenarios, names(ran.scenarios), strict=True))
+    return {
+        key: [
+            {"reason": reason, "scenarios": [str(target / files[text]) for text in texts]}
+            for reason, texts in reasons.items()
+        ]
+        for key, reasons in ran.refused.items()
+    }
+
+
+def label(fig: Figure, ran: Variation) -> None:
+    """Says below a figure what was set in its scenarios, and in how many of them."""
+    if not ran.overrides:
         return
-    text = "Set in place of what the paper has: " + ", ".join(
-        f"{key} = {value}" for key, value in overrides.items()
-    )
-    if unchanged:
-        text += f" (not in {unchanged} of the scenarios, which do not have it)"
-    fig.supxlabel(text, fontsize="small")
+    of = len(ran.scenarios)
+    said = []
+    for key, value in ran.overrides:
+        without = sum(map(len, ran.refused.get(key, {}).values()))
+        said.append(f"{key} = {value}" + (f" in {of - without} of {of} scenarios" if without else ""))
+    fig.supxlabel(f"Set in place of what the paper has: {', '.join(said)}", fontsize="small")
 
 
 def names(scenarios: dict[str, int]) -> list[str]:

@@ -17,37 +17,52 @@ LEAST = 0.05
 MOST = 4
 """Causes that a sentence names."""
 BLOCKS = "▁▂▃▄▅▆▇█"
+NOTHING = "·"
+"""An interval in which nothing was sent; no space, at which a terminal would break the line."""
 COLUMNS = 32
 """Intervals of the throughput that a line shows."""
 
 
 def answer(c: dict[str, Any]) -> dict[str, Any]:
-    """The answer for one connection: the sentence, its causes, and further sentences."""
+    """The answer for one connection: a sentence with what took longest, one for each further cause, all
+    causes, and further sentences.
+    """
     found = causes(c)
+    sentence, others = _told(c, found)
     return {
-        "sentence": _sentence(c, found),
+        "sentence": sentence,
+        "others": others,
         "causes": [asdict(f) for f in found],
         "more": [*_other_way(c), *_facts(c)],
     }
 
 
-def _sentence(c: dict[str, Any], found: list[Cause]) -> str:
+def _told(c: dict[str, Any], found: list[Cause]) -> tuple[str, list[str]]:
+    """The first sentence, and those on further causes."""
     lasted = seconds(c["duration"])
     if not any(d["unique_bytes"] for d in c["directions"]):
         ended = {"opening": "no reply to its SYN came", "refused": "it was refused"}
-        return f"It lasted {lasted} and carried no data: {ended.get(c['state'], 'none was sent')}."
+        return f"It lasted {lasted} and carried no data: {ended.get(c['state'], 'none was sent')}.", []
     side = main_side(c)
     d = c["directions"][side]
     if d["view"] == "client" and d["share"] is None:
-        known = [f for f in found if f.cause in ("timeouts", "receiver_window")]
-        rest = f"what else limited the {WHO[side]} cannot be told from this end"
-        return f"It took {lasted}: {_listed(known) + '; ' if known else ''}{rest}."
+        known = [f for f in found if f.cause in ("timeouts", "syn_timeouts", "receiver_window")]
+        rest = f"hat {'else ' if known else ''}limited the {WHO[side]} cannot be told from this end."
+        if not known:
+            return f"It took {lasted}: w{rest}", []
+        first, *others = _listed(known)
+        return f"It took {lasted}, of which {first}", [*others, f"W{rest}"]
     worth = [f for f in found if f.share >= LEAST][:MOST] or found[:1]
-    return f"It took {lasted}, of which {_listed(worth)}."
+    first, *others = _listed(worth)
+    return f"It took {lasted}, of which {first}", others
 
 
-def _listed(found: Iterable[Cause]) -> str:
-    return "; ".join(map(_cause, found))
+def _listed(found: Iterable[Cause]) -> list[str]:
+    """A sentence for each cause, and those on what else was there; the first begins within a sentence."""
+    said = []
+    for i, f in enumerate(found):
+        said += [f"{'Another ' if i else ''}{_cause(f)}.", *f.also]
+    return said
 
 
 def _cause(f: Cause) -> str:
@@ -63,7 +78,10 @@ def _other_way(c: dict[str, Any]) -> list[str]:
         return []
     side = 1 - main_side(c)
     worth = [f for f in causes(c, side) if f.share >= LEAST][:MOST]
-    return [f"In the other direction, the {WHO[side]}'s: {_listed(worth)}."] if worth else []
+    if not worth:
+        return []
+    first, *others = _listed(worth)
+    return [f"In the other direction, the {WHO[side]}'s: {first}", *others]
 
 
 def _facts(c: dict[str, Any]) -> list[str]:
@@ -104,10 +122,11 @@ def _throughput(who: str, d: dict[str, Any]) -> str:
         each *= 2
     lasted = len(t["bytes"]) * t["interval"]
     most = max(bytes_)
-    drawn = "".join(BLOCKS[round((len(BLOCKS) - 1) * b / most)] if b else " " for b in bytes_)
+    drawn = "".join(BLOCKS[round((len(BLOCKS) - 1) * b / most)] if b else NOTHING for b in bytes_)
     return (
-        f"The {who} sent {size(d['unique_bytes'])} at {rate(8 * sum(bytes_) / lasted)} on average, "
-        f"{rate(8 * most / each)} at most: |{drawn}|, {seconds(each)} each."
+        f"The {who} sent {size(d['unique_bytes'])} in {seconds(lasted)}, from its first data to its last, "
+        f"without the set-up: {rate(8 * sum(bytes_) / lasted)} on average, {rate(8 * most / each)} at most: "
+        f"|{drawn}|, {seconds(each)} each."
     )
 
 
@@ -151,17 +170,22 @@ def whole(connections: list[dict[str, Any]]) -> dict[str, Any]:
     lasted = sum(c["duration"] for c in carried)
     sums = _sums(carried)
     worth = [s for s in sums if s["share"] >= LEAST][:MOST] or sums[:1]
-    said = "; ".join(
+    said = [
         f"{100 * s['share']:.0f} % ({seconds(s['time'])}, longest {seconds(s['worst'])} in connection "
-        f"{s['connection']}" + (f" from packet {s['frame']:,}" if s["frame"] else "") + f"): {s['words']}"
+        f"{s['connection']}" + (f" from packet {s['frame']:,}" if s["frame"] else "") + f"): {s['words']}."
         for s in worth
-    )
-    sentence = (
-        f"{len(carried):,} connections with data took {seconds(lasted)} together, of which {said}."
-        if carried
-        else f"None of {len(connections):,} connections carried data."
-    )
-    return {"sentence": sentence, "causes": sums, "more": [], "servers": groups}
+    ]
+    if not said:
+        sentence = f"None of {len(connections):,} connections carried data."
+    elif len(carried) == 1:
+        took = f"carried data, and took {seconds(lasted)}"
+        sentence = f"One of {len(connections):,} connections {took}, of which {said[0]}"
+    else:
+        sentence = (
+            f"{len(carried):,} connections with data took {seconds(lasted)} together, of which {said[0]}"
+        )
+    others = [f"Another {one}" for one in said[1:]]
+    return {"sentence": sentence, "others": others, "causes": sums, "more": [], "servers": groups}
 
 
 GENERAL = {
@@ -171,6 +195,7 @@ GENERAL = {
     "congestion_window": "full congestion windows",
     "receiver_window": "full receive windows",
     "timeouts": "waiting for retransmission timers",
+    "syn_timeouts": "waiting for the timers of lost SYNs",
     "nagle": "Nagle's algorithm with delayed acks",
     "application": "applications with nothing to send",
     "answer": "applications that took their time to answer",
@@ -218,7 +243,7 @@ def _group(server: str, members: list[dict[str, Any]]) -> dict[str, Any]:
         "lost": sum(s["time"] for s in counted),
         "mean": sum(c["duration"] for c in members) / len(members),
         "handshake": sum(s["time"] for s in sums if s["cause"] in ("handshake", "tls")),
-        "timeouts": sum(s["time"] for s in sums if s["cause"] == "timeouts"),
+        "timeouts": sum(s["time"] for s in sums if s["cause"] in ("timeouts", "syn_timeouts")),
         "most": first["cause"] if first else None,
         "most_share": first["share"] if first else None,
         "worst": max(members, key=lambda c: c["duration"])["number"],

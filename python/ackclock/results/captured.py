@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ackclock.quantities import count
+from ackclock.quantities import count, seconds
 from ackclock.results.overview import by_silence, expiries, stalled
 
 WAITED = ("waited", "waited_least", "waited_most", "rerun_least", "rerun_most")
@@ -115,12 +115,14 @@ def limited(who: str, direction: dict[str, Any], c: dict[str, Any]) -> str:
 
 
 def _stalls(timeouts: list[dict[str, Any]], waited: float, lasted: float, connections: int) -> str:
-    of = f"{_span(lasted)}{f' ({connections:,} connections)' if connections > 1 else ''}"
+    of = f"{seconds(lasted)}{f' ({connections:,} connections)' if connections > 1 else ''}"
     if not timeouts:
         return f"No timeout in {of}."
     backed_off = [t["rto"] for t in timeouts if t["round"] > 1]
-    more = f" ({len(backed_off):,} with backoff, up to {_span(max(backed_off))})" if backed_off else ""
-    return f"Stalled {_span(waited)} of {of} in {_many(len(timeouts), 'timeout')}{more}; {_causes(timeouts)}."
+    more = f" ({len(backed_off):,} with backoff, up to {seconds(max(backed_off))})" if backed_off else ""
+    return (
+        f"Stalled {seconds(waited)} of {of} in {_many(len(timeouts), 'timeout')}{more}; {_causes(timeouts)}."
+    )
 
 
 def _is(key: str, value: object) -> Callable[[dict[str, Any]], bool]:
@@ -220,16 +222,12 @@ def _alternatives(timers: list[dict[str, Any]], of: str) -> str:
     def one(t: dict[str, Any]) -> str:
         least, most = t["waited_least"], t["waited_most"]
         known = most - least <= 0.05
-        more = [] if known else [f"range {_span(least)} to {_span(most)}"]
+        more = [] if known else [f"at least {seconds(least)}, at most {seconds(most)}"]
         more += [_many(t["spurious"], "spurious timeout")] if t["spurious"] else []
         who = "actual" if t["timer"] == "as-run" else f"with {t['timer']}{'' if known else ' about'}"
-        return f"{who} {_span(t['waited'])}" + (f" ({'; '.join(more)})" if more else "")
+        return f"{who} {seconds(t['waited'])}" + (f" ({'; '.join(more)})" if more else "")
 
     return f"Time spent waiting for timeouts{of and f', {of}'}: {'; '.join(map(one, timers))}."
-
-
-def _span(x: float) -> str:
-    return f"{x:.1f} s" if x >= 0.95 else f"{1e3 * x:.0f} ms" if x > 0 else "0 s"
 
 
 def _many(n: int, what: str) -> str:

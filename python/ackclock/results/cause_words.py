@@ -32,13 +32,17 @@ class Words:
         # The queue is told of with what took longest.
         self._told = max(NETWORK, key=lambda name: parts.get(name, 0.0))
 
-    def of(self, name: str, time: float) -> str:
-        """The words for a cause that took this time (s)."""
+    def of(self, name: str, time: float) -> tuple[str, list[str]]:
+        """The words for a cause that took this time (s), and sentences on what else was there then."""
         who, other = self._who, self._other
         if name == "receiver_window":
-            return self._receiver(time)
+            return self._receiver(time), []
         if name == "congestion_window":
             return self._window()
+        if name == "nagle":
+            return self._nagle(), []
+        if name in ("timeouts", "syn_timeouts"):
+            return self._timers(name), []
         simple = {
             "handshake": "setting up the connection",
             "tls": "the TLS handshake",
@@ -49,9 +53,7 @@ class Words:
             "delivery": f"the last data of {who} was on its way",
             "idle": "nothing was sent any more",
         }
-        if name in simple:
-            return "; ".join((simple[name], *self._queue(name)))
-        return self._timers() if name == "timeouts" else self._nagle()
+        return simple[name], [f"In that time there was {queue}." for queue in self._queue(name)]
 
     def _queue(self, name: str) -> list[str]:
         d = self._d
@@ -65,19 +67,23 @@ class Words:
             f"{size(r['under_way'])} were under way{queued(d, self._other)}"
         ]
 
-    def _window(self) -> str:
+    def _window(self) -> tuple[str, list[str]]:
         d, who = self._d, self._who
-        said = self._queue("congestion_window")
+        queue = self._queue("congestion_window")
         n, share = lost(d)
         if n >= LOST[0] and share >= LOST[1]:
             bursts = d["ca_events"] + d["non_ca_events"]
-            where = f" in {bursts:,} episode{'' if bursts == 1 else 's'}" if bursts else ""
-            said.append(
-                f"losses ({percent(share)} of its packets{where}) kept {who}'s congestion window small"
+            where = f", in {bursts:,} episode{'' if bursts == 1 else 's'}" if bursts else ""
+            small = (
+                f"losses ({n:,} of {d['data_packets']:,} data packets, {percent(share)}{where}) kept {who}'s "
+                "congestion window small"
             )
-        if not said and d["view"] == "client" and not (d["round_trips"] or {}).get("high"):
-            return f"the path or a window held {who} up (without timestamps, this end cannot tell which)"
-        return "; ".join(said) or f"{who}'s congestion window was full: the path allowed no more"
+            return (queue[0], [f"In that time {small}."]) if queue else (small, [])
+        if queue:
+            return queue[0], []
+        if d["view"] == "client" and not (d["round_trips"] or {}).get("high"):
+            return f"the path or a window held {who} up (without timestamps, this end cannot tell which)", []
+        return f"{who}'s congestion window was full: the path allowed no more", []
 
     def _receiver(self, time: float) -> str:
         d, other = self._d, self._other
@@ -95,12 +101,17 @@ class Words:
             most = f" ({size(under_way)}: {rate(8 * under_way / r['low'])} at most over {seconds(r['low'])})"
         return f"{other}'s receive window was full{most}"
 
-    def _timers(self) -> str:
-        found = [t for d in self._c["directions"] for t in expiries(d)]
+    def _timers(self, name: str) -> str:
+        syn = name == "syn_timeouts"
+        found = [t for d in self._c["directions"] for t in expiries(d) if (t["of"] == "syn") == syn]
         silences = sum(map(by_silence, found))
         near = f", {silences:,} of them inferred from silences" if silences else ""
         n = f"{len(found):,} timeout{'' if len(found) == 1 else 's'}{near}" if found else "probes"
-        return f"waiting for retransmission timers ({n})"
+        return (
+            f"waiting for the timer of a lost SYN ({n})"
+            if syn
+            else f"waiting for retransmission timers ({n})"
+        )
 
     def _nagle(self) -> str:
         held = self._held or self._d

@@ -33,6 +33,8 @@ class Cause:
     """The packet where that begins."""
     words: str
     """What it is, in words."""
+    also: list[str]
+    """Sentences on what else was there in that time."""
 
 
 def main_side(c: dict[str, Any]) -> int:
@@ -71,7 +73,7 @@ def causes(c: dict[str, Any], side: int | None = None) -> list[Cause]:
                 first.get("t"),
                 at.get("longest"),
                 longest.get("frame") or None,
-                words.of(name, time),
+                *words.of(name, time),
             )
         )
     return sorted(found, key=lambda f: (f.cause == "idle", -f.time))
@@ -105,6 +107,7 @@ def _parts(c: dict[str, Any], side: int) -> dict[str, float]:
     if waited > 0:
         # The other end's timers: this one waited for what had been lost.
         carve("timeouts", waited, "peer", "answer", "application", "idle")
+    carve("syn_timeouts", stalled(c, "syn"), "timeouts")
     if c["tls"] and c["tls"]["handshake"]:
         # A round trip of it is the path's, the rest what the server computed.
         took, path = c["tls"]["handshake"], (d["round_trips"] or {"low": 0.0})["low"]
@@ -135,8 +138,10 @@ def _place(c: dict[str, Any], side: int, name: str) -> dict[str, Any]:
         return (_held(c) or d)["nagle"]
     if name == "tls":
         return {"first": c["tls"]["hello"], "longest": c["tls"]["handshake"], "longest_at": c["tls"]["hello"]}
-    if name == "timeouts":
-        waits = [t for e in c["directions"] for t in expiries(e)]
+    if name in ("timeouts", "syn_timeouts"):
+        waits = [
+            t for e in c["directions"] for t in expiries(e) if (t["of"] == "syn") == (name != "timeouts")
+        ]
         if waits:
             first, longest = min(waits, key=lambda t: t["t"]), max(waits, key=lambda t: t["rto"])
             return {"first": first, "longest": longest["rto"], "longest_at": longest}

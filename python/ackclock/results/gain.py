@@ -87,6 +87,21 @@ class Bin:
         return Bin(low, high, float(np.average(x, weights=n)), mean, half, int(x.size), float(n.sum()))
 
 
+def drawn(table: pa.Table) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Loss, gain and half interval of the bins of `gain` for a line, with a NaN where bins in between are
+    empty, so that it does not go on over them.
+    """
+    low, high, loss, value, half = (
+        table[name].to_numpy() for name in ("low", "high", "loss", "gain", "half")
+    )
+    after = np.flatnonzero(low[1:] > high[:-1] * (1 + 1e-9)) + 1
+    return (
+        np.insert(loss, after, high[after - 1]),
+        np.insert(value, after, np.nan),
+        np.insert(half, after, 0.0),
+    )
+
+
 def gain(interactive: Experience, backlogged: Experience, edges: Sequence[float] | np.ndarray) -> pa.Table:
     """The ratio of the mean response times of interactive and backlogged flows at the same experienced loss:
     a row for each bin that both have.

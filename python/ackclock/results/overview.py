@@ -60,9 +60,12 @@ def by_silence(timeout: dict[str, Any]) -> bool:
     return timeout.get("rule", SENT_AGAIN) != SENT_AGAIN
 
 
-def stalled(c: dict[str, Any]) -> float:
-    """Time for which a connection waited for timeouts (s). Where both sides waited, it counts once."""
-    waits = sorted((t["t"] - t["rto"], t["t"]) for d in c["directions"] for t in expiries(d))
+def stalled(c: dict[str, Any], of: str | None = None) -> float:
+    """Time for which a connection waited for timeouts (s), or only for those of a `syn` or of `data`. Where
+    both sides waited, it counts once.
+    """
+    found = [t for d in c["directions"] for t in expiries(d) if of in (None, t["of"])]
+    waits = sorted((t["t"] - t["rto"], t["t"]) for t in found)
     waited, until = 0.0, float("-inf")
     for begin, end in waits:
         waited += max(end - max(begin, until), 0.0)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ackclock._core import InputError
+from ackclock.quantities import seconds
 from ackclock.results import columns, transfer
 from ackclock.results.series_plots import SeriesPlots
 from ackclock.results.summary import counted
@@ -123,7 +124,7 @@ class Plots(SeriesPlots):
         return rates(
             {name: rate / scale for name, rate in series.items()},
             width,
-            title=title or f"Payload {what}, bins of {width:g} s",
+            title=title or f"Payload {what}, bins of {seconds(width)}",
             subtitle=words,
             label=f"payload {what} ({unit})",
         )

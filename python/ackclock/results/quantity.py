@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-
-def seconds(x: float) -> str:
-    """A time to three digits, in seconds or milliseconds."""
-    return f"{x * 1e3:.3g} ms" if x < 1 else f"{x:.3g} s"
+from ackclock.quantities import seconds
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ else:
 
 from ackclock import _core, files
 from ackclock._core import InputError
+from ackclock.quantities import seconds
 from ackclock.results import endless, folder, workloads
 from ackclock.results.over_time import FlowsOverTime
 from ackclock.results.plots import Plots
@@ -79,13 +80,16 @@ class Run:
                 f"Numbers of a flow count from the end of its loss episode {after} on; those of links, "
                 "which have no such moment, are missing."
             )
-        begin, drain = self.about.get("warmup", 0.0), keys.get("drain", "0s")
-        followed = "" if drain == "0s" else f" are followed to their end, for at most {drain} more"
+        begin, drain, end = (
+            _core.quantity("time", keys.get(k, "0s")) for k in ("warmup", "drain", "duration")
+        )
+        begin = self.about.get("warmup", begin)
+        followed = f" are followed to their end, for at most {seconds(drain)} more" if drain else ""
         if not begin:
             flows = followed and f"; flows{followed}"
-            return f"Every number covers the whole run, {keys['duration']}{flows}."
+            return f"Every number covers the whole run, {seconds(end)}{flows}."
         flows = followed and f"; flows that began then{followed}"
-        return f"Every number counts from {begin:g}s on, to {keys['duration']}{flows}."
+        return f"Every number counts from {seconds(begin)} on, to {seconds(end)}{flows}."
 
     @property
     def series_labels(self) -> list[str]:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ackclock._core import InputError
+from ackclock.quantities import seconds
 from ackclock.results.over_time import BINS, FlowsOverTime, LinkOverTime, nice
 from ackclock.results.recorded import Recorded
 
@@ -30,7 +31,7 @@ class SeriesOfRun:
         if len(labels) > MOST_PANELS:
             words.append(f"{MOST_PANELS} of {len(labels)} runs")
         if width is not None:
-            words.append(f"bins of {width:g} s")
+            words.append(f"bins of {seconds(width)}")
         return "; ".join(filter(None, words))
 
     def _labels(self, run: str | None) -> list[str]:

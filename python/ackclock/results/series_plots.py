@@ -170,7 +170,9 @@ class SeriesPlots(SeriesOfRun):
             times = flows.convergence(width, delta)
             if times:
                 last = times[-1]
-                fair = f"{delta:g}-fair after {last.after:.4g} s" if last.after else f"never {delta:g}-fair"
+                fair = (
+                    f"{delta:g}-fair after {seconds(last.after)}" if last.after else f"never {delta:g}-fair"
+                )
                 words = f"{words}, {fair}"
                 if len(found) == 1 and last.after is not None:
                     index_then = 1 / (1 + delta**2)

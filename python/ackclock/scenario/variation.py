@@ -33,8 +33,8 @@ class Variation:
     """Keys with their values, such as `("path.rtt", "50ms")`, set in every scenario that has them."""
     scenarios: dict[str, int] = field(default_factory=dict)
     """The resolved scenarios in the order in which they were handed over, with how often each was."""
-    unchanged: dict[str, int] = field(default_factory=dict)
-    """How many of the scenarios handed over did not have a key, by key."""
+    refused: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    """The resolved scenarios that did not take the value of a key, by key and by the reason."""
     seeds: list[int] = field(default_factory=list)
     """The smallest and the largest seed before the shift; empty where nothing asked for one."""
 
@@ -51,13 +51,23 @@ class Variation:
     def take(self, scenarios: Sequence[Scenario]) -> list[Scenario]:
         """The scenarios as they are to be run. Raises `ScenarioError` for a change that is wrong for all."""
         tried = [self._changed(s) for s in scenarios]
-        for n, key_value in enumerate(self.overrides):
+        for n in range(len(self.overrides)):
             wrong = [errors[n] for _, errors in tried if n in errors]
             if wrong and len(wrong) == len(tried):
                 raise wrong[0]
-            if wrong:
-                self.unchanged[key_value[0]] = self.unchanged.get(key_value[0], 0) + len(wrong)
-        return [self._seeded(s) for s, _ in tried]
+        taken = []
+        for s, errors in tried:
+            s, text = self._seeded(s)
+            taken.append(s)
+            for n, error in errors.items():
+                key, value = self.overrides[n]
+                reason = str(error).removeprefix(f"--set {key}={value}: ").removeprefix("the scenario: ")
+                self._refuse(key, reason, text)
+        return taken
+
+    def fresh(self) -> Variation:
+        """One that changes the same and has seen nothing."""
+        return Variation(self.shift, self.overrides)
 
     def seed(self, given: int) -> int:
         """A seed, shifted."""
@@ -66,9 +76,12 @@ class Variation:
 
     def include(self, other: Variation) -> None:
         """Counts what another variation saw as seen by this one."""
-        for mine, its in ((self.scenarios, other.scenarios), (self.unchanged, other.unchanged)):
-            for key, count in its.items():
-                mine[key] = mine.get(key, 0) + count
+        for text, count in other.scenarios.items():
+            self.scenarios[text] = self.scenarios.get(text, 0) + count
+        for key, reasons in other.refused.items():
+            for reason, texts in reasons.items():
+                for text in texts:
+                    self._refuse(key, reason, text)
         if other.seeds:
             self._saw(other.seeds)
 
@@ -86,7 +99,12 @@ class Variation:
             s = changed
         return s, errors
 
-    def _seeded(self, s: Scenario) -> Scenario:
+    def _refuse(self, key: str, reason: str, text: str) -> None:
+        texts = self.refused.setdefault(key, {}).setdefault(reason, [])
+        if text not in texts:
+            texts.append(text)
+
+    def _seeded(self, s: Scenario) -> tuple[Scenario, str]:
         seeds = s.resolve_tree()["seeds"]
         self._saw(seeds)
         text = s.resolve()
@@ -95,7 +113,7 @@ class Variation:
             s = replace(s, text=text, overrides=()).but({"seeds": [seed + self.shift for seed in seeds]})
             text = s.resolve()
         self.scenarios[text] = self.scenarios.get(text, 0) + 1
-        return s
+        return s, text
 
     def _saw(self, seeds: Sequence[int]) -> None:
         both = [*self.seeds, *seeds]
@@ -146,7 +164,7 @@ def once(key: Hashable, make: Callable[[], T]) -> T:
     current = CURRENT.get()
     whole = (key, current.shift, current.overrides) if current else (key, 0, ())
     if whole not in KEPT:
-        own = Variation(whole[1], whole[2])
+        own = current.fresh() if current else Variation()
         with applied(own):
             KEPT[whole] = make(), own
     value, own = KEPT[whole]

@@ -16,6 +16,19 @@ pub enum StackError {
         /// The known names.
         known: Vec<&'static str>,
     },
+    /// A window stands where a preset or a modifier is expected.
+    Window {
+        /// The name given.
+        met: String,
+        /// The window, and the preset that it is to be used with.
+        window: &'static str,
+        /// See `window`.
+        preset: String,
+        /// Windows whose names differ by a number alone, with what each is; empty if there is one.
+        alike: Vec<(&'static str, &'static str)>,
+        /// The known presets.
+        known: Vec<&'static str>,
+    },
     /// A modifier is unknown or malformed.
     Modifier(ModifierError),
     /// No policy, parameter or option has that key.
@@ -36,6 +49,16 @@ impl fmt::Display for StackError {
         match self {
             Self::UnknownPreset { met, nearest, known } => {
                 write!(f, "`{met}` is not a known stack{}; known are {}", hint(nearest), known.join(", "))
+            }
+            Self::Window { met, window, preset, alike, known } => {
+                let each: Vec<_> = alike.iter().map(|(name, is)| format!("`{name}` is {is}")).collect();
+                let which = if each.is_empty() { String::new() } else { format!(" ({})", each.join(", ")) };
+                write!(
+                    f,
+                    "`{met}` is a congestion window{which} and no stack: expected `{{ preset = \"{preset}\", \
+                     window = \"{window}\" }}`, or one of the stacks {}",
+                    known.join(", ")
+                )
             }
             Self::Modifier(e) => e.fmt(f),
             Self::UnknownKey { met, nearest: Some(n) } => {

@@ -54,9 +54,13 @@ impl Stack {
     pub fn named(registry: &Registry, name: &str) -> Result<Self, StackError> {
         let name = name.trim();
         let mut parts = name.split('+').map(str::trim);
-        let mut stack = preset::find(parts.next().unwrap_or_default(), registry)?;
+        let preset = parts.next().unwrap_or_default();
+        let mut stack = preset::find(preset, registry)?;
         for part in parts {
-            for (key, value) in Modifier::read(part)? {
+            let settings = Modifier::read(part).map_err(|e| {
+                preset::window(part, &format!("+{part}"), preset, registry).unwrap_or_else(|| e.into())
+            })?;
+            for (key, value) in settings {
                 stack.set(key, &value)?;
             }
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ackclock_policy::{Registry, nearest};
+use ackclock_policy::{CongestionControl, Registry, Role, nearest};
 
 use super::{Stack, StackError};
 
@@ -156,8 +156,8 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "linux-bbr",
-        about: "`linux` with the congestion control `bbr`: its BBR, which paces, and decides by itself how much \
-                leaves during a repair.",
+        about: "`linux` with the congestion control `bbr`: Linux's BBR, which is version 1 (the window `bbr1`); it \
+                paces, and decides by itself how much leaves during a repair.",
         source: "Linux 6.18, net/ipv4/tcp_bbr.c",
         base: LINUX,
         sets: &[("window", "bbr1")],
@@ -272,16 +272,41 @@ const LINUX: &[(&str, &str)] = &[
 /// Makes the stack of the preset `name`.
 pub(super) fn find(name: &str, registry: &Registry) -> Result<Stack, StackError> {
     let preset = PRESETS.iter().find(|p| p.name == name).ok_or_else(|| {
-        let known: Vec<_> = PRESETS.iter().map(|p| p.name).collect();
-        StackError::UnknownPreset {
-            met: name.to_owned(),
-            nearest: nearest(name, known.iter().copied()),
-            known,
-        }
+        window(name, name, "sack", registry).unwrap_or_else(|| {
+            let known: Vec<_> = PRESETS.iter().map(|p| p.name).collect();
+            StackError::UnknownPreset {
+                met: name.to_owned(),
+                nearest: nearest(name, known.iter().copied()),
+                known,
+            }
+        })
     })?;
     let mut stack = Stack::plain(Arc::new(registry.clone()))?;
     for (key, value) in preset.settings() {
         stack.set(key, value)?;
     }
     Ok(stack)
+}
+
+/// The error for the name of a window, given as `met`, where a preset or a modifier of `preset` is expected.
+pub(super) fn window(name: &str, met: &str, preset: &str, registry: &Registry) -> Option<StackError> {
+    let found = registry.find::<dyn CongestionControl>(name).ok()?;
+    let stem = |name: &'static str| name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let mut alike: Vec<_> = registry
+        .declarations()
+        .into_iter()
+        .filter(|d| d.kind == <dyn CongestionControl>::KIND && stem(d.name) == stem(found.name))
+        // What it is stands before the colon of what it does.
+        .map(|d| (d.name, d.about.split(':').next().unwrap_or(d.about)))
+        .collect();
+    if alike.len() < 2 {
+        alike.clear();
+    }
+    Some(StackError::Window {
+        met: met.to_owned(),
+        window: found.name,
+        preset: preset.to_owned(),
+        alike,
+        known: PRESETS.iter().map(|p| p.name).collect(),
+    })
 }

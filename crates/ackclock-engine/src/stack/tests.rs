@@ -104,6 +104,17 @@ fn errors_name_the_valid_values() {
             "`+sta` is not a known modifier (did you mean `star`?); known are +star, +no-backoff"
         )
     );
+    let bbr = error("bbr");
+    assert!(
+        bbr.starts_with(
+            "`bbr` is a congestion window (`bbr` is BBRv3, `bbr1` is BBR version 1, as Linux ships it) and no \
+             stack: expected `{ preset = \"sack\", window = \"bbr\" }`, or one of the stacks rfc793, "
+        ),
+        "{bbr}"
+    );
+    assert!(error("cubic+vegas").starts_with(
+        "`+vegas` is a congestion window and no stack: expected `{ preset = \"cubic\", window = \"vegas\" }`"
+    ));
     assert_eq!(error("sack+star"), "`+star` is not a modifier: it is written `+star(n)`");
     assert_eq!(error("sack+star(3"), "`+star(3` is not a modifier: it is written `+star(n)`");
     assert_eq!(error("sack+ecn(1)"), "`+ecn(1)` is not a modifier: it is written `+ecn`");

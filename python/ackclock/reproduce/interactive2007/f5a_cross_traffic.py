@@ -8,7 +8,7 @@ from ackclock.plot import Measured, measured
 from ackclock.reproduce.interactive2007 import approaches, seen, testbed
 from ackclock.reproduce.interactive2007.approaches import BACKLOGGED, INTERACTIVE, Curve
 from ackclock.reproduce.item import Check, Outcome, Setting, at_least, item, stated
-from ackclock.results.gain import gain
+from ackclock.results.gain import drawn, gain
 
 EDGES = np.array([0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.055, 0.075, 0.1, 0.15])
 QUEUES = (testbed.RED, testbed.DROP_TAIL_BYTES)
@@ -108,10 +108,7 @@ def growth(queue: str, both: dict[str, Curve]) -> str:
 def picture(found: dict[str, pa.Table]) -> Figure:
     """Gains against loss."""
     return measured(
-        [
-            Measured(q, t["loss"].to_numpy(), t["gain"].to_numpy(), t["half"].to_numpy())
-            for q, t in found.items()
-        ],
+        [Measured(q, *drawn(t)) for q, t in found.items()],
         title="How much faster a backlogged flow is, loss by cross traffic",
         subtitle=f"{testbed.RATE:g} Mbit/s, {1e3 * testbed.RTT:g} ms; a point for each bin of the "
         "experienced loss, 95 % bands",

@@ -168,6 +168,7 @@ def declare(id: str, row: str) -> None:
     """Declares the item of a row."""
 
     def run(setting: Setting) -> Outcome:
+        """Windows against the loss rate, with the lines of equations (3) and (5) fitted to them."""
         return reproduce(setting, row)
 
     acks = "delayed acks" if row in ten.DELAYED else "an ack for each packet"

@@ -310,8 +310,8 @@ impl CongestionControl for Bbr1 {
 /// Linux's BBR.
 pub(crate) const ENTRY: Entry<dyn CongestionControl> = Entry {
     name: "bbr1",
-    about: "BBR as Linux ships it: paces at the largest recent delivery rate, with a window of twice the \
-            bandwidth-delay product.",
+    about: "BBR version 1, as Linux ships it: paces at the largest recent delivery rate, with a window of \
+            twice the bandwidth-delay product.",
     source: "Linux 6.18 tcp_bbr.c",
     params: &[
         INITIAL_WINDOW,

@@ -298,6 +298,7 @@ impl Half {
                     self.sent.timestamps.recent.pop_front();
                     let rtt = at.since(sent);
                     self.heard.echoed_ack = Some((ack, window));
+                    self.heard.echoed = Some((tsval, sent, ack));
                     if data && advances {
                         self.out.rtt_timestamps.add(rtt);
                     }

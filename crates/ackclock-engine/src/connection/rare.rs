@@ -224,6 +224,7 @@ impl RareState {
             last_ack_sent: SeqNumber(0),
             syn_acks: None,
             timeout_tsval: None,
+            first_again: None,
         },
         ecn: EcnState::INITIAL,
         fast_open: None,
@@ -250,4 +251,7 @@ pub(super) struct TimestampState {
     /// Our timestamp clock when a timeout's first retransmission was sent. An echo of an earlier value means
     /// that the timeout was spurious (RFC 3522 §3.2).
     pub(super) timeout_tsval: Option<u32>,
+    /// The same when the first of the retransmissions was sent that may still be in the network, where episodes
+    /// are examined.
+    pub(super) first_again: Option<u32>,
 }

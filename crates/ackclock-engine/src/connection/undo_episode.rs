@@ -14,8 +14,6 @@ use super::sender::BuiltSender;
 #[derive(Debug)]
 pub(super) struct UndecidedEpisode {
     episode: SuspectEpisode,
-    /// Our timestamp clock when its first retransmission was sent.
-    first_tsval: Option<u32>,
 }
 
 impl UndecidedEpisode {
@@ -57,7 +55,11 @@ impl Connection {
         policies.undo.on_episode(&state.sent, v);
         let episode =
             SuspectEpisode { window: v.window, start: v.snd_una, recover: v.snd_nxt, acks_original: None };
-        let saved = UndecidedEpisode { episode, first_tsval: None };
+        // What was sent again before may still be acknowledged (`tcp_retrans_stamp_cleanup`).
+        if !self.sender.sent.has_retransmissions() {
+            self.rare.reset(|r| r.timestamps.first_again = None);
+        }
+        let saved = UndecidedEpisode { episode };
         self.rare.make_mut().suspect_episode = Some(Box::new(saved));
     }
 
@@ -66,10 +68,8 @@ impl Connection {
     pub(super) fn note_suspect_retransmission(&mut self, now: Instant, range: SeqRange, v: &SenderView) {
         self.sender.policies().undo.on_retransmit(range, v);
         let clock = self.timestamp_clock(now);
-        if matches!(v.phase, Phase::Recovery | Phase::Loss)
-            && let Some(saved) = self.rare.part_mut(|r| r.suspect_episode.as_deref_mut())
-        {
-            saved.first_tsval.get_or_insert(clock);
+        if matches!(v.phase, Phase::Recovery | Phase::Loss) && self.rare.suspect_episode.is_some() {
+            self.rare.make_mut().timestamps.first_again.get_or_insert(clock);
         }
     }
 
@@ -79,8 +79,9 @@ impl Connection {
         // An undo of a timeout has settled it, or an echo forbids it: the reduction is required.
         let Some(mut saved) = self.rare.take(|r| &mut r.suspect_episode).filter(|_| !a.ece) else { return };
         let echo = segment.options.timestamps.filter(|ts| self.rare.timestamps.on && ts.tsecr != 0);
+        let first = self.rare.timestamps.first_again;
         saved.episode.acks_original =
-            echo.zip(saved.first_tsval).map(|(ts, first)| (ts.tsecr.wrapping_sub(first) as i32) < 0);
+            echo.zip(first).map(|(ts, first)| (ts.tsecr.wrapping_sub(first) as i32) < 0);
         let v = self.view(now);
         a.acks_original = saved.episode.acks_original == Some(true)
             && v.phase == Phase::Recovery

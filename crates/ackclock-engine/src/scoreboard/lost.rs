@@ -104,6 +104,12 @@ impl OutstandingSegments {
         upto.filter(|s| !s.has(SACKED) && s.view(self.epoch).transmissions == 1).count()
     }
 
+    /// True while a retransmission may be in the network, or the oldest segment was sent more than once.
+    #[cold]
+    pub fn has_retransmissions(&self) -> bool {
+        self.retransmitted_bytes > 0 || self.sent.front().is_some_and(|s| s.transmissions() > 1)
+    }
+
     /// How many outstanding segments inside `range` were sent more than once.
     #[cold]
     pub fn sent_again_inside(&self, range: SeqRange) -> u32 {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 
+use ackclock_capture::gaps::LEAST;
 use ackclock_capture::read::{Packets, open};
 use ackclock_capture::{Analysis, CapturedSegment, Cause, Direction, Options, Report};
 use ackclock_wire::Flags;
@@ -52,6 +53,8 @@ struct Sums {
     uncertain_spurious: u32,
     /// For both rules: gaps, gaps with a timeout, timeouts of data, timeouts in a gap.
     gaps: [[u32; 4]; 2],
+    /// Timeouts of data of which nothing can be known at the receiver, and those of them in a gap.
+    hidden: [u32; 2],
 }
 
 pub fn score(folder: &Path, only: Option<&str>) -> Result<(), Box<dyn std::error::Error>> {
@@ -106,6 +109,12 @@ pub fn score(folder: &Path, only: Option<&str>) -> Result<(), Box<dyn std::error
             part(covered, expiries)
         );
     }
+    let ([_, _, expiries, covered], [hidden, anyhow]) = (sums.gaps[1], sums.hidden);
+    let (known, found) = (expiries - hidden, covered - anyhow);
+    println!(
+        "of {known} expiries of which something can be known there, {found} are found by content: recall {:.3}",
+        f64::from(found) / f64::from(known.max(1))
+    );
     Ok(())
 }
 
@@ -311,6 +320,23 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
                 })
                 .filter(|d| !syns.iter().any(|s| s.abs_diff(*d) < SAME))
                 .collect();
+            // Of these nothing can be known: what they sent, and what was sent after them of the same, was lost; or the
+            // sender has no timestamps, and its packet came without a silence before it.
+            let hidden = |at: u64| {
+                let ours = |s: &&CapturedSegment| (s.src, s.dst) == ends && s.segment.seq_len() > 0;
+                let apart = |s: &CapturedSegment| s.at.as_nanos().abs_diff(at);
+                let again = sent.iter().filter(ours).min_by_key(|s| apart(s));
+                let Some(again) = again.filter(|s| apart(s) < SAME / 10) else { return false };
+                let copy = |s: &&CapturedSegment| {
+                    s.segment.seq == again.segment.seq && s.at.as_nanos() + SAME / 2 > at + shift
+                };
+                let came = got.iter().filter(ours).find(copy).map(|s| s.at.as_nanos());
+                let stamped = again.segment.options.timestamps.is_some();
+                came.is_none_or(|came| {
+                    let before = got.iter().filter(ours).map(|s| s.at.as_nanos()).filter(|t| *t < came).max();
+                    !stamped && before.is_some_and(|before| came - before < LEAST.as_nanos())
+                })
+            };
             for (rule, gaps) in [&d.gaps_by_time, &d.gaps].into_iter().enumerate() {
                 // Within half a round trip and the wait of the emulator's thread.
                 let holds = |g: &ackclock_capture::gaps::Gap, at: u64| {
@@ -326,6 +352,10 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
                 t[2] += data.len() as u32;
                 t[3] += covered;
                 if rule == 1 {
+                    for d in data.iter().filter(|d| hidden(**d)) {
+                        sums.hidden[0] += 1;
+                        sums.hidden[1] += u32::from(gaps.iter().any(|g| holds(g, *d + shift)));
+                    }
                     let start = sent.first().map_or(0, |s| s.at.as_nanos());
                     let time = |at: u64| format!("{:.3}", (at - start.min(at)) as f64 / 1e9);
                     for g in gaps.iter().filter(|g| !data.iter().any(|d| holds(g, d + shift))) {

@@ -92,6 +92,17 @@ struct Delay {
     since: Option<Instant>,
 }
 
+/// What ended a silence.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Sent {
+    /// The retransmission timer.
+    ByTimer,
+    /// That, or a tail loss probe.
+    ByEither,
+    /// A probe: it came too soon for the timer.
+    ByProbe,
+}
+
 /// What the receiver sent of its own: first, and last, if that was sent again.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
@@ -210,7 +221,12 @@ impl Gaps {
             self.latest.copies = self.copies(a);
             if self.content.len() < MOST_GAPS {
                 let by_number = a.content == Content::Next;
-                self.content.extend(found.map(|(gap, maybe_probe)| Found { gap, maybe_probe, by_number }));
+                let timer = found.filter(|(_, by)| *by != Sent::ByProbe);
+                self.content.extend(timer.map(|(gap, by)| Found {
+                    gap,
+                    maybe_probe: by == Sent::ByEither,
+                    by_number,
+                }));
             }
             self.latest.data_before = self.latest.data.map(|data| data.at);
             if a.content != Content::Next {
@@ -229,9 +245,8 @@ impl Gaps {
         }
     }
 
-    /// The silence before this packet if a timeout ended it, and whether it may have been a tail loss probe
-    /// instead.
-    fn judge(&mut self, a: &Arrival, e: &Ending, held_up: Duration) -> Option<(Gap, bool)> {
+    /// The silence before this packet if a timer of its sender ended it, and which.
+    fn judge(&mut self, a: &Arrival, e: &Ending, held_up: Duration) -> Option<(Gap, Sent)> {
         let close = self.close.filter(|_| e.fin);
         let asked_after = |since: Earlier| {
             [self.request, close]
@@ -264,6 +279,10 @@ impl Gaps {
         let unprompted = repeats && (e.unprompted || a.tsecr.is_some() && a.tsecr == self.latest.heard);
         let round_trip = if last || unprompted { e.least } else { e.least + held_up };
         if silence <= LEAST || silence <= round_trip.mul_f64(ROUND_TRIPS) || self.by_acks(a, e) {
+            return None;
+        }
+        let too_soon = self.too_soon(e);
+        if too_soon && !last {
             return None;
         }
         let numbered = self.numbered();
@@ -335,7 +354,8 @@ impl Gaps {
         // After a probe the timer runs for its full timeout, which is about the probe's wait; after an expiry
         // it runs twice as long. A shorter wait shows that the previous silence included idle time.
         let repeated = e.sack && matches!(a.content, Content::Known { .. });
-        if let (Some(before), Some(last)) = (self.before.filter(|_| repeated), self.content.last_mut()) {
+        let found = self.content.last_mut().filter(|found| Some(found.gap) == self.before);
+        if let (Some(before), Some(last)) = (self.before.filter(|_| repeated), found) {
             let grows = &(silence.as_secs_f64() / before.length.as_secs_f64());
             if *grows < THRESHOLDS.silence.shorter && tail && self.latest.copies == 1 {
                 last.maybe_probe = true;
@@ -364,7 +384,11 @@ impl Gaps {
                 frame: a.frame,
                 seq: Some(a.seq),
             },
-            maybe_probe,
+            match () {
+                () if too_soon => Sent::ByProbe,
+                () if maybe_probe => Sent::ByEither,
+                () => Sent::ByTimer,
+            },
         ))
     }
 }

@@ -11,12 +11,10 @@ impl Gaps {
         let by = THRESHOLDS.silence;
         // What a SACK triggers comes a round trip after that, whose timestamp it echoes (RFC 7323 §4.3), or
         // later by what RACK waits for reordered packets (RFC 8985 §6.2 step 4). Nothing reports the loss of
-        // the newest segment; what comes a round trip after a request may be the answer, if the ack before it
-        // was lost.
+        // what nothing has overtaken; what comes a round trip after a request may be the answer, if the ack
+        // before it was lost.
         let reported = match a.content {
-            Content::Missing | Content::Known { newest: false } | Content::Overdue { newest: false } => {
-                e.sack
-            }
+            Content::Missing | Content::Known { newest: false } => e.sack && !e.unprompted,
             Content::Next => self.copies(a) <= 1,
             _ => false,
         };
@@ -25,24 +23,28 @@ impl Gaps {
         if reported && e.echoed.is_some_and(|echoed| echoed.saturating_sub(delayed) <= upon_ack + by.margin) {
             return true;
         }
-        // An ack of new data starts the timer anew (RFC 6298 §5.3), which then runs for a round trip at the
-        // least (§2.3), and no shorter than any minimum. Linux, which numbers the packets of each connection,
-        // adds its minimum to the round trip (`__tcp_set_rto`).
-        let timeout = match self.numbering.counts_alone() {
-            true => e.least + LEAST,
-            false => e.least.max(LEAST),
-        };
-        if e.named.is_some_and(|named| named <= e.least + timeout) {
-            return true;
-        }
-        // So does a probe (RFC 8985 §7.3), which comes after a silence. What the SACK of it reports is repaired
-        // sooner.
+        // A probe, which comes after a silence, starts the timer anew (RFC 8985 §7.3). What the SACK of it reports
+        // is repaired sooner.
         let probed = self
             .latest
             .data
             .zip(self.latest.data_before)
             .filter(|(data, before)| data.at.since(*before) > LEAST);
         let silence = probed.map(|(data, _)| a.silence(&data, e.tick));
-        e.sack && a.content == Content::Missing && silence.is_some_and(|silence| silence <= timeout)
+        e.sack
+            && a.content == Content::Missing
+            && silence.is_some_and(|silence| silence <= self.least_timeout(e))
+    }
+
+    /// True for what begins where the receiver's acks end if it came too soon for the timer, which an ack of new
+    /// data starts anew (RFC 6298 §5.3).
+    pub(super) fn too_soon(&self, e: &Ending) -> bool {
+        e.named.is_some_and(|named| named <= e.least + self.least_timeout(e))
+    }
+
+    /// The timer runs for a round trip at the least (RFC 6298 §2.3), and no shorter than any minimum. Linux, which
+    /// numbers the packets of each connection, adds its minimum to the round trip (`__tcp_set_rto`).
+    fn least_timeout(&self, e: &Ending) -> Duration {
+        if self.numbering.counts_alone() { e.least + LEAST } else { e.least.max(LEAST) }
     }
 }

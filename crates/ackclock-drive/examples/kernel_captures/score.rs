@@ -320,8 +320,9 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
                 })
                 .filter(|d| !syns.iter().any(|s| s.abs_diff(*d) < SAME))
                 .collect();
-            // Of these nothing can be known: what they sent, and what was sent after them of the same, was lost; or the
-            // sender has no timestamps, and its packet came without a silence before it.
+            // Of these nothing can be known: what they sent, and what was sent after them of the same, was lost; or
+            // nothing came before with an identification, so that none is skipped (a SYN-ACK of Linux has none); or
+            // the sender has no timestamps, and its packet came without a silence before it.
             let hidden = |at: u64| {
                 let ours = |s: &&CapturedSegment| (s.src, s.dst) == ends && s.segment.seq_len() > 0;
                 let apart = |s: &CapturedSegment| s.at.as_nanos().abs_diff(at);
@@ -332,7 +333,14 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
                 };
                 let came = got.iter().filter(ours).find(copy).map(|s| s.at.as_nanos());
                 let stamped = again.segment.options.timestamps.is_some();
+                let numbered = |came: u64| {
+                    let before = |s: &&CapturedSegment| (s.src, s.dst) == ends && s.at.as_nanos() < came;
+                    got.iter().filter(before).any(|s| s.id != 0)
+                };
                 came.is_none_or(|came| {
+                    if !numbered(came) {
+                        return true;
+                    }
                     let before = got.iter().filter(ours).map(|s| s.at.as_nanos()).filter(|t| *t < came).max();
                     !stamped && before.is_some_and(|before| came - before < LEAST.as_nanos())
                 })

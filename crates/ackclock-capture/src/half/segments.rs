@@ -44,7 +44,9 @@ impl Half {
             return;
         }
         if syn {
+            let again = self.space.syn.is_some();
             self.space.syn.get_or_insert(start);
+            self.sent.timestamps.syn_again = self.sent.timestamps.last.filter(|_| again);
             if !seen.options_cut {
                 self.out.options.get_or_insert(s.options);
             }

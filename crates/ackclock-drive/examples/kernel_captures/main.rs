@@ -12,6 +12,8 @@ mod arrived;
 #[cfg(target_os = "linux")]
 mod causes;
 #[cfg(target_os = "linux")]
+mod hidden;
+#[cfg(target_os = "linux")]
 mod names;
 #[cfg(target_os = "linux")]
 mod plan;

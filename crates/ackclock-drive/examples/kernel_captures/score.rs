@@ -4,15 +4,18 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use ackclock_capture::gaps::LEAST;
 use ackclock_capture::read::{Packets, open};
 use ackclock_capture::{Analysis, CapturedSegment, Cause, Direction, Options, Report};
 use ackclock_wire::Flags;
 use serde_json::Value;
 
+use crate::hidden::{self, Expiry};
 use crate::tally::{SAME, Tally, pair};
 use crate::timeouts::{Ends, kernel_timeouts};
 use crate::{arrived, tcptrace};
+
+/// In a plan: the kernel sends no tail loss probes.
+const NO_PROBES: &str = "(\"net.ipv4.tcp_early_retrans\", \"0\")";
 
 fn segments(path: &Path) -> Result<Vec<CapturedSegment>, Box<dyn std::error::Error>> {
     let mut packets = Packets::new(open(path)?)?;
@@ -53,8 +56,8 @@ struct Sums {
     uncertain_spurious: u32,
     /// For both rules: gaps, gaps with a timeout, timeouts of data, timeouts in a gap.
     gaps: [[u32; 4]; 2],
-    /// Timeouts of data of which nothing can be known at the receiver, and those of them in a gap.
-    hidden: [u32; 2],
+    /// By why nothing can be known of them at the receiver: timeouts of data, and those of them in a gap.
+    hidden: [[u32; 2]; 2],
 }
 
 pub fn score(folder: &Path, only: Option<&str>) -> Result<(), Box<dyn std::error::Error>> {
@@ -109,12 +112,16 @@ pub fn score(folder: &Path, only: Option<&str>) -> Result<(), Box<dyn std::error
             part(covered, expiries)
         );
     }
-    let ([_, _, expiries, covered], [hidden, anyhow]) = (sums.gaps[1], sums.hidden);
-    let (known, found) = (expiries - hidden, covered - anyhow);
-    println!(
-        "of {known} expiries of which something can be known there, {found} are found by content: recall {:.3}",
-        f64::from(found) / f64::from(known.max(1))
-    );
+    let [_, _, mut expiries, mut covered] = sums.gaps[1];
+    for (of, [hidden, anyhow]) in
+        ["of which something can be known there", "that no probe would have come for at the same time"]
+            .into_iter()
+            .zip(sums.hidden)
+    {
+        (expiries, covered) = (expiries - hidden, covered - anyhow);
+        let part = f64::from(covered) / f64::from(expiries.max(1));
+        println!("of {expiries} expiries {of}, {covered} are found by content: recall {part:.3}");
+    }
     Ok(())
 }
 
@@ -320,31 +327,8 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
                 })
                 .filter(|d| !syns.iter().any(|s| s.abs_diff(*d) < SAME))
                 .collect();
-            // Of these nothing can be known: what they sent, and what was sent after them of the same, was lost; or
-            // nothing came before with an identification, so that none is skipped (a SYN-ACK of Linux has none); or
-            // the sender has no timestamps, and its packet came without a silence before it.
-            let hidden = |at: u64| {
-                let ours = |s: &&CapturedSegment| (s.src, s.dst) == ends && s.segment.seq_len() > 0;
-                let apart = |s: &CapturedSegment| s.at.as_nanos().abs_diff(at);
-                let again = sent.iter().filter(ours).min_by_key(|s| apart(s));
-                let Some(again) = again.filter(|s| apart(s) < SAME / 10) else { return false };
-                let copy = |s: &&CapturedSegment| {
-                    s.segment.seq == again.segment.seq && s.at.as_nanos() + SAME / 2 > at + shift
-                };
-                let came = got.iter().filter(ours).find(copy).map(|s| s.at.as_nanos());
-                let stamped = again.segment.options.timestamps.is_some();
-                let numbered = |came: u64| {
-                    let before = |s: &&CapturedSegment| (s.src, s.dst) == ends && s.at.as_nanos() < came;
-                    got.iter().filter(before).any(|s| s.id != 0)
-                };
-                came.is_none_or(|came| {
-                    if !numbered(came) {
-                        return true;
-                    }
-                    let before = got.iter().filter(ours).map(|s| s.at.as_nanos()).filter(|t| *t < came).max();
-                    !stamped && before.is_some_and(|before| came - before < LEAST.as_nanos())
-                })
-            };
+            let probes = !truth["plan"].as_str().unwrap_or_default().contains(NO_PROBES);
+            let unknown = |at: u64| hidden::why(&Expiry { at, shift, ends, probes }, sent, got);
             for (rule, gaps) in [&d.gaps_by_time, &d.gaps].into_iter().enumerate() {
                 // Within half a round trip and the wait of the emulator's thread.
                 let holds = |g: &ackclock_capture::gaps::Gap, at: u64| {
@@ -360,9 +344,10 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
                 t[2] += data.len() as u32;
                 t[3] += covered;
                 if rule == 1 {
-                    for d in data.iter().filter(|d| hidden(**d)) {
-                        sums.hidden[0] += 1;
-                        sums.hidden[1] += u32::from(gaps.iter().any(|g| holds(g, *d + shift)));
+                    for (d, why) in data.iter().filter_map(|d| Some((d, unknown(*d)?))) {
+                        let [all, found] = &mut sums.hidden[why as usize];
+                        *all += 1;
+                        *found += u32::from(gaps.iter().any(|g| holds(g, *d + shift)));
                     }
                     let start = sent.first().map_or(0, |s| s.at.as_nanos());
                     let time = |at: u64| format!("{:.3}", (at - start.min(at)) as f64 / 1e9);

@@ -94,13 +94,13 @@ struct Delay {
 
 /// What ended a silence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Sent {
+enum EndedBy {
     /// The retransmission timer.
-    ByTimer,
+    Timer,
     /// That, or a tail loss probe.
-    ByEither,
+    Either,
     /// A probe: it came too soon for the timer.
-    ByProbe,
+    Probe,
 }
 
 /// What the receiver sent of its own: first, and last, if that was sent again.
@@ -221,10 +221,10 @@ impl Gaps {
             self.latest.copies = self.copies(a);
             if self.content.len() < MOST_GAPS {
                 let by_number = a.content == Content::Next;
-                let timer = found.filter(|(_, by)| *by != Sent::ByProbe);
+                let timer = found.filter(|(_, by)| *by != EndedBy::Probe);
                 self.content.extend(timer.map(|(gap, by)| Found {
                     gap,
-                    maybe_probe: by == Sent::ByEither,
+                    maybe_probe: by == EndedBy::Either,
                     by_number,
                 }));
             }
@@ -246,7 +246,7 @@ impl Gaps {
     }
 
     /// The silence before this packet if a timer of its sender ended it, and which.
-    fn judge(&mut self, a: &Arrival, e: &Ending, held_up: Duration) -> Option<(Gap, Sent)> {
+    fn judge(&mut self, a: &Arrival, e: &Ending, held_up: Duration) -> Option<(Gap, EndedBy)> {
         let close = self.close.filter(|_| e.fin);
         let asked_after = |since: Earlier| {
             [self.request, close]
@@ -385,9 +385,9 @@ impl Gaps {
                 seq: Some(a.seq),
             },
             match () {
-                () if too_soon => Sent::ByProbe,
-                () if maybe_probe => Sent::ByEither,
-                () => Sent::ByTimer,
+                () if too_soon => EndedBy::Probe,
+                () if maybe_probe => EndedBy::Either,
+                () => EndedBy::Timer,
             },
         ))
     }

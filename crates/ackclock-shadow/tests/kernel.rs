@@ -47,7 +47,9 @@ fn recoveries_that_follow_each_other_are_explained() {
         assert!(followed.reasons.len() > 100, "{name}: {}", followed.reasons.len());
     }
     let verdict = verdict(file);
-    assert_eq!(verdict.candidates[0].stack, "linux-bbr", "{:?}", verdict.candidates);
+    let first = &verdict.candidates[0];
+    assert_eq!(first.stack, "linux-bbr", "{:?}", verdict.candidates);
+    assert!(first.fit > -0.2, "its pacing is BBR's, whenever it probes: {first:?}");
     assert!(verdict.candidates[1].behind > 3.0 || verdict.candidates[1].window == "bbr", "{verdict:?}");
 }
 

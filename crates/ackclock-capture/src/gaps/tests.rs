@@ -356,3 +356,18 @@ fn the_echoed_ack_shows_whether_a_recovery_was_over() {
     assert_eq!(found_if(4999), 1, "no probe is sent in a recovery");
     assert_eq!(found_if(5000), 0);
 }
+
+#[test]
+fn what_comes_too_soon_for_the_timer_is_a_probe_and_the_next_copy_the_timers() {
+    let found_if = |named: u64| {
+        let mut gaps = ten();
+        let first = Ending { named: Some(ms(named)), ..with_sack() };
+        gaps.arrival(&arrival(310, Content::Next, 111), Some(&first));
+        let after_one = gaps.content.len();
+        gaps.arrival(&arrival(566, Content::Known { newest: true }, 112), Some(&with_sack()));
+        (after_one, found(&gaps).len())
+    };
+    // The second copy is the timer's in any case; the first can be only if that had the time.
+    assert_eq!(found_if(240), (0, 1));
+    assert_eq!(found_if(300), (1, 1));
+}

@@ -212,6 +212,8 @@ impl Flow {
             receiver_tick: self.clocks[1 - side].tick(),
             handshake: self.handshake.round_trip,
             smoothed,
+            echoed: s.options.timestamps.filter(|_| quiet).and_then(|t| other.heard.echo_of(t.tsecr)),
+            acks_all: other.space.flight() == 0,
             quiet,
         };
         let echoed = self.halves[1 - side].heard.echoed_ack.filter(|_| s.len > 0 && !s.flags.has(Flags::SYN));

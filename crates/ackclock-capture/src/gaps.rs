@@ -2,7 +2,9 @@
 //! alone, and one that also considers what ends the silence.
 
 mod arrival;
+mod by_acks;
 mod by_time;
+mod copies;
 mod found;
 mod numbering;
 mod signs;
@@ -76,9 +78,9 @@ struct Latest {
     /// The packet after which something that is now overdue was sent, and whether anything is.
     overdue: Option<Earlier>,
     skipped: bool,
-    /// When something other than the next data last arrived: its sender may be in a recovery, in which it
-    /// does not probe.
-    repeated_at: Option<Instant>,
+    /// When something other than the next data last arrived, and the end of what had been sent then: until that
+    /// is acknowledged, its sender may be in a recovery, in which it does not probe.
+    repeated: Option<(Instant, u64)>,
 }
 
 /// By how much packets are delayed on the way.
@@ -88,6 +90,17 @@ struct Delay {
     /// The same a round trip ago, which its sender can know by now, and since when.
     held_up_before: Duration,
     since: Option<Instant>,
+}
+
+/// What ended a silence.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum EndedBy {
+    /// The retransmission timer.
+    Timer,
+    /// That, or a tail loss probe.
+    Either,
+    /// A probe: it came too soon for the timer.
+    Probe,
 }
 
 /// What the receiver sent of its own: first, and last, if that was sent again.
@@ -115,6 +128,8 @@ pub(crate) struct Gaps {
     /// What the receiver has sent of its own since the latest data: data, and its FIN.
     request: Option<Asked>,
     close: Option<Asked>,
+    /// The receiver has sent something that was not acknowledged: its sender may have sent acks that were lost.
+    to_acknowledge: bool,
     /// The silence right before the latest data.
     before: Option<Gap>,
     /// Signs that its sender probes where a probe is due, or does not.
@@ -140,11 +155,13 @@ impl Gaps {
         if self.request.is_none() {
             self.by_time.on_request(at);
         }
+        self.to_acknowledge = true;
         Asked::note(&mut self.request, at);
     }
 
     /// Called when the receiver closes its half: many applications close theirs upon that.
     pub(crate) fn on_close(&mut self, at: Instant) {
+        self.to_acknowledge = true;
         Asked::note(&mut self.close, at);
     }
 
@@ -204,15 +221,21 @@ impl Gaps {
             self.latest.copies = self.copies(a);
             if self.content.len() < MOST_GAPS {
                 let by_number = a.content == Content::Next;
-                self.content.extend(found.map(|(gap, maybe_probe)| Found { gap, maybe_probe, by_number }));
+                let timer = found.filter(|(_, by)| *by != EndedBy::Probe);
+                self.content.extend(timer.map(|(gap, by)| Found {
+                    gap,
+                    maybe_probe: by == EndedBy::Either,
+                    by_number,
+                }));
             }
             self.latest.data_before = self.latest.data.map(|data| data.at);
             if a.content != Content::Next {
-                self.latest.repeated_at = Some(a.at);
+                self.latest.repeated = Some((a.at, a.highest));
             }
             (self.request, self.close) = (None, None);
             (self.latest.data, self.latest.overdue, self.latest.skipped) = (Some(this), Some(this), false);
         }
+        self.to_acknowledge &= !a.acks_all;
         if !late {
             (self.latest.any, self.latest.heard) = (Some(this), a.tsecr);
             self.latest.after_syn = a.syn;
@@ -222,9 +245,8 @@ impl Gaps {
         }
     }
 
-    /// The silence before this packet if a timeout ended it, and whether it may have been a tail loss probe
-    /// instead.
-    fn judge(&mut self, a: &Arrival, e: &Ending, held_up: Duration) -> Option<(Gap, bool)> {
+    /// The silence before this packet if a timer of its sender ended it, and which.
+    fn judge(&mut self, a: &Arrival, e: &Ending, held_up: Duration) -> Option<(Gap, EndedBy)> {
         let close = self.close.filter(|_| e.fin);
         let asked_after = |since: Earlier| {
             [self.request, close]
@@ -256,7 +278,11 @@ impl Gaps {
         // They did not if the sender had received nothing since the previous packet, or no report of a loss.
         let unprompted = repeats && (e.unprompted || a.tsecr.is_some() && a.tsecr == self.latest.heard);
         let round_trip = if last || unprompted { e.least } else { e.least + held_up };
-        if silence <= LEAST || silence <= round_trip.mul_f64(ROUND_TRIPS) {
+        if silence <= LEAST || silence <= round_trip.mul_f64(ROUND_TRIPS) || self.by_acks(a, e) {
+            return None;
+        }
+        let too_soon = self.too_soon(e);
+        if too_soon && !last {
             return None;
         }
         let numbered = self.numbered();
@@ -274,31 +300,43 @@ impl Gaps {
         if !sent_before {
             return None;
         }
+        // If the receiver has sent nothing to acknowledge, every identification that was skipped is a copy's.
+        // The first is sent by a probe, which Linux plans no later than the timeout
+        // (`tcp_schedule_loss_probe`), the second by the timer (RFC 8985 §7.3).
+        let copies = self.copies(a);
+        let counted = self.numbering.counts_alone() && !self.to_acknowledge;
         let tail = match a.content {
-            Content::Next => self.copies(a) == 1 || e.fin,
-            Content::Known { newest } | Content::Overdue { newest } => newest,
+            Content::Next => copies == 1 || e.fin && !counted,
+            Content::Known { newest } => newest && (copies == 1 || !counted),
+            Content::Overdue { newest } => newest,
             _ => false,
         };
-        // A probe arrives at the latest after two round trips and the wait for a delayed ack (RFC 8985 §7.2;
-        // Linux allows 200 ms for that, and its timers are late by up to an eighth), and a round trip later
-        // after a request.
-        let trips = if asked.is_some() { 3 } else { 2 };
+        let first = counted && copies == 1 && !matches!(a.content, Content::Overdue { .. });
         // What was lost once is sent again by a probe first. A request that was sent again may not have arrived
         // before: then its sender was idle until that.
         let lost_once = a.content == Content::Next && self.copies(a) == 1;
         let waited = asked.filter(|_| lost_once).map_or(silence, |asked| a.at.since(asked.last).min(silence));
-        let soon = waited
-            < ((e.smoothed + self.delay.held_up_before) * trips + LEAST)
-                .mul_f64(THRESHOLDS.silence.probe_late);
+        // A probe is due after two round trips and the wait for a delayed ack (RFC 8985 §7.2; Linux allows 200
+        // ms for that, and its timers are late by up to an eighth), counted from the last ack, which may have
+        // come a round trip after the latest data had left.
+        let held_up = self.delay.held_up_before;
+        let probe_due = (e.smoothed + held_up) * 3 + LEAST;
+        let soon = waited < probe_due.mul_f64(THRESHOLDS.silence.probe_late);
         // No probes are sent in a recovery (Linux sends them in its open state only), and only one at a time.
         let began = a.at.saturating_sub(silence);
-        // A request that came after the last repair acknowledges all that was sent before: the recovery is over.
+        // An ack of all that was sent before the last repair ends the recovery. The echoed timestamp shows
+        // whether its sender had that ack; without it, a request that came after the repair does, or a round
+        // trip later.
         let recovering = |trips: u32| {
-            self.latest.repeated_at.is_some_and(|again| {
-                asked.is_none_or(|asked| asked.first < again) && again + e.smoothed * u64::from(trips) > began
+            self.latest.repeated.is_some_and(|(again, highest)| match e.knew {
+                0 => {
+                    asked.is_none_or(|asked| asked.first < again)
+                        && again + e.smoothed * u64::from(trips) > began
+                }
+                knew => knew < highest,
             })
         };
-        let maybe_probe = e.sack && tail && soon && self.before.is_none() && !recovering(1);
+        let maybe_probe = e.sack && tail && (soon || first) && self.before.is_none() && !recovering(1);
         // If the latest data also came after a silence, it may have been a probe with new data.
         let lone = self
             .latest
@@ -316,7 +354,8 @@ impl Gaps {
         // After a probe the timer runs for its full timeout, which is about the probe's wait; after an expiry
         // it runs twice as long. A shorter wait shows that the previous silence included idle time.
         let repeated = e.sack && matches!(a.content, Content::Known { .. });
-        if let (Some(before), Some(last)) = (self.before.filter(|_| repeated), self.content.last_mut()) {
+        let found = self.content.last_mut().filter(|found| Some(found.gap) == self.before);
+        if let (Some(before), Some(last)) = (self.before.filter(|_| repeated), found) {
             let grows = &(silence.as_secs_f64() / before.length.as_secs_f64());
             if *grows < THRESHOLDS.silence.shorter && tail && self.latest.copies == 1 {
                 last.maybe_probe = true;
@@ -345,35 +384,11 @@ impl Gaps {
                 frame: a.frame,
                 seq: Some(a.seq),
             },
-            maybe_probe,
+            match () {
+                () if too_soon => EndedBy::Probe,
+                () if maybe_probe => EndedBy::Either,
+                () => EndedBy::Timer,
+            },
         ))
-    }
-
-    /// Copies sent in a silence that this arrival ends, itself included. Of the next data, the original was
-    /// lost too; of known data, only copies. After a SYN, the ack of the SYN-ACK was lost too.
-    fn copies(&self, a: &Arrival) -> u32 {
-        let lost = self.numbering.left_out.saturating_sub(u32::from(self.latest.after_syn));
-        if a.content == Content::Next { lost } else { lost + 1 }
-    }
-
-    /// Derives from the number of copies sent in this silence whether the first was a probe, which is due no
-    /// later than the timeout and is followed by a timeout that has not doubled yet, or an expiry, which
-    /// doubles the next wait. A timeout lies between the round-trip time plus Linux's minimum of 200 ms, and
-    /// RFC 6298's after the first sample, three round-trip times.
-    fn count_lost(&self, a: &Arrival, e: &Ending, silence: Duration) -> Option<bool> {
-        let (copies, by) = (self.copies(a), THRESHOLDS.silence);
-        if !by.counted.contains(&copies) || a.rtt.min(e.least) == Duration::ZERO {
-            return None;
-        }
-        let (least, most) =
-            (e.least + LEAST, (e.smoothed + LEAST).max(e.smoothed * 3) + self.delay.held_up_before * 4);
-        let (least_probe, slack) = (least.min(e.least * 2 + LEAST), e.smoothed + by.margin);
-        let within = |least: Duration, most: Duration| {
-            silence >= least.mul_f64(by.waits.0) && silence <= most.mul_f64(by.waits.1) + slack
-        };
-        let (probes, none) = ((1 << (copies - 1)) - 1, (1 << copies) - 1);
-        let (probed, expired) =
-            (within(least_probe + least * probes, most * (probes + 1)), within(least * none, most * none));
-        (probed != expired).then_some(probed)
     }
 }

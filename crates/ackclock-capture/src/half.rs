@@ -54,6 +54,11 @@ pub(crate) struct PeerTimes {
     pub handshake: Option<Duration>,
     /// The smoothed round-trip time of the other direction; zero unless `quiet`.
     pub smoothed: Duration,
+    /// When the first segment with the timestamp was seen that the current packet echoes, and what it
+    /// acknowledged.
+    pub echoed: Option<(Instant, SeqNumber)>,
+    /// The current packet acknowledges all that the receiver has sent.
+    pub acks_all: bool,
     /// A silence may have ended.
     pub quiet: bool,
 }

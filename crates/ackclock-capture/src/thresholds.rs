@@ -283,6 +283,9 @@ thresholds! {
         waits: (f64, f64) = (0.95, 1.05),
         /// A margin added to the longest. Chosen, because machines may be busy.
         margin: Duration = ms(20),
+        /// What acks trigger comes after so many round trips: RACK waits a quarter of one for reordered packets
+        /// (RFC 8985 §6.2 step 4).
+        reordering_wait: f64 = 1.25,
         /// A silence shorter than this part of the previous one shows that the previous one included idle
         /// time.
         shorter: f64 = 0.8,

@@ -329,6 +329,16 @@ pub trait CongestionControl: Policy {
     /// The window and pacing after this feedback. For kinds of feedback that it ignores, a policy returns
     /// [`SenderView::default_window`].
     fn on(&mut self, f: Feedback<'_>, v: &SenderView) -> Control;
+
+    /// The pacing gain, while the times of its gains are drawn at random; `None` otherwise.
+    fn drawn_gain(&self) -> Option<f64> {
+        None
+    }
+
+    /// A sender that is followed has paced with `gain` for a round trip, while
+    /// [`drawn_gain`](CongestionControl::drawn_gain) was another one: it has drawn another time, from which this goes
+    /// on.
+    fn follow_gain(&mut self, _gain: f64, _now: Instant) {}
 }
 
 /// Decides how much is sent while a loss is repaired, independent of the loss recovery: the reduction of the

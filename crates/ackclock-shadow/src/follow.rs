@@ -1,5 +1,6 @@
 //! A connection of the engine that follows a captured sender.
 
+mod gains;
 mod judge;
 
 use std::collections::VecDeque;
@@ -10,6 +11,7 @@ use ackclock_policy::Ecn;
 use ackclock_units::{Duration, Instant, Rng, SeqNumber, SeqRange};
 use ackclock_wire::{Flags, Options, Segment, Timestamps};
 
+use self::gains::Gains;
 use crate::score::{Differences, Round};
 use crate::timer::Expiry;
 use crate::why::Reason;
@@ -46,6 +48,8 @@ const AT_ONCE: Duration = Duration::from_micros(300);
 /// A retransmission that nothing else explains shows a timeout where it comes this much after a smoothed
 /// round-trip time.
 const LEAST_WAIT: Duration = Duration::from_millis(10);
+/// The part of a round trip that a phase of probing takes, if the round trip shows its gain.
+const MOST_PHASES: f64 = 0.7;
 /// Those who pace send this many segments at once, or fewer.
 const PACED_SEGS: u64 = 8;
 
@@ -85,6 +89,7 @@ struct Shadow<'a> {
     capture: Progress,
     clocks: Clocks,
     round: Differences,
+    gains: Gains,
     rounds: Vec<Round>,
     expiries: Vec<Expiry>,
     reasons: Vec<Reason>,
@@ -117,6 +122,10 @@ struct Clocks {
     probe_at: Instant,
     /// When something was last sent or received.
     event_at: Instant,
+    /// When the round trip under way began.
+    round_at: Instant,
+    /// When segments last left, and how many bytes at once.
+    left: (Instant, u64),
 }
 
 impl<'a> Shadow<'a> {
@@ -148,8 +157,11 @@ impl<'a> Shadow<'a> {
                 had_room: false,
                 probe_at: ORIGIN,
                 event_at: ORIGIN,
+                round_at: ORIGIN,
+                left: (ORIGIN, 0),
             },
             round: Differences::default(),
+            gains: Gains::default(),
             rounds: Vec::new(),
             expiries: Vec::new(),
             reasons: Vec::new(),
@@ -264,6 +276,7 @@ impl<'a> Shadow<'a> {
         self.skip_to(now, range.start);
         if self.capture.round.is_none() {
             self.capture.round = Some((range.end.max(self.capture.nxt), packet));
+            self.clocks.round_at = now;
         }
         if range.end > self.capture.nxt {
             self.offer(now, range);
@@ -287,6 +300,9 @@ impl<'a> Shadow<'a> {
                 None => self.unexplained += 1,
             }
         }
+        let (at, bytes) = self.clocks.left;
+        let len = u64::from(range.len());
+        self.clocks.left = if now.since(at) <= AT_ONCE { (at, bytes + len) } else { (now, len) };
         let sent = self.connection.follow_sent(now, range);
         if sent.is_some() {
             self.remember(tsval, sent.and_then(|t| t.segment.options.timestamps).map(|ts| ts.tsval));
@@ -354,6 +370,14 @@ impl<'a> Shadow<'a> {
         let allowed = self.connection.allowed(now);
         self.note_room(now, &allowed);
         if self.capture.round.is_some_and(|(end, _)| self.capture.una >= end) {
+            let shown = self.gains.take_another();
+            // Phases take the smallest round-trip time. A round trip behind a queue has several.
+            let rtt = self.connection.estimator().rtt();
+            let one =
+                rtt.is_some_and(|rtt| now.since(self.clocks.round_at).mul_f64(MOST_PHASES) <= rtt.min_rtt);
+            if let Some(gain) = shown.filter(|gain| one || *gain != 1.0) {
+                self.connection.follow_gain(now, gain);
+            }
             self.end_round();
         }
     }

@@ -25,7 +25,7 @@ pub struct Candidate {
     /// The logarithm of the likelihood, per round trip, without the constant that all stacks share: 0 is a
     /// perfect fit.
     pub fit: f64,
-    /// The logarithm of how much likelier the first stack of the list is.
+    /// The logarithm of how much likelier the first stack of the list is, rare windows being rarer to begin with.
     pub behind: f64,
     /// The first packet at which it deviates from the first stack.
     pub deviates: Option<Deviation>,
@@ -57,6 +57,11 @@ pub struct Verdict {
     pub timeouts: usize,
 }
 
+/// Windows that no system has by default. CUBIC had 36 % and BBR 22 % of 20,000 sites (Mishra et al., The Great
+/// Internet TCP Congestion Control Census, 2019).
+const RARE_WINDOWS: [&str; 4] = ["vegas", "westwood", "ledbat-pp", "copa"];
+/// The logarithm of how much rarer they are, 20 times: chosen, as large as what names a stack.
+const RARE: f64 = 3.0;
 /// Minima of the timeout that are supposed, ms: Linux's default first.
 const SUPPOSED_MS: [u64; 9] = [200, 25, 50, 75, 100, 150, 300, 400, 1000];
 /// What a retransmission that a stack does not explain costs it where its timers are sought: as much as a timer
@@ -99,7 +104,7 @@ pub fn name_sender(conversation: &Conversation, stacks: &[Stack]) -> Result<Verd
         stack: stack.name().to_owned(),
         window: window_of(stack),
         fit: followed.log_likelihood() / rounds as f64,
-        behind: best.log_likelihood() - followed.log_likelihood(),
+        behind: posterior(&tried[0].0, best) - posterior(stack, followed),
         deviates: deviation(best, followed),
     });
     Ok(Verdict {
@@ -135,12 +140,20 @@ pub(crate) fn rank(conversation: &Conversation, stacks: &[Stack]) -> Result<Rank
         let followed = follow(&stack, conversation);
         tried.push((stack, followed));
     }
-    tried.sort_by(|a, b| b.1.log_likelihood().total_cmp(&a.1.log_likelihood()));
+    tried.sort_by(|a, b| posterior(&b.0, &b.1).total_cmp(&posterior(&a.0, &a.1)));
     let rounds = tried.first().map_or(0, |(_, f)| f.rounds.iter().filter(|r| r.counts).count());
     if rounds < LEAST_ROUNDS {
         return Err(ShadowError::TooShort { rounds });
     }
     Ok(Ranked { tried, rounds, initial_segs })
+}
+
+/// The logarithm of the likelihood, less what a window costs that no system has by default, and that a program needs
+/// privileges to choose (`tcp_allowed_congestion_control` of Linux): where a capture does not tell it from the
+/// others, it is not the sender's.
+fn posterior(stack: &Stack, followed: &Followed) -> f64 {
+    let rare = RARE_WINDOWS.contains(&window_of(stack).as_str());
+    followed.log_likelihood() - if rare { RARE } else { 0.0 }
 }
 
 fn window_of(stack: &Stack) -> String {

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use ackclock_capture::CaptureError;
+use ackclock_engine::Stack;
 use ackclock_policy::Registry;
-use ackclock_shadow::{Conversation, ShadowError, Verdict, default_stacks, name_sender};
+use ackclock_shadow::{Conversation, ShadowError, Verdict, default_stacks, follow, name_sender};
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
@@ -33,11 +34,42 @@ fn the_kernels_congestion_controls_are_named() {
     }
 }
 
+/// The first 3000 packets over 40 Mbit/s and 10 ms, with a queue of ten packets: recoveries follow each other without
+/// an ack in between, and the acks of what one has retransmitted come in the next.
+#[test]
+fn recoveries_that_follow_each_other_are_explained() {
+    let file = "kernel-bbr-losses.pcap.gz";
+    let conversation = Conversation::read(&fixture(file), None).expect("the capture is whole");
+    for name in ["linux", "linux-bbr"] {
+        let stack = Stack::named(&Registry::builtin(), name).expect("it is a preset");
+        let followed = follow(&stack, &conversation);
+        assert_eq!(followed.unexplained, 0, "{name}");
+        assert!(followed.reasons.len() > 100, "{name}: {}", followed.reasons.len());
+    }
+    let verdict = verdict(file);
+    let first = &verdict.candidates[0];
+    assert_eq!(first.stack, "linux-bbr", "{:?}", verdict.candidates);
+    assert!(first.fit > -0.2, "its pacing is BBR's, whenever it probes: {first:?}");
+    assert!(verdict.candidates[1].behind > 3.0 || verdict.candidates[1].window == "bbr", "{verdict:?}");
+}
+
 #[test]
 fn a_stack_that_does_not_fit_deviates_at_a_packet() {
     let verdict = verdict("kernel-cubic.pcap.gz");
     let reno = verdict.candidates.iter().find(|c| c.stack == "linux-reno").expect("it is tried");
     assert!(reno.behind > 3.0 && reno.deviates.is_some_and(|d| d.packet > 4), "{reno:?}");
+}
+
+#[test]
+fn windows_that_no_system_has_by_default_cost_as_much_as_names_a_stack() {
+    let verdict = verdict("kernel-cubic.pcap.gz");
+    let first = &verdict.candidates[0];
+    for c in &verdict.candidates[1..] {
+        let likelier = (first.fit - c.fit) * verdict.rounds as f64;
+        let rarer =
+            if ["vegas", "westwood", "ledbat-pp", "copa"].contains(&c.window.as_str()) { 3.0 } else { 0.0 };
+        assert!((c.behind - likelier - rarer).abs() < 1e-6, "{c:?}");
+    }
 }
 
 #[test]

@@ -40,6 +40,10 @@ pub(crate) struct Arrival {
     pub tsecr: Option<u32>,
     /// The round-trip time of the handshake.
     pub rtt: Duration,
+    /// It acknowledges all that the receiver has sent.
+    pub acks_all: bool,
+    /// The end of what its sender had sent before it.
+    pub highest: u64,
 }
 
 /// Further facts about a packet that may end a silence.
@@ -56,6 +60,12 @@ pub(crate) struct Ending {
     /// The least round-trip time that was seen, and the largest that its sender may have measured.
     pub least: Duration,
     pub smoothed: Duration,
+    /// Time since the segment whose timestamp it echoes.
+    pub echoed: Option<Duration>,
+    /// What that had acknowledged.
+    pub knew: u64,
+    /// It begins with what the receiver lacks first: time since the first ack that said so.
+    pub named: Option<Duration>,
     /// SACK was negotiated.
     pub sack: bool,
 }

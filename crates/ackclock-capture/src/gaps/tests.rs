@@ -38,6 +38,8 @@ fn arrival(at: u64, content: Content, id: u16) -> Arrival {
         due: None,
         tsecr: None,
         rtt,
+        acks_all: false,
+        highest: 0,
     }
 }
 
@@ -50,6 +52,9 @@ const fn ending(rtt: u64) -> Ending {
         unanswered: Duration::ZERO,
         least: ms(rtt),
         smoothed: ms(rtt),
+        echoed: None,
+        knew: 0,
+        named: None,
         sack: false,
     }
 }
@@ -265,4 +270,104 @@ fn a_frame_that_holds_several_packets_has_their_numbers() {
         (gaps.numbering.left_out, found(&gaps).len())
     };
     assert_eq!([run(4), run(5)], [(0, 0), (1, 19)]);
+}
+
+/// A repair of what overtook nothing else, from a sender that was asked for it by SACK: `rtt`, and how long ago the
+/// ack was sent that it echoes, and the first that named it.
+fn repair(echoed: Option<u64>, named: Option<u64>) -> usize {
+    let mut gaps = ten();
+    let ending = Ending { echoed: echoed.map(ms), named: named.map(ms), ..with_sack() };
+    gaps.arrival(&arrival(500, Content::Missing, 110), Some(&ending));
+    found(&gaps).len()
+}
+
+#[test]
+fn what_comes_a_round_trip_after_the_sack_that_it_echoes_was_triggered_by_it() {
+    assert_eq!(repair(Some(20), None), 0);
+    // RACK waits a quarter of a round trip for reordered packets; clocks and machines take some time too.
+    assert_eq!(repair(Some(46), None), 0);
+    assert_eq!(repair(Some(48), None), 1);
+    assert_eq!(repair(Some(490), None), 1);
+}
+
+#[test]
+fn a_timer_runs_from_the_first_ack_of_what_came_before() {
+    // A round trip, and then a timeout of a round trip and 200 ms.
+    assert_eq!(repair(None, Some(240)), 0);
+    assert_eq!(repair(None, Some(241)), 1);
+}
+
+#[test]
+fn without_numbers_of_its_own_a_sender_may_have_a_shorter_timer() {
+    let found_with = |named: u64, rtt: u64| {
+        let mut gaps = Gaps::default();
+        let unnumbered = |at, content| Arrival { id: None, ..arrival(at, content, 0) };
+        (1..=10).for_each(|i| gaps.arrival(&unnumbered(i, Content::Next), Some(&ending(rtt))));
+        let ending = Ending { named: Some(ms(named)), ..ending(rtt) };
+        gaps.arrival(&unnumbered(2000, Content::Missing), Some(&ending));
+        found(&gaps).len()
+    };
+    assert_eq!([found_with(220, 20), found_with(221, 20)], [0, 1]);
+    assert_eq!([found_with(600, 300), found_with(601, 300)], [0, 1]);
+}
+
+#[test]
+fn after_a_probe_its_sack_triggers_the_repair_until_the_timer_is_due() {
+    let found_after = |wait: u64| {
+        let mut gaps = ten();
+        gaps.arrival(&arrival(300, Content::Beyond, 110), Some(&with_sack()));
+        gaps.arrival(&arrival(300 + wait, Content::Missing, 111), Some(&with_sack()));
+        found(&gaps).len()
+    };
+    assert_eq!([found_after(210), found_after(220), found_after(221)], [0, 0, 1]);
+}
+
+#[test]
+fn the_first_copy_is_a_probe_however_long_it_took_if_every_number_is_one_of_a_copy() {
+    // The newest segment again after two seconds, with this many identifications skipped before it.
+    let copies = |skipped: u16, request: bool, acks_all: bool| {
+        let mut gaps = ten();
+        if request {
+            gaps.on_request(Instant::ZERO + ms(11));
+            let ack = Arrival { acks_all, ..arrival(40, Content::Nothing, 110) };
+            gaps.arrival(&ack, Some(&with_sack()));
+        }
+        let id = 110 + u16::from(request) + skipped;
+        gaps.arrival(&arrival(2000, Content::Known { newest: true }, id), Some(&with_sack()));
+        found(&gaps).len()
+    };
+    assert_eq!(copies(0, false, false), 0, "a probe");
+    assert_eq!(copies(1, false, false), 1, "the probe was lost, and the timer's copy came");
+    assert_eq!(copies(0, true, false), 1, "too late for a probe, if the other copies are not known");
+    assert_eq!(copies(0, true, true), 0, "the request was acknowledged before");
+}
+
+#[test]
+fn the_echoed_ack_shows_whether_a_recovery_was_over() {
+    let found_if = |knew: u64| {
+        let mut gaps = ten();
+        let repeated = Arrival { highest: 5000, ..arrival(30, Content::Missing, 110) };
+        gaps.arrival(&repeated, Some(&with_sack()));
+        gaps.arrival(&arrival(31, Content::Next, 111), Some(&with_sack()));
+        let ending = Ending { knew, ..with_sack() };
+        gaps.arrival(&arrival(285, Content::Known { newest: true }, 112), Some(&ending));
+        found(&gaps).len()
+    };
+    assert_eq!(found_if(4999), 1, "no probe is sent in a recovery");
+    assert_eq!(found_if(5000), 0);
+}
+
+#[test]
+fn what_comes_too_soon_for_the_timer_is_a_probe_and_the_next_copy_the_timers() {
+    let found_if = |named: u64| {
+        let mut gaps = ten();
+        let first = Ending { named: Some(ms(named)), ..with_sack() };
+        gaps.arrival(&arrival(310, Content::Next, 111), Some(&first));
+        let after_one = gaps.content.len();
+        gaps.arrival(&arrival(566, Content::Known { newest: true }, 112), Some(&with_sack()));
+        (after_one, found(&gaps).len())
+    };
+    // The second copy is the timer's in any case; the first can be only if that had the time.
+    assert_eq!(found_if(240), (0, 1));
+    assert_eq!(found_if(300), (1, 1));
 }

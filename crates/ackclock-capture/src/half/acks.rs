@@ -298,10 +298,14 @@ impl Half {
                     self.sent.timestamps.recent.pop_front();
                     let rtt = at.since(sent);
                     self.heard.echoed_ack = Some((ack, window));
+                    self.heard.echoed = Some((tsval, sent, ack));
                     if data && advances {
                         self.out.rtt_timestamps.add(rtt);
                     }
-                    self.path.note_far(rtt);
+                    let of_syn = |syn: u32| tsval.wrapping_sub(syn) as i32 <= 0;
+                    if !self.sent.timestamps.syn_again.is_some_and(of_syn) {
+                        self.path.note_far(rtt);
+                    }
                     return Some(rtt);
                 }
             }
@@ -321,4 +325,34 @@ fn note_delivered(delivered: &mut Option<Instant>, p: &Piece, at: Instant, far: 
 /// By how much a clock may be off: its ticks, and the delays of a busy machine.
 fn slack(clock: &PeerClock) -> Duration {
     clock.tick() * THRESHOLDS.acked.clock_ticks + THRESHOLDS.acked.clock
+}
+
+#[cfg(test)]
+mod tests {
+    use ackclock_policy::{Registry, RttEstimator};
+    use ackclock_units::SeqNumber;
+
+    use super::*;
+    use crate::wanted::Wanted;
+
+    #[test]
+    fn the_echo_of_a_syn_that_was_sent_again_is_no_shortest_round_trip() {
+        let ms = |n: u64| Instant::ZERO + Duration::from_millis(n);
+        let shortest = |syn_again: Option<u32>| {
+            let estimator = Registry::builtin().choose::<dyn RttEstimator>("rfc6298").expect("RFC 6298");
+            let mut half = Half::new(ms(0), estimator.build(), &Wanted::new(crate::Options::default()));
+            half.sent.timestamps.syn_again = syn_again;
+            for (tsval, at) in [(7, 0), (9, 3100)] {
+                let stamped = Stamped { tsval, at: ms(at), data: false, ack: SeqNumber(0), window: 0 };
+                half.sent.timestamps.recent.push_back(stamped);
+            }
+            assert_eq!(half.timestamp_sample(7, ms(3040), false), Some(Duration::from_millis(3040)));
+            let first = half.path.far;
+            half.timestamp_sample(9, ms(3120), false);
+            (first, half.path.far)
+        };
+        let far = |n: u64| Some(Duration::from_millis(n));
+        assert_eq!(shortest(None), (far(3040), far(20)));
+        assert_eq!(shortest(Some(7)), (None, far(20)));
+    }
 }

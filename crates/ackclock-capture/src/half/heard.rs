@@ -32,6 +32,9 @@ pub(crate) struct Heard {
     pub(crate) echo: Option<Duration>,
     /// What the segment whose timestamp it echoes had acknowledged, and the window in it, not scaled.
     pub(crate) echoed_ack: Option<(SeqNumber, u16)>,
+    /// The latest timestamp that was echoed, when the first segment that had it was seen, and what it
+    /// acknowledged.
+    pub(super) echoed: Option<(u32, Instant, SeqNumber)>,
     pub(super) loss: LossReports,
 }
 
@@ -46,6 +49,8 @@ pub(super) struct LossReports {
     pub until: Option<u32>,
     /// The latest ack that was cumulative or a third duplicate: the one that triggers a retransmission.
     pub repair_due: Option<u32>,
+    /// That, and its receiver's timestamp when it first showed that it had it.
+    pub had: Option<(u32, u32)>,
 }
 
 /// The largest window scale (RFC 7323 §2.3).
@@ -56,6 +61,11 @@ impl Heard {
     /// scale.
     pub(super) fn room(&self) -> Option<u64> {
         self.window.filter(|w| self.scaled || *w == 0)
+    }
+
+    /// When the first segment with this timestamp was seen, and what it acknowledged, if it was echoed latest.
+    pub(crate) fn echo_of(&self, tsecr: u32) -> Option<(Instant, SeqNumber)> {
+        self.echoed.filter(|(tsval, ..)| *tsval == tsecr).map(|(_, at, ack)| (at, ack))
     }
 
     /// Takes how much was sent beyond the last ack, while the scale of the window is not known.

@@ -262,6 +262,8 @@ mod tests {
             receiver_tick: ms(1),
             handshake: None,
             smoothed: ms(40),
+            echoed: None,
+            acks_all: false,
             quiet: false,
         };
         let (sent, reaction) = half.sent_by(at(100), half.path.prompt(), &peer(None));

@@ -29,7 +29,10 @@ impl Half {
         let syn = s.flags.has(Flags::SYN);
         if !s.flags.has(Flags::RST) {
             let arrival = self.arrival(seen, start, peer);
-            let ending = peer.quiet.then(|| self.ending(&seen.segment, arrival.content, start, peer));
+            if self.awaits_repair() {
+                self.note_repair_due(s);
+            }
+            let ending = peer.quiet.then(|| self.ending(seen, arrival.content, start, peer));
             if start > self.space.highest_seen.max(self.space.max) {
                 self.gaps.skips();
             }
@@ -41,7 +44,9 @@ impl Half {
             return;
         }
         if syn {
+            let again = self.space.syn.is_some();
             self.space.syn.get_or_insert(start);
+            self.sent.timestamps.syn_again = self.sent.timestamps.last.filter(|_| again);
             if !seen.options_cut {
                 self.out.options.get_or_insert(s.options);
             }
@@ -108,11 +113,14 @@ impl Half {
             due: peer.due,
             tsecr: s.options.timestamps.map(|t| t.tsecr),
             rtt: peer.handshake.unwrap_or(known),
+            acks_all: peer.acks_all,
+            highest: self.space.max,
         }
     }
 
     /// Further facts about a segment that may end a silence.
-    fn ending(&self, s: &Segment, content: Content, start: u64, peer: &PeerTimes) -> Ending {
+    fn ending(&self, seen: &CapturedSegment, content: Content, start: u64, peer: &PeerTimes) -> Ending {
+        let s = &seen.segment;
         let (times, known) = (s.options.timestamps, self.path.rtt().map_or(Duration::ZERO, |r| r.0));
         let repair =
             times.filter(|_| content == Content::Missing && !self.agreed.sack && start <= self.space.una);
@@ -120,7 +128,9 @@ impl Half {
             fin: s.flags.has(Flags::FIN),
             tick: peer.tick,
             unprompted: times.is_some_and(|t| self.unprompted(t.tsecr)),
-            unanswered: repair.map_or(Duration::ZERO, |t| self.unanswered(t.tsecr, peer.receiver_tick)),
+            unanswered: repair.map_or(Duration::ZERO, |t| {
+                self.unanswered(t.tsecr, peer.receiver_tick).max(self.waited_with(t.tsval, peer.tick))
+            }),
             least: self
                 .path
                 .far
@@ -130,6 +140,9 @@ impl Half {
                 .min()
                 .unwrap_or_default(),
             smoothed: peer.handshake.unwrap_or_default().max(known).max(peer.smoothed),
+            echoed: peer.echoed.map(|(at, _)| seen.at.since(at)),
+            knew: peer.echoed.map_or(0, |(_, ack)| self.space.coordinate(ack)),
+            named: self.heard.advanced_at.filter(|_| start == self.space.una).map(|at| seen.at.since(at)),
             sack: self.agreed.sack,
         }
     }
@@ -161,6 +174,25 @@ impl Half {
             .filter(|_| self.heard.dup_acks > 0)
             .map(|called| tsecr.wrapping_sub(called));
         tick * u64::from(called.filter(|ticks| *ticks < 1 << 30).unwrap_or(0))
+    }
+
+    /// Takes a segment whose echo may show that its sender has the ack that triggers a retransmission.
+    fn note_repair_due(&mut self, s: &Segment) {
+        let loss = &mut self.heard.loss;
+        if let Some((due, t)) = loss.repair_due.zip(s.options.timestamps)
+            && t.tsecr.wrapping_sub(due) as i32 >= 0
+            && loss.had.is_none_or(|(had, _)| had != due)
+        {
+            loss.had = Some((due, t.tsval));
+        }
+    }
+
+    /// By its sender's clock: time from when it had the ack that triggers a retransmission to this timestamp.
+    /// That would have retransmitted at once.
+    fn waited_with(&self, tsval: u32, tick: Duration) -> Duration {
+        let since = self.heard.loss.had.filter(|(due, _)| self.heard.loss.repair_due == Some(*due));
+        let ticks = since.map_or(0, |(_, then)| tsval.wrapping_sub(then));
+        tick * u64::from(if ticks < 1 << 30 { ticks } else { 0 })
     }
 
     fn note_tsval(&mut self, s: &Segment, at: Instant, data: bool) {
@@ -237,4 +269,34 @@ pub(super) fn payload(s: &Segment, start: u64, end: u64) -> u64 {
     let syn = u64::from(s.flags.has(Flags::SYN) && s.seq.0 == start as u32);
     let fin = u64::from(s.flags.has(Flags::FIN) && s.end().0 == end as u32);
     (end - start).saturating_sub(syn + fin)
+}
+
+#[cfg(test)]
+mod tests {
+    use ackclock_policy::{Registry, RttEstimator};
+    use ackclock_units::SeqNumber;
+    use ackclock_wire::{Options, Timestamps};
+
+    use super::*;
+    use crate::wanted::Wanted;
+
+    #[test]
+    fn a_sender_that_has_the_ack_and_does_not_repair_waits_for_its_timer() {
+        let estimator = Registry::builtin().choose::<dyn RttEstimator>("rfc6298").expect("RFC 6298");
+        let mut half = Half::new(Instant::ZERO, estimator.build(), &Wanted::new(crate::Options::default()));
+        let sent = |tsval, tsecr| Segment {
+            seq: SeqNumber(0),
+            options: Options { timestamps: Some(Timestamps { tsval, tsecr }), ..Options::default() },
+            ..Segment::default()
+        };
+        let tick = Duration::from_millis(1);
+        half.heard.loss.repair_due = Some(1000);
+        half.note_repair_due(&sent(70, 999));
+        assert_eq!(half.waited_with(300, tick), Duration::ZERO, "it had not received that ack");
+        half.note_repair_due(&sent(80, 1000));
+        half.note_repair_due(&sent(200, 1100));
+        assert_eq!(half.waited_with(300, tick), Duration::from_millis(220));
+        half.heard.loss.repair_due = Some(1200);
+        assert_eq!(half.waited_with(300, tick), Duration::ZERO, "a later ack triggers it");
+    }
 }

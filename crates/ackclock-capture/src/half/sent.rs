@@ -60,6 +60,9 @@ pub(super) struct Timestamps {
     /// The first segment with each timestamp.
     pub recent: VecDeque<Stamped>,
     pub last: Option<u32>,
+    /// The timestamp of the SYN before the latest, if that was sent again. The echo of it may come in the reply
+    /// to a later one (a receiver does not take the timestamp of what it has, RFC 7323 §4.3).
+    pub syn_again: Option<u32>,
 }
 
 /// A segment with its timestamp.

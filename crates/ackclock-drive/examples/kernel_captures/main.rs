@@ -2,13 +2,19 @@
 //! captures on them.
 //!
 //! `cargo run --release -p ackclock-drive --example kernel_captures -- make FOLDER [SEED [CASES [AT-ONCE]]]`,
-//! or `... -- make-long ...` for transfers that last, then `... -- score FOLDER [CASE]`, or
-//! `... -- causes FOLDER [CASE]` for what the sender's stack says of each retransmission. Needs root, the tracing system of the kernel, `ip` and `tcpdump`.
+//! or `... -- make-long ...` for transfers that last, or `... -- make-named ...` for transfers of half a minute; then
+//! `... -- score FOLDER [CASE]`, or `... -- causes FOLDER [CASE]` for what the sender's stack says of each
+//! retransmission, or `... -- names FOLDER [CASE]` for which stack is taken for the sender. Needs root, the tracing
+//! system of the kernel, `ip` and `tcpdump`.
 
 #[cfg(target_os = "linux")]
 mod arrived;
 #[cfg(target_os = "linux")]
 mod causes;
+#[cfg(target_os = "linux")]
+mod hidden;
+#[cfg(target_os = "linux")]
+mod names;
 #[cfg(target_os = "linux")]
 mod plan;
 #[cfg(target_os = "linux")]
@@ -35,9 +41,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     match arguments[0].as_str() {
         "make" => make(&folder, Plan::random, number(2, 1)?, number(3, 60)?, number(4, 6)?),
         "make-long" => make(&folder, Plan::long, number(2, 1)?, number(3, 60)?, number(4, 4)?),
+        "make-named" => make(&folder, Plan::half_minute, number(2, 1)?, number(3, 48)?, number(4, 3)?),
+        "names" => names::score(&folder, arguments.get(2).map(String::as_str)),
         "causes" => causes::score(&folder, arguments.get(2).map(String::as_str)),
         "score" => score::score(&folder, arguments.get(2).map(String::as_str)),
-        other => Err(format!("`{other}` is none of make, make-long, score and causes").into()),
+        other => {
+            Err(format!("`{other}` is none of make, make-long, make-named, score, causes and names").into())
+        }
     }
 }
 

@@ -47,7 +47,12 @@ pub struct Plan {
     pub exchanges: Vec<Exchange>,
     /// Both sides write all the time.
     pub both_ways: bool,
+    /// Duration of the applications, s.
+    pub lasts: u32,
 }
+
+/// The same for nearly all plans, s.
+const LASTS: u32 = 14;
 
 impl Plan {
     /// Transfers of some seconds that the sender's own window limits most of the time.
@@ -101,6 +106,44 @@ impl Plan {
             together: 1,
             exchanges: vec![Exchange { request, server_thinks: 0, response: 0, client_thinks: 0 }],
             both_ways: false,
+            lasts: LASTS,
+        }
+    }
+
+    /// Transfers of half a minute by a sender to be named: its window limits it, and half of them have an outage.
+    pub fn half_minute(seed: u64, index: u64) -> Self {
+        let mut rng = Rng::stream(seed, "half a minute", index);
+        let rng = &mut rng;
+        let cc = ["cubic", "reno", "bbr"][(index % 3) as usize];
+        let mut sysctls = vec![("net.ipv4.tcp_congestion_control", cc)];
+        if rng.chance(0.7) {
+            let least = *pick(rng, &["52000", "100000", "120000", "160000", "300000", "400000"]);
+            sysctls.push(("net.ipv4.tcp_rto_min_us", least));
+        }
+        let rtt_ms = *pick(rng, &[10, 20, 40, 80, 120, 200]);
+        let mbit = *pick(rng, &[2.0, 5.0, 10.0, 20.0, 40.0, 80.0]);
+        let bdp = mbit * 1e3 * f64::from(rtt_ms) / 8.0 / 1500.0;
+        let queue = (bdp * *pick(rng, &[0.3, 0.5, 1.0, 2.0, 5.0])).max(5.0) as u32;
+        let mut forth = Way { loss: *pick(rng, &[0.0, 0.001, 0.005, 0.02]), ..Way::default() };
+        if rng.chance(0.5) {
+            forth.outages.push(Stretch { from: 5000 + rng.below(15_000) as u32, lasts: 600 });
+        }
+        let lasts = 30;
+        let request = (f64::from(lasts) * mbit * 125_000.0) as u32;
+        Self {
+            sysctls,
+            mtu: 1500,
+            offload: false,
+            rtt_ms,
+            mbit: Some(mbit),
+            queue,
+            ways: [forth, Way::default()],
+            talk: "bulk",
+            connections: 1,
+            together: 1,
+            exchanges: vec![Exchange { request, server_thinks: 0, response: 0, client_thinks: 0 }],
+            both_ways: false,
+            lasts,
         }
     }
 
@@ -207,6 +250,7 @@ impl Plan {
             together,
             exchanges,
             both_ways: talk == "both ways",
+            lasts: LASTS,
         }
     }
 }

@@ -30,8 +30,7 @@ pub const COUNTERS: [&str; 8] = [
     "TCPFullUndo",
 ];
 
-/// Duration of the applications, and time limit for closing their connections.
-const TALK: Time = Time::from_secs(14);
+/// Time limit for closing connections.
 const CLOSE: Time = Time::from_secs(8);
 
 fn link(plan: &Plan, way: &Way) -> LinkSpec {
@@ -134,6 +133,7 @@ pub fn run(plan: &Plan, index: u8, folder: &Path, trace: &Trace) -> Result<(), B
         .collect();
     let truth = serde_json::json!({
         "plan": format!("{plan:?}"), "talk": plan.talk, "offload": plan.offload, "rtt_ms": plan.rtt_ms,
+        "sysctls": std::collections::BTreeMap::from_iter(plan.sysctls.iter().copied()),
         "counters": counters.map(serde_json::Map::from_iter), "events": events,
         "late": report.late, "undelivered": report.undelivered,
     });
@@ -206,7 +206,7 @@ fn busy(ns: &Namespace) -> Result<bool, DriveError> {
 fn talk(plan: &Plan, near: &Namespace, far: &Namespace, index: u8) -> Result<(), Box<dyn std::error::Error>> {
     let to = SocketAddr::from(([10, index, 0, 2], 80));
     let listener = Arc::new(far.run(|| TcpListener::bind(to))??);
-    let until = Moment::now() + TALK;
+    let until = Moment::now() + Time::from_secs(u64::from(plan.lasts));
     let shared = Arc::new(plan.clone());
     let serving = (listener.clone(), shared.clone());
     listener.set_nonblocking(true)?;

@@ -9,9 +9,13 @@ use ackclock_capture::{Analysis, CapturedSegment, Cause, Direction, Options, Rep
 use ackclock_wire::Flags;
 use serde_json::Value;
 
+use crate::hidden::{self, Expiry};
 use crate::tally::{SAME, Tally, pair};
 use crate::timeouts::{Ends, kernel_timeouts};
 use crate::{arrived, tcptrace};
+
+/// In a plan: the kernel sends no tail loss probes.
+const NO_PROBES: &str = "(\"net.ipv4.tcp_early_retrans\", \"0\")";
 
 fn segments(path: &Path) -> Result<Vec<CapturedSegment>, Box<dyn std::error::Error>> {
     let mut packets = Packets::new(open(path)?)?;
@@ -52,6 +56,8 @@ struct Sums {
     uncertain_spurious: u32,
     /// For both rules: gaps, gaps with a timeout, timeouts of data, timeouts in a gap.
     gaps: [[u32; 4]; 2],
+    /// By why nothing can be known of them at the receiver: timeouts of data, and those of them in a gap.
+    hidden: [[u32; 2]; 2],
 }
 
 pub fn score(folder: &Path, only: Option<&str>) -> Result<(), Box<dyn std::error::Error>> {
@@ -105,6 +111,16 @@ pub fn score(folder: &Path, only: Option<&str>) -> Result<(), Box<dyn std::error
             part(right, gaps),
             part(covered, expiries)
         );
+    }
+    let [_, _, mut expiries, mut covered] = sums.gaps[1];
+    for (of, [hidden, anyhow]) in
+        ["of which something can be known there", "that no probe would have come for at the same time"]
+            .into_iter()
+            .zip(sums.hidden)
+    {
+        (expiries, covered) = (expiries - hidden, covered - anyhow);
+        let part = f64::from(covered) / f64::from(expiries.max(1));
+        println!("of {expiries} expiries {of}, {covered} are found by content: recall {part:.3}");
     }
     Ok(())
 }
@@ -311,6 +327,8 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
                 })
                 .filter(|d| !syns.iter().any(|s| s.abs_diff(*d) < SAME))
                 .collect();
+            let probes = !truth["plan"].as_str().unwrap_or_default().contains(NO_PROBES);
+            let unknown = |at: u64| hidden::why(&Expiry { at, shift, ends, probes }, sent, got);
             for (rule, gaps) in [&d.gaps_by_time, &d.gaps].into_iter().enumerate() {
                 // Within half a round trip and the wait of the emulator's thread.
                 let holds = |g: &ackclock_capture::gaps::Gap, at: u64| {
@@ -326,6 +344,11 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
                 t[2] += data.len() as u32;
                 t[3] += covered;
                 if rule == 1 {
+                    for (d, why) in data.iter().filter_map(|d| Some((d, unknown(*d)?))) {
+                        let [all, found] = &mut sums.hidden[why as usize];
+                        *all += 1;
+                        *found += u32::from(gaps.iter().any(|g| holds(g, *d + shift)));
+                    }
                     let start = sent.first().map_or(0, |s| s.at.as_nanos());
                     let time = |at: u64| format!("{:.3}", (at - start.min(at)) as f64 / 1e9);
                     for g in gaps.iter().filter(|g| !data.iter().any(|d| holds(g, d + shift))) {

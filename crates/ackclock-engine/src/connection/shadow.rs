@@ -85,6 +85,16 @@ impl Connection {
         }
     }
 
+    /// The gain with which its window paces, while that draws the times of its gains at random.
+    pub fn drawn_gain(&mut self) -> Option<f64> {
+        self.sender.policies().window.drawn_gain()
+    }
+
+    /// The other sender has paced with `gain` for a round trip.
+    pub fn follow_gain(&mut self, now: Instant, gain: f64) {
+        self.sender.policies().window.follow_gain(gain, now);
+    }
+
     /// The other sender has sent `range`, of which nothing lies beyond the next new byte: takes the same for
     /// sent. Returns the last segment that it makes of it; `None` if all of it was acknowledged or SACKed.
     ///

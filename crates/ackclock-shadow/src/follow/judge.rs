@@ -2,9 +2,9 @@
 
 use ackclock_engine::Allowed;
 use ackclock_policy::Phase;
-use ackclock_units::{Duration, Instant, SeqRange};
+use ackclock_units::{Duration, Instant, Rate, SeqRange};
 
-use super::{AT_ONCE, LEAST_WAIT, MOST_EXPIRIES, NEAR, ORIGIN, Shadow};
+use super::{AT_ONCE, LEAST_WAIT, MOST_EXPIRIES, NEAR, Shadow};
 use crate::timer::{Expiry, error};
 use crate::why::Why;
 
@@ -51,17 +51,27 @@ impl Shadow<'_> {
         let srtt = self.srtt();
         match allowed.pacing {
             Some(rate) => {
-                let due = allowed.paced_until.unwrap_or(ORIGIN).max(self.clocks.room_since);
                 let rounded = |d: Duration| self.segs(rate.bytes_in(d));
                 let ahead = allowed.held_until.map_or(0.0, |at| rounded(at.since(now)));
-                let behind = if early == 0 { rounded(now.since(due)).min(flight.max(10.0)) } else { 0.0 };
+                let late = if early == 0 { self.late_by_pacing(now, rate) } else { Duration::ZERO };
+                let behind = rounded(late).min(flight.max(10.0));
                 self.round.paced(packet, ahead - behind, flight);
+                let gain = self.connection.drawn_gain();
+                self.gains.note(self.segs(len), ahead - behind, gain);
                 if early == 0 {
-                    self.round.late(packet, now.since(due), srtt);
+                    self.round.late(packet, late, srtt);
                 }
             }
             None => self.round.late(packet, now.since(self.clocks.acked_at), srtt),
         }
+    }
+
+    /// How long after the time at which this rate lets a segment leave it is: after the bytes that left last have had
+    /// their time, and the window has room. A segment that left late lets the next leave sooner
+    /// (`tcp_update_skb_after_send`), but does not make it late.
+    fn late_by_pacing(&self, now: Instant, rate: Rate) -> Duration {
+        let (at, bytes) = self.clocks.left;
+        now.since((at + rate.time_to_send(bytes)).max(self.clocks.room_since))
     }
 
     /// Judges a retransmission. Returns why the stack would have sent it, if it would.

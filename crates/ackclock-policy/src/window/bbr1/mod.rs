@@ -274,6 +274,14 @@ impl CongestionControl for Bbr1 {
         self.rng = rng;
     }
 
+    fn drawn_gain(&self) -> Option<f64> {
+        (self.mode == Mode::ProbeBw).then(|| self.pacing_gain as f64 / UNIT as f64)
+    }
+
+    fn follow_gain(&mut self, gain: f64, now: Instant) {
+        self.go_on_after(gain, now);
+    }
+
     fn start(&mut self, v: &SenderView) -> Control {
         self.read(v);
         self.now.cwnd = self.rules.initial.bytes(v) / self.now.smss;

@@ -97,6 +97,21 @@ impl Bbr1 {
         self.advance_cycle();
     }
 
+    /// Goes on with the phase of the cycle that follows the one with this gain; of those that cruise the first.
+    pub(super) fn go_on_after(&mut self, gain: f64, now: Instant) {
+        let of = |phase: &u64| (*phase as f64 / UNIT as f64 - gain).abs() < 0.01;
+        if self.mode == Mode::ProbeBw
+            && let Some(phase) = CYCLE.iter().position(of)
+        {
+            (self.cycle, self.cycle_stamp) = (phase, now);
+            if CYCLE[phase] != UNIT {
+                self.cycle = phase + 1;
+            }
+            self.pacing_gain = CYCLE[self.cycle];
+            self.pace_at(self.pacing_gain);
+        }
+    }
+
     /// `bbr_check_full_bw_reached`.
     pub(super) fn check_full_pipe(&mut self, s: &Sample) {
         if self.full_pipe.reached || !self.rounds.start || s.is_app_limited {

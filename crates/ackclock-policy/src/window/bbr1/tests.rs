@@ -196,3 +196,27 @@ fn two_lossy_intervals_of_the_same_rate_are_a_policer() {
     }
     assert!(!d.bbr.policer.is_policed());
 }
+
+#[test]
+fn a_follower_goes_on_after_the_gain_that_it_is_shown() {
+    let mut d = Driven::in_probe_bw();
+    let gain = |d: &Driven| d.bbr.drawn_gain();
+    for (shown, next, after) in [(1.25, 0.75, 1.0), (0.75, 1.0, 1.0), (1.0, 1.0, 1.0)] {
+        d.bbr.follow_gain(shown, d.v.now);
+        assert_eq!(gain(&d), Some(next), "after {shown}");
+        d.round(100, 0);
+        d.round(100, 0);
+        assert_eq!(gain(&d), Some(after), "two round trips after {shown}");
+    }
+    // The six phases that cruise take up to two round trips each.
+    let probes = (0..12).position(|_| {
+        d.round(100, 0);
+        gain(&d) == Some(1.25)
+    });
+    assert!(probes.is_some_and(|rounds| rounds > 4), "{probes:?}");
+    d.bbr.follow_gain(0.9, d.v.now);
+    assert_eq!(gain(&d), Some(1.25), "no phase has that gain");
+    let mut starting = Driven::new();
+    starting.bbr.follow_gain(1.25, starting.v.now);
+    assert_eq!(gain(&starting), None, "Startup draws nothing");
+}

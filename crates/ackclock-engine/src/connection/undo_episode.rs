@@ -112,8 +112,10 @@ impl Connection {
     /// Undoes the reduction of an episode. After a timeout, what it marked lost is so no more.
     fn undo_episode(&mut self, now: Instant, e: &SuspectEpisode) {
         let before = self.phase;
-        // Linux restores the window, but holds the repair (`tcp_try_undo_recovery`).
-        let held = self.holds_repair();
+        // Without SACK Linux restores the window, but goes on with the repair (`tcp_try_undo_loss`), or holds it
+        // (`tcp_try_undo_recovery`).
+        let goes_on = before == Phase::Loss && !self.sack_on && self.config.hold_repair;
+        let held = goes_on || self.holds_repair();
         if before == Phase::Loss {
             self.rare.reset(|r| r.undecided_timeout = None);
             // By its timestamp the ack has been counted already.

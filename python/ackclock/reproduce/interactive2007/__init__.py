@@ -20,11 +20,16 @@ PAPER = Paper(
             ("I-F8a", "I-F8b", "I-X5"),
         ),
         Claim(
-            "If all do so, a link sustains far fewer flows.",
-            ("I-F6", "I-F9a", "I-F9b"),
+            "For the others one more flow that always sends hardly matters.",
+            ("I-F6",),
         ),
         Claim(
-            "Smaller segments that keep four in flight repair losses without the timer.",
+            "If all do so, a link sustains far fewer flows.",
+            ("I-F9a", "I-F9b"),
+        ),
+        Claim(
+            "Smart Framing, smaller segments that keep four in flight, avoids timeouts, but is slower over "
+            "drop-tail queues and hardly faster over RED, and so is no way out.",
             ("I-F11", "I-F12a", "I-F12b"),
         ),
         Claim(

@@ -180,9 +180,23 @@ impl WriteQueue {
         }
     }
 
+    /// The next edge of a full segment of its packet from this position on, or the last one before it.
+    fn edge(&self, position: u64, next: bool, smss: u32) -> u64 {
+        let at = self.packets.partition_point(|p| p.end <= position);
+        let Some(packet) = self.packets.get(at) else { return position };
+        let start = at.checked_sub(1).map_or(self.start, |i| self.packets[i].end).max(self.start);
+        let (inside, smss) = (position.saturating_sub(start), u64::from(smss.max(1)));
+        let segments = if next { inside.div_ceil(smss) } else { inside / smss };
+        (start + segments * smss).min(packet.end)
+    }
+
     /// What was sent from one position to another is SACKed: packets are split at its ends, and become one in it
     /// where they hold full segments (`tcp_match_skb_to_sack`, `tcp_shift_skb_data`).
     pub(super) fn sacked(&mut self, from: u64, to: u64, smss: u32) {
+        let (from, to) = (self.edge(from, true, smss), self.edge(to, false, smss));
+        if from >= to {
+            return;
+        }
         self.split(from);
         self.split(to);
         let mut i = self.packets.partition_point(|p| p.end <= from);
@@ -291,9 +305,19 @@ mod tests {
         assert_eq!(queue.memory(), 8000 + 3 * OVERHEAD);
         queue.sacked(1000, 6000, 1000);
         assert_eq!(queue.memory(), 8000 + 3 * OVERHEAD);
-        // A short segment stays apart.
+        // Parts of segments count for nothing.
         queue.sacked(1000, 6500, 1000);
-        assert_eq!(queue.memory(), 8000 + 4 * OVERHEAD);
+        queue.sacked(7999, 8000, 1000);
+        assert_eq!(queue.memory(), 8000 + 3 * OVERHEAD);
+    }
+
+    #[test]
+    fn a_short_segment_stays_apart() {
+        let mut queue = WriteQueue::default();
+        written(&mut queue, 1500);
+        queue.sacked(0, 1000, 1000);
+        queue.sacked(0, 1500, 1000);
+        assert_eq!(queue.memory(), 1500 + 2 * OVERHEAD);
     }
 
     #[test]

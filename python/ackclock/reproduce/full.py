@@ -71,17 +71,24 @@ def sentence(id: str) -> str:
 
 
 def main(ids: list[str]) -> int:
-    """Runs full forms one after the other, and records each as it is done."""
+    """Runs full forms one after the other, and records each as it is done; one that cannot end is named."""
     try:
         wanted = [i.id for name in ids for i in find(name)]
     except InputError as e:
         note(str(e))
         return 2
+    failed = False
     for id in wanted:
-        _, entry = measure(id)
+        try:
+            _, entry = measure(id)
+        except InputError as e:
+            # The others are not worse for it.
+            note(f"{id}: {e}")
+            failed = True
+            continue
         record.add(NAME, {id: entry})
         print(f"{id}: {entry['cpu']} s of processor time, {entry['wall']} s, {entry['verdict']}", flush=True)
-    return 0
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ def random(setting: Setting) -> list[dict[str, Any]]:
 
 
 def exponent(rows: list[dict[str, Any]]) -> str:
-    """The exponent of these losses in words. Runs with timeouts are in no fit (M-U6); long ones may have some."""
+    """The exponent of these losses in words. Runs with timeouts are in no fit (M-U6)."""
     free = [r for r in rows if r["timeouts"] == 0 and r["p"] > 0]
     if len(free) < 3:
         return f"and {len(free)} of {len(rows)} runs are without a timeout, too few to fit equation (5)"

@@ -80,6 +80,7 @@ impl Path {
             window: Window { cwnd: flight, ssthresh: u64::MAX },
             smss: mss.max(1),
             sampling_rate: 1.0,
+            outstanding: None,
         });
         self.smoothed = self.estimator.rtt();
     }

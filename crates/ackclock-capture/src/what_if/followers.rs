@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
 use ackclock_policy::{RttSample, SamplingRate, TimerEvent, TimerView, Timing};
-use ackclock_units::{Duration, Instant, Rng, SeqNumber};
+use ackclock_units::{Duration, Instant, Rng, SeqNumber, SeqRange};
 
 use super::follower::Follower;
 use super::stall::{Advance, Flight, Mark, Stall, on_wheel, rng, view};
@@ -172,6 +172,7 @@ impl Followers {
                     window: a.window,
                     smss,
                     sampling_rate: rate,
+                    outstanding: Some(SeqRange::new(SeqNumber(a.una as u32), SeqNumber(a.max as u32))),
                 });
             }
             let timeout = f.timeout(false, f.backed_off, &mut self.rng.clone());

@@ -338,6 +338,11 @@ impl Connection {
         self.snd_nxt.bytes_since(self.snd_una)
     }
 
+    /// The same, as a range.
+    fn flight(&self) -> SeqRange {
+        SeqRange::new(self.snd_una, self.snd_nxt)
+    }
+
     /// Estimate of the data in the network (RFC 6675 §2). A FIN's sequence number is not data (RFC 5681 §2).
     #[inline(always)]
     fn pipe(&self) -> u32 {

@@ -212,12 +212,6 @@ impl Connection {
         if seldom(action.repairs_only) {
             self.rare.make_mut().repairs_only = true;
         }
-        if seldom(action.rearms)
-            && let Some(oldest) = self.sender.sent.oldest_sent_at()
-        {
-            self.arm(Timer::Retransmission, now, (oldest + self.timeout).max(now));
-        }
-        self.follow_recovery_deadline(now);
         let v = self.view(now);
         let quota = self.sender.policies().recovery.quota(&v);
         let kept = self.sender.quota;
@@ -228,7 +222,19 @@ impl Connection {
             Some(reduction) if v.phase == Phase::Recovery => reduction.on_timer(newly_lost, &v),
             _ => quota,
         };
+        if seldom(action.rearms) {
+            self.rearm_from_oldest(now);
+        }
+        self.follow_recovery_deadline(now);
         self.trace_state(now);
+    }
+
+    /// Starts the retransmission timer from when the oldest segment was sent: now, where it is lost and may be sent
+    /// again.
+    fn rearm_from_oldest(&mut self, now: Instant) {
+        let Some(oldest) = self.sender.sent.segments_from(self.snd_una).next() else { return };
+        let from = if oldest.lost && self.sender.quota > 0 { now } else { oldest.xmit_ts };
+        self.arm(Timer::Retransmission, now, (from + self.timeout).max(now));
     }
 
     /// New data was sent, or else acknowledged: the loss recovery may set its own timer.

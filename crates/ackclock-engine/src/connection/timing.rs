@@ -96,6 +96,7 @@ impl Connection {
             window: self.sender.window,
             smss: self.smss,
             sampling_rate,
+            outstanding: Some(self.flight()),
         };
         self.feed_estimator(s);
     }
@@ -124,6 +125,7 @@ impl Connection {
             window: self.sender.window,
             smss: self.smss,
             sampling_rate: self.sender.sampling.rate(),
+            outstanding: Some(self.flight()),
         };
         self.estimator.on_weak_sample(s, self.expiries);
         true
@@ -139,6 +141,7 @@ impl Connection {
             window,
             smss: self.smss,
             sampling_rate: 1.0,
+            outstanding: Some(self.flight()),
         });
     }
 

@@ -1,4 +1,4 @@
-use ackclock_units::{Duration, Instant};
+use ackclock_units::{Duration, Instant, SeqNumber};
 
 use super::smooth::{AFTER_LOST_SYN, bounded, initial_rto, max_rto, min_rto, smooth, with_estimates};
 use crate::{Entry, Param, Policy, PrivateState, Rtt, RttEstimator, RttSample};
@@ -19,8 +19,33 @@ struct Linux {
     variation: Duration,
     /// The largest of this round trip.
     largest: Duration,
-    /// When this round trip began: it is over with the first sample of something sent later.
-    round: Instant,
+    /// What ends this round trip.
+    round: Round,
+}
+
+/// A round trip is over once something beyond what had been sent at its beginning is acknowledged: no
+/// repair ends it, nor does a SACK. Where sequence numbers are not known, a sample of something sent later
+/// does.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    end: Option<SeqNumber>,
+    begun: Instant,
+}
+
+impl Round {
+    const NONE: Self = Self { end: None, begun: Instant::ZERO };
+
+    /// The one that begins with a sample.
+    fn from(s: &RttSample) -> Self {
+        Self { end: s.outstanding.map(|o| o.end), begun: s.now }
+    }
+
+    fn is_over(self, s: &RttSample) -> bool {
+        match s.outstanding.zip(self.end) {
+            Some((o, end)) => o.start > end,
+            None => s.now.saturating_sub(s.rtt) >= self.begun,
+        }
+    }
 }
 
 impl Linux {
@@ -45,7 +70,7 @@ impl RttEstimator for Linux {
         let Some(old) = self.rtt else {
             let rtt = Rtt { latest: s.rtt, srtt: s.rtt, rttvar: s.rtt / 2, min_rtt: s.rtt };
             self.variation = self.of(rtt.rttvar);
-            (self.largest, self.round, self.rtt) = (self.variation, s.now, Some(rtt));
+            (self.largest, self.round, self.rtt) = (self.variation, Round::from(&s), Some(rtt));
             return;
         };
         let deviation = s.rtt.abs_diff(old.srtt);
@@ -61,10 +86,10 @@ impl RttEstimator for Linux {
         self.rtt = Some(rtt);
         self.largest = self.largest.max(self.of(rtt.rttvar));
         self.variation = self.variation.max(self.largest);
-        if s.now.saturating_sub(s.rtt) >= self.round {
+        if self.round.is_over(&s) {
             // A round trip without a deviation as large: down by a quarter of the difference.
             self.variation = smooth(self.variation, self.largest, BETA);
-            (self.largest, self.round) = (self.variation_floor, s.now);
+            (self.largest, self.round) = (self.variation_floor, Round::from(&s));
         }
     }
 
@@ -134,13 +159,15 @@ pub(crate) const ENTRY: Entry<dyn RttEstimator> = Entry {
             rtt: None,
             variation: Duration::ZERO,
             largest: Duration::ZERO,
-            round: Instant::ZERO,
+            round: Round::NONE,
         })
     },
 };
 
 #[cfg(test)]
 mod tests {
+    use ackclock_units::SeqRange;
+
     use super::*;
     use crate::Params;
     use crate::harness::sample;
@@ -189,6 +216,25 @@ mod tests {
         // variation falls from 800 by a quarter of the difference to it. The first round trip has the first
         // sample's own.
         assert_eq!(timeouts(&[400, 400, 400]), [1200.0, 1200.0, 400.0 + 800.0 - (800.0 - 450.0) / 4.0]);
+    }
+
+    #[test]
+    fn a_round_trip_ends_when_what_followed_it_is_acknowledged() {
+        let mut e = (ENTRY.build)(&Params::defaults(ENTRY.params));
+        let mut at = 1000;
+        let mut one = |rtt: u64, start: u32, end: u32| {
+            at += 400;
+            let outstanding = Some(SeqRange::new(SeqNumber(start), SeqNumber(end)));
+            e.on_sample(RttSample { outstanding, ..sample(ms(at), ms(rtt)) });
+            e.rto().as_secs_f64() * 1000.0
+        };
+        assert_eq!(one(400, 1, 1), 1200.0);
+        assert_eq!(one(400, 1001, 4001), 1200.0, "the first sample's own round trip");
+        // Deviation 112.5: samples that SACKs give, and the ack of a repair of what had been sent, end none.
+        assert_eq!(one(400, 1001, 6001), 1200.0);
+        assert_eq!(one(400, 4001, 8001), 1200.0);
+        // Deviation 63.28, the largest of the round trip is 4 * 112.5.
+        assert_eq!(one(400, 5001, 9001), 400.0 + 800.0 - (800.0 - 450.0) / 4.0);
     }
 
     #[test]

@@ -76,6 +76,7 @@ fn sawtooth(
                     window,
                     smss: 1000,
                     sampling_rate,
+                    outstanding: None,
                 };
                 let rtt = s.rtt.as_secs_f64();
                 // E-A7, E-A10: RTO(i-1) < RTT(i) is a spurious timeout, reported before the sample.

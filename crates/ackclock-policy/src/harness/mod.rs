@@ -87,5 +87,6 @@ pub(crate) fn sample(at: Duration, rtt: Duration) -> RttSample {
         window: Window { cwnd: 10_000, ssthresh: u64::MAX },
         smss: 1000,
         sampling_rate: 1.0,
+        outstanding: None,
     }
 }

@@ -66,7 +66,15 @@ impl Chunk<'_> {
         let cwnd = self.cwnd.get(i).copied().unwrap_or(flight_size);
         let window = Window { cwnd, ssthresh: self.ssthresh.get(i).copied().unwrap_or(Bytes::MAX) };
         let sampling_rate = self.sampling_rate.get(i).copied().unwrap_or(1.0);
-        RttSample { now: self.time[i], rtt: self.rtt[i], flight_size, window, smss, sampling_rate }
+        RttSample {
+            now: self.time[i],
+            rtt: self.rtt[i],
+            flight_size,
+            window,
+            smss,
+            sampling_rate,
+            outstanding: None,
+        }
     }
 
     #[inline]

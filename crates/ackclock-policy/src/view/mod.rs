@@ -285,6 +285,9 @@ pub struct RttSample {
     /// Samples per outstanding segment: 1 where every segment is timed and acked, 1/2 with delayed acks,
     /// 1/load where one segment per round trip is timed.
     pub sampling_rate: f64,
+    /// From what is acknowledged to what has been sent, after the ack; none where sequence numbers are not
+    /// known, as in a series of times.
+    pub outstanding: Option<SeqRange>,
 }
 
 /// How new data is sent.

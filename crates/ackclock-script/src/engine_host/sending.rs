@@ -53,6 +53,8 @@ pub(super) struct Sending {
     pub(super) idle: bool,
     /// The last call said that more follows (`MSG_MORE`), and nothing has arrived since.
     more: bool,
+    /// An option has let go all that was queued, in spite of a cork (`TCP_NAGLE_PUSH`), and nothing was written since.
+    let_go: bool,
 }
 
 impl Sending {
@@ -66,6 +68,7 @@ impl Sending {
             left_at: None,
             idle: false,
             more: false,
+            let_go: false,
         }
     }
 
@@ -139,13 +142,16 @@ impl Flow {
         self.predicting |= self.established && (next || window != v.rwnd);
     }
 
-    /// What Linux lets go of a cork that only a call has set (`MSG_MORE`): an option that pushes.
+    /// What Linux lets go of a cork: an option that pushes, what a call has held (`MSG_MORE`), and what is queued until
+    /// more is (`tcp_skb_entail`).
     pub(super) fn uncork(&mut self, now: Instant, pushes: bool) {
-        let more = self.sending.as_ref().is_some_and(|s| s.more) && !pushes;
+        let (mut more, mut let_go) = (false, pushes && self.options.sends_at_once());
         if let Some(sending) = &mut self.sending {
-            sending.more = more;
+            sending.more &= !pushes;
+            sending.let_go |= let_go;
+            (more, let_go) = (sending.more, sending.let_go);
         }
-        self.connection.set_cork(now, more || self.options.corks());
+        self.connection.set_cork(now, more || self.options.corks() && !let_go);
     }
 
     /// An ack lets go what `MSG_MORE` has held: it holds small segments for the call alone (`tcp_push`).
@@ -178,7 +184,7 @@ impl EngineHost {
             return done;
         }
         let more = flags & c::MSG_MORE != 0;
-        sending.more = more;
+        (sending.more, sending.let_go) = (more, false);
         connection.set_cork(now, more || options.corks());
         let limit = self.lowat(&self.flows[i]);
         let mut taken = done;

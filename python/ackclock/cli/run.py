@@ -99,8 +99,9 @@ def command(
 ) -> None:
     """Simulate SCENARIO, a TOML file that describes a network, its traffic and the TCPs to compare.
 
-    Prints a row for each TCP and writes a run folder: the scenario with all its defaults, tables (Parquet), a
-    summary (JSON) and figures.
+    The first sentence is the answer: which TCP was fastest or delivered most, and by how much. Then come a
+    row for each TCP and a run folder: the scenario with all its defaults, tables (Parquet), a summary (JSON)
+    and figures.
 
     \b
         ackclock examples short-lossy.toml
@@ -192,13 +193,15 @@ def figures(run: Run, plots: tuple[str, ...]) -> dict[str, Any]:
 
 
 def show(run: Run) -> None:
-    """Prints the numbers of a run: a sentence for each class of workload that makes many requests, and a row
-    for each stack, under the window of time that they cover.
+    """Prints a run: the answer, a sentence for each class of workload that makes many requests, and a row for
+    each stack, under the window of time that they cover.
     """
     from ackclock.results import endless, workloads
 
-    for sentence in workloads.sentences(workloads.numbers(run.traces), run.flows):
+    classes = workloads.sentences(workloads.numbers(run.traces), run.flows)
+    for sentence in dict.fromkeys((*run.answer, *classes)):
         say(sentence)
+    say()
     say(run.window)
     without = endless.rows(run)
     if run.stacks and all((r["run"], r["stack"]) in without and r["mean"] is None for r in run.stacks):

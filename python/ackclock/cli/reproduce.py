@@ -139,9 +139,7 @@ def command(
             except ScenarioError as e:
                 if not changes:
                     raise
-                raise InputError(
-                    f"{e}; `ackclock reproduce {i.id} --keys` lists the keys of its scenarios"
-                ) from None
+                raise _refused(i, full, changes, str(e)) from None
         if changes and not settings[0].variation.scenarios:
             raise _no_scenario(i)
         several = found if len(found.outcomes) > 1 else None
@@ -162,6 +160,25 @@ def command(
             f"hold{f', {skipped} were skipped' if skipped else ''}."
         )
     return None if holds else 1
+
+
+def _refused(i: Item, full: bool, changes: Sequence[tuple[str, str]], error: str) -> InputError:
+    """Why no scenario of an item takes a change. Of an unknown key, it names those of its keys that are
+    nearest in place of the scenario format's.
+    """
+    from ackclock.reproduce.keys import keys, nearest
+
+    what, unknown, _ = error.partition(" is not a known key")
+    key = next((key for key, value in changes if error.startswith(f"--set {key}={value}: ")), None)
+    lists = f"`ackclock reproduce {i.id} --keys` lists the keys of its scenarios"
+    if not unknown or key is None:
+        return InputError(f"{error}; {lists}")
+    near = [f"`{name}`" for name in nearest(key, keys(i, full)[0])]
+    return InputError(f"{what}{unknown}; {f'did you mean {_or(near)}? ' if near else ''}{lists}")
+
+
+def _or(names: Sequence[str]) -> str:
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _no_scenario(i: Item) -> InputError:

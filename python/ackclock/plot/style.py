@@ -12,12 +12,20 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.category import StrCategoryFormatter
+from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.text import Annotation, Text
-from matplotlib.ticker import FixedFormatter, FuncFormatter, LogFormatterSciNotation
+from matplotlib.ticker import (
+    FixedFormatter,
+    FuncFormatter,
+    LogFormatterSciNotation,
+    MaxNLocator,
+    NullLocator,
+)
 
 from ackclock._core import InputError
 from ackclock.plain import plain
@@ -83,6 +91,7 @@ class PlainFigure(Figure):
                     axis.set_major_formatter(Numbers())
                 if type(axis.get_minor_formatter()) is LogFormatterSciNotation:
                     axis.set_minor_formatter(Numbers(minor_thresholds=(1, 0.4)))
+                _number_a_narrow(axis)
                 for major in (True, False):
                     # Numbers at axes may be powers, which are formulas of matplotlib's own; names are not.
                     formatter = axis.get_major_formatter() if major else axis.get_minor_formatter()
@@ -91,7 +100,7 @@ class PlainFigure(Figure):
                         label.set_parse_math(not named)
                 axis.get_offset_text().set_parse_math(True)
         super().draw(renderer)
-        moved = [self._fit(axes, renderer) for axes in self.axes]
+        moved = [*(self._fit(axes, renderer) for axes in self.axes), *(_uncover(axes) for axes in self.axes)]
         if any(moved):
             super().draw(renderer)
 
@@ -116,6 +125,43 @@ class PlainFigure(Figure):
         return True
 
 
+def _number_a_narrow(axis: Axis) -> None:
+    """Gives a logarithmic axis that shows little more than one power numbers at even steps: whole powers, and
+    their multiples, leave most of it without a number.
+    """
+    low, high = sorted(axis.get_view_interval())
+    if axis.get_scale() == "log" and type(axis.get_major_formatter()) is Numbers and high < NARROW * low:
+        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+
+
+def _uncover(axes: Axes) -> bool:
+    """Moves a legend that hides lines or marks to where it hides least; whether there was one."""
+    box = axes.get_legend()
+    if box is None or box.get_bbox_to_anchor().bounds != axes.bbox.bounds or box._loc == BEST:
+        return False
+    frame = box.get_window_extent()
+    lines = (
+        drawn.get_transform().transform_path(drawn.get_path()).intersects_bbox(frame, filled=False)
+        for drawn in axes.lines
+        if drawn.get_visible() and len(drawn.get_xdata()) and drawn.get_linestyle() != "None"
+    )
+    marks = (
+        frame.count_contains(drawn.get_offset_transform().transform(drawn.get_offsets()))
+        for drawn in axes.collections
+        if isinstance(drawn, PathCollection)
+    )
+    if not (any(lines) or any(marks)):
+        return False
+    box.set_loc("best")
+    return True
+
+
+BEST = 0
+"""Matplotlib's number for the place of a legend that hides least."""
+NARROW = 5.0
+"""A logarithmic axis is narrow where it ends below this multiple of its beginning."""
 HEADING = "heading"
 """The mark of titles, and of the lines below them."""
 MARGIN = 4.0

@@ -14,6 +14,7 @@ from ackclock.cli import completion
 from ackclock.cli.run import override
 from ackclock.cli.whole import Whole
 from ackclock.console import bar, note, print_json, print_table, say
+from ackclock.plain import listed
 from ackclock.quantities import count
 from ackclock.scenario.scenario import Progress
 
@@ -174,11 +175,8 @@ def _refused(i: Item, full: bool, changes: Sequence[tuple[str, str]], error: str
     if not unknown or key is None:
         return InputError(f"{error}; {lists}")
     near = [f"`{name}`" for name in nearest(key, keys(i, full)[0])]
-    return InputError(f"{what}{unknown}; {f'did you mean {_or(near)}? ' if near else ''}{lists}")
-
-
-def _or(names: Sequence[str]) -> str:
-    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    hint = f"did you mean {listed(near, 'or')}? " if near else ""
+    return InputError(f"{what}{unknown}; {hint}{lists}")
 
 
 def _no_scenario(i: Item) -> InputError:
@@ -283,7 +281,11 @@ def _list(items: Sequence[Item], as_json: bool) -> None:
 def _show(result: dict[str, Any], *, asked: bool) -> None:
     """Prints an item. asked: whether other seeds were."""
     say(f"{result['id']} ({result['paper']}, {_kinds(result['kind'])}): {result['title']}")
+    if result["answer"]:
+        say(f"The answer: {result['answer']}")
     chance = result["chance"]
+    if not chance and result["checks"]:
+        say(_held(result["checks"]))
     of_checks = chance["checks"] if chance else result["checks"]
     rows = [
         (SHOWN[c["verdict"] if chance else c["holds"]], c["name"], c["expected"], c["got"]) for c in of_checks
@@ -317,8 +319,6 @@ def _show(result: dict[str, Any], *, asked: bool) -> None:
         say()
     for line in result["notes"]:
         say(line)
-    if result["answer"]:
-        say(f"\nThe answer: {result['answer']}")
     note(
         f"{'Data and figure' if result['figures'] else 'Data' if result['data'] else 'Summary'} in "
         f"{result['folder']}"
@@ -327,6 +327,14 @@ def _show(result: dict[str, Any], *, asked: bool) -> None:
         first = shlex.quote(shortest(scenarios[0]))
         note(f"Scenarios it ran: {len(scenarios)}, each for `ackclock run`; the first: {first}")
     say()
+
+
+def _held(checks: Sequence[dict[str, Any]]) -> str:
+    """How many checks hold, in a sentence."""
+    n, of = sum(bool(c["holds"]) for c in checks), len(checks)
+    if n == of:
+        return "Its check holds." if of == 1 else f"All {of} checks hold."
+    return "Its check falls short." if of == 1 else f"{n} of {of} checks hold; {of - n} fall short."
 
 
 def _show_set(key: str, value: str, result: dict[str, Any]) -> None:

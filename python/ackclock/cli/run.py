@@ -9,6 +9,7 @@ import click
 from ackclock._core import InputError
 from ackclock.cli.whole import Whole
 from ackclock.console import bar, note, print_json, print_table, say
+from ackclock.plain import listed
 from ackclock.quantities import count, percent, rate, seconds
 from ackclock.scenario import Scenario
 
@@ -157,11 +158,6 @@ def recording(given: Scenario, plots: tuple[str, ...]) -> tuple[Scenario, str]:
         f'{key} = "{value}"' if key == "series" else f"{key} = {value}" for key, value in changed.items()
     ]
     return given.but(changed), f"Recorded for the figures: {', '.join(added).replace(chr(39), chr(34))}."
-
-
-def listed(names: list[str]) -> str:
-    """Names in a sentence."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def round_number(x: float) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
+from ackclock.plain import listed
 from ackclock.quantities import count, percent, rate, seconds
 from ackclock.results import endless, workloads
 from ackclock.results.recorded import Recorded
@@ -270,8 +271,7 @@ def _range(values: Sequence[float], shown: Callable[[float], str]) -> str:
 def _and(stacks: Sequence[Stack]) -> str:
     if len(stacks) > MOST_NAMED:
         return f"{len(stacks)} stacks alike"
-    names = [s.named for s in stacks]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return listed([s.named for s in stacks])
 
 
 def _all(stacks: Sequence[Stack]) -> str:

@@ -134,6 +134,14 @@ def test_datagrams_alone_rank_nothing(answered):
     assert said.startswith("No TCP connection began; only datagrams crossed, of which ")
 
 
+def test_what_downloads_got_beside_responses_is_told():
+    run = ac.Scenario.read("scenarios/bufferbloat.toml")
+    run = run.but({"duration": "15s", "stacks.bbr": "{ preset = 'sack', window = 'bbr' }"}).simulate()
+    assert run.answer[0].startswith("Responses were fastest with ")
+    (said,) = [s for s in run.answer if s.startswith("Payload over the bottleneck: ")]
+    assert all(f"{rate(row['goodput'])} with {row['stack']}" in said for row in run.stacks)
+
+
 def test_nothing_delivered_is_no_rank(answered):
     run = answered('\n[[workload]]\nkind = "bulk"\nstart = "4.99s"\n' + TWO)
     assert run.answer[0] == "No stack delivered any payload."

@@ -197,6 +197,9 @@ def _together(stacks: Sequence[Stack]) -> list[str]:
     shared = any(_label(s.rows[0]) != s.name for s in stacks)
     if len({(s.what, s.traffic) for s in stacks}) == 1 and not (shared and not stacks[0].times):
         said = _ranked(stacks)
+        carried = [s.goodput for s in stacks]
+        if not shared and stacks[0].times and _places(stacks) == 1 and _apart(*_ends(carried)) > ALIKE:
+            said.append(f"Payload over the bottleneck: {_spread(stacks, lambda s: s.goodput, rate)}.")
     elif not any(s.times for s in stacks):
         said = [_shares(stacks)]
     else:
@@ -263,8 +266,17 @@ def _more(a: float, b: float) -> str:
     return f"{100 * more:.2g} % more" if more < 1 else f"{1 + more:.2g} times as much"
 
 
+def _ends(values: Sequence[float]) -> tuple[float, float]:
+    return min(values), max(values)
+
+
+def _places(stacks: Iterable[Stack]) -> int:
+    """How many links are the bottleneck of one stack or another."""
+    return len({row["bottleneck"] for s in stacks for row in s.rows})
+
+
 def _range(values: Sequence[float], shown: Callable[[float], str]) -> str:
-    least, most = shown(min(values)), shown(max(values))
+    least, most = map(shown, _ends(values))
     return least if least == most else f"{least} to {most}"
 
 
@@ -341,9 +353,12 @@ def _harm(stacks: Sequence[Stack]) -> str:
     losses = {s.name: fmean(s.losses) if own else s.mean("loss") for s in stacks}
     if None not in losses.values():
         # Where all is shared but the senders' own packets, every row has the bottleneck's number.
-        places = {row["bottleneck"] for s in stacks for row in s.rows}
         where = (
-            "" if own else " at the bottleneck" if len(places) == 1 else " at the busiest link, which differs"
+            ""
+            if own
+            else " at the bottleneck"
+            if _places(stacks) == 1
+            else " at the busiest link, which differs"
         )
         said.insert(0, f"packets dropped{where}: {_spread(stacks, lambda s: losses[s.name] or 0.0, percent)}")
     text = "; ".join(said)

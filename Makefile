@@ -11,12 +11,13 @@
 #   make site    the site: guides, papers, gallery and reference, in target/site/index.html
 #   make man     man pages, in target/man                  make systems  whether the crates compile for Windows and macOS (needs rustup)
 #   make audit   known vulnerabilities, licences and sources of all dependencies (needs cargo-deny and the network)
+#   make help    this list
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := build
-.PHONY: site build demo test test-rust test-python exhaustive shares linux fuzz fuzz-seeds audit bench lint lock docs papers man wheel wheel-check systems \
+.PHONY: help site build demo test test-rust test-python exhaustive shares linux fuzz fuzz-seeds audit bench lint lock docs papers man wheel wheel-check systems \
 	example-quinn clean
 
 VENV := .venv
@@ -28,6 +29,10 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo "$$p" && break; done)
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 CORE := $(VENV)/.core-built
+
+help:
+	@sed -n 's/^#   make/make/p' Makefile | sed 's/  *make /\nmake /g' \
+		| awk '{ name = $$2; $$1 = $$2 = ""; printf "make %-14s %s\n", name, substr($$0, 3) }'
 
 build: $(CORE)
 	@echo "ackclock is built: . $(BIN)/activate && ackclock --help" >&2

@@ -51,7 +51,7 @@ def test_the_command_describes_what_happened(ackclock, pcap, lossy):
 
 def test_json_holds_what_the_sender_counted(ackclock, pcap, lossy):
     report = ackclock("capture", pcap, "--json").json
-    assert (report["format"], report["version"]) == ("ackclock-capture", 1)
+    assert (report["format"], report["version"]) == ("ackclock-capture", 2)
     (connection,) = report["connections"]
     assert (connection["client"], connection["server"], connection["state"]) == (
         "10.0.0.1:40000",

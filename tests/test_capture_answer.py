@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 import ackclock as ac
+from ackclock.plot.kinds import KINDS
+from ackclock.results.cause_words import BESIDES, WHY
 
 FIXTURES = Path(__file__).parents[1] / "crates/ackclock-capture/tests/fixtures"
 # A folder of the same captures made anew by fixtures/limits.sh, which are tested as well: they hold what the
@@ -229,10 +231,31 @@ def test_each_rate_of_loss_says_what_it_counts(ackclock):
     lines = [line for line in out.splitlines() if "%" in line]
     assert any("losses (23 of 305 data packets, 7.54 %, in 5 episodes)" in line for line in lines)
     (models,) = (line for line in lines if "Mathis" in line)
-    assert models.count("1.80 %") == 1
+    assert models.count("1.8 %") == 1
+    assert "p = 1.8 % (p: loss episodes per packet, each counted once however many packets it lost)" in models
+
+
+def test_why_packets_were_retransmitted_is_told_in_words(ackclock):
+    out = ackclock("capture", SLOW).out
     assert (
-        "p = 1.80 % (p: loss episodes per packet, each counted once however many packets it lost)" in models
-    )
+        "28 of 552 packets were retransmitted, 5 of them spuriously as far as is known: 23 as data sent "
+        "later had arrived (RACK), 4 after duplicate acks (fast retransmit), 1 to open the connection "
+        "(SYN or SYN-ACK).\n"
+    ) in out
+    # Every kind of a capture has words; figures know further ones, of simulated runs.
+    assert {*WHY, *BESIDES} == {*KINDS} - {"timeout-retransmit", "window-probe"}
+
+
+def test_a_capture_that_is_not_there_is_one_sentence(ackclock, tmp_path):
+    for command in (["capture"], ["sender"]):
+        done = ackclock(*command, tmp_path / "missing.pcap")
+        assert done.code == 2
+        assert done.err == (
+            f"ackclock: {tmp_path / 'missing.pcap'}: the file does not exist; expected a capture: pcap or "
+            "pcapng, plain, gzip or zstd\n"
+        )
+    done = ackclock("capture", tmp_path)
+    assert "this is a folder; expected a capture: pcap" in done.err
 
 
 def test_the_rate_of_a_sender_is_that_from_its_first_data_to_its_last():

@@ -161,7 +161,7 @@ def test_rows_of_what_if_and_further_sentences_are_shown_where_they_are():
     assert "What other timers would have done in place of the" in text
     assert "Limited by timeouts 75 % 75 % congestion window 25 % 25 %" in text
     assert (
-        "achieved while sending 1 Mbit/s Mathis et al. predicts 2 Mbit/s for p of 1.00 %; achieved 50 % of "
+        "achieved while sending 1 Mbit/s Mathis et al. predicts 2 Mbit/s for p of 1 %; achieved 50 % of "
         "it, few loss episodes" in text
     )
     assert [float(a["value"]) for a in page.of("meter")] == [0.75, 0.25, 1.25, 4.125]

@@ -158,7 +158,7 @@ def test_the_demo_says_what_its_stacks_are_and_why_the_median_is_worse() -> None
     said = _in_words([row("TCP", 10.0, 200.0, 0.5, 10), row("TCP*(inf)", 14.0, 160.0, 0.75, 40)])
     assert "TCP*(inf) never" in said
     assert "the median goes from 10 s to 14 s" in said
-    assert "drops 75.00 % of all packets in place of 50.00 %" in said
+    assert "drops 75 % of all packets in place of 50 %" in said
     # Without losses there is nothing to give a reason for.
     said = _in_words([row("TCP", 1.0, 2.0, 0.0, 0), row("TCP*(inf)", 1.0, 2.0, 0.0, 0)])
     assert said.endswith("the 99th percentile from 2 s to 2 s.")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ackclock.quantities import seconds
+from ackclock.quantities import percent, seconds
 
 ROOT = Path(__file__).parents[1] / "python/ackclock"
 
@@ -32,6 +32,24 @@ ROOT = Path(__file__).parents[1] / "python/ackclock"
 )
 def test_times_have_three_digits_and_a_unit_that_suits(x, shown):
     assert seconds(x) == shown
+
+
+@pytest.mark.parametrize(
+    ("x", "shown"),
+    [
+        (None, "-"),
+        (0.0, "0 %"),
+        (2e-6, "below 0.001 %"),
+        (1.234e-5, "0.00123 %"),
+        (0.031608, "3.16 %"),
+        (0.32513, "32.5 %"),
+        (0.99951, "100 %"),
+        (1.5549, "155 %"),
+        (-0.0312, "-3.12 %"),
+    ],
+)
+def test_percentages_have_three_digits(x, shown):
+    assert percent(x) == shown
 
 
 def test_no_time_is_formatted_beside_the_one_formatter():

@@ -35,6 +35,23 @@ def test_what_none_takes_is_refused_with_where_the_keys_are(ackclock):
     assert f"`ackclock reproduce {ITEM} --keys` lists the keys" in done.err
 
 
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        ("rtt=50ms", "; did you mean `path.rtt` or `workload.0.rtt`? "),
+        ("path.rtts=50ms", "; did you mean `path.rtt`"),
+        ("zzz=1", "; "),
+    ],
+)
+def test_an_unknown_key_has_the_nearest_ones_and_where_all_are(ackclock, given, hint):
+    done = ackclock("reproduce", ITEM, "--set", given)
+    assert done.code == 2 and done.is_one_sentence(), done.err
+    key = given.partition("=")[0]
+    assert f"--set {given}: `{key}` is not a known key{hint}" in done.err
+    assert done.err.endswith(f"`ackclock reproduce {ITEM} --keys` lists the keys of its scenarios\n")
+    assert "known are" not in done.err
+
+
 def test_every_key_that_is_listed_can_be_set():
     item = find("B-F7")[0]
     found, scenarios = keys(item)

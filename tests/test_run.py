@@ -50,7 +50,9 @@ def everything_below(folder):
 def test_a_run_prints_a_table_and_writes_a_folder(ackclock, scenario, tmp_path):
     done = ackclock("run", scenario)
     assert done.code == 0
-    lines = done.out.splitlines()
+    answer, table = done.out.split("\n\n")
+    assert answer.startswith("Transfers ")
+    lines = table.splitlines()
     assert lines[0].startswith("Every number c")
     assert lines[1].split() == [
         "stack",

@@ -147,3 +147,5 @@ def test_of_several_safe_timers_the_answer_names_the_one_that_waits_least():
         "timeouts).",
         "Of the safe ones, fast sends a lost segment again soonest, after 250 ms on average.",
     ]
+    alike = answer([replayed("a", 0, waits=1.01), replayed("b", 0, waits=1.0), replayed("c", 0, waits=1.1)])
+    assert alike[-1] == "Of the safe ones, a and b send a lost segment again soonest, after 1 s on average."

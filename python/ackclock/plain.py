@@ -1,8 +1,11 @@
-"""Makes text from files and names safe to show: a terminal or a spreadsheet must not interpret any of it."""
+"""Names in sentences, and text from files and names made safe to show: a terminal or a spreadsheet must not
+interpret any of it.
+"""
 
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
 HIDDEN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
@@ -18,6 +21,11 @@ def plain(text: str, keep: str = "") -> str:
     if text.isprintable():
         return text
     return "".join(c if c in keep or unicodedata.category(c) not in HIDDEN else _escaped(c) for c in text)
+
+
+def listed(names: Sequence[str], last: str = "and") -> str:
+    """Names in a sentence: "a", "a and b", "a, b and c"."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
 
 
 def _escaped(c: str) -> str:

@@ -5,6 +5,9 @@ from __future__ import annotations
 UNITS_OF_TIME = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 """The units that a time is shown in, in seconds."""
 
+LEAST_SHARE = 1e-5
+"""A smaller ratio is not given in digits."""
+
 
 def seconds(x: float | None) -> str:
     """A time given in seconds, to three significant digits; from 1,000 s on, to a second."""
@@ -28,8 +31,12 @@ def rate(x: float | None) -> str:
 
 
 def percent(x: float | None) -> str:
-    """A ratio."""
-    return "-" if x is None else f"{100 * x:.2f} %"
+    """A ratio, to three significant digits; what is below a thousandth of a per cent is called that."""
+    if x is None:
+        return "-"
+    if 0 < abs(x) < LEAST_SHARE:
+        return f"below {100 * LEAST_SHARE:g} %"
+    return f"{100 * x:.3g} %"
 
 
 def count(x: int | None) -> str:

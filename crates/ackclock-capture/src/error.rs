@@ -23,6 +23,9 @@ pub enum CaptureError {
     },
 }
 
+/// What is read.
+const EXPECTED: &str = "expected a capture: pcap or pcapng, plain, gzip or zstd";
+
 /// How pcap files begin, with micro- and nanoseconds in either byte order, and pcapng files.
 const MAGIC: [&[u8]; 5] = [
     &[0xd4, 0xc3, 0xb2, 0xa1],
@@ -40,9 +43,16 @@ const FOREIGN: [(&[u8], &str); 3] =
 impl fmt::Display for CaptureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Io(e) => write!(f, "{e}"),
+            Self::Io(e) => match e.kind() {
+                io::ErrorKind::NotFound => write!(f, "the file does not exist; {EXPECTED}"),
+                io::ErrorKind::IsADirectory => write!(f, "this is a folder; {EXPECTED}"),
+                io::ErrorKind::PermissionDenied => {
+                    write!(f, "this user may not read the file; expected one that may be read")
+                }
+                _ => write!(f, "cannot be read: {e}"),
+            },
             Self::NotACapture { begins } if begins.is_empty() => {
-                write!(f, "the file is empty; expected pcap or pcapng, plain, gzip or zstd")
+                write!(f, "the file is empty; {EXPECTED}")
             }
             Self::NotACapture { begins } if MAGIC.contains(&&begins[..]) => {
                 write!(f, "the file begins as a capture does, but its header is cut off or damaged")
@@ -52,12 +62,12 @@ impl fmt::Display for CaptureError {
                     return write!(
                         f,
                         "the file is a capture of {name}, which is not read; Wireshark's `editcap -F pcapng FILE \
-                         OUT` converts it; expected pcap or pcapng, plain, gzip or zstd"
+                         OUT` converts it; {EXPECTED}"
                     );
                 }
                 write!(f, "the file begins with")?;
                 begins.iter().try_for_each(|b| write!(f, " {b:02x}"))?;
-                write!(f, "; expected a capture: pcap or pcapng, plain, gzip or zstd")
+                write!(f, "; {EXPECTED}")
             }
             Self::Damaged { packets, offset, what } => {
                 write!(f, "damaged at byte {offset}, after {packets} packets, which are analysed: {what}")
@@ -76,6 +86,27 @@ impl From<io::Error> for CaptureError {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Error, ErrorKind};
+
+    use super::CaptureError;
+
+    #[test]
+    fn what_the_system_refuses_is_said_with_what_is_expected() {
+        for (kind, said) in [
+            (
+                ErrorKind::NotFound,
+                "the file does not exist; expected a capture: pcap or pcapng, plain, gzip or zstd",
+            ),
+            (
+                ErrorKind::IsADirectory,
+                "this is a folder; expected a capture: pcap or pcapng, plain, gzip or zstd",
+            ),
+            (ErrorKind::PermissionDenied, "this user may not read the file; expected one that may be read"),
+        ] {
+            assert_eq!(CaptureError::from(Error::from(kind)).to_string(), said);
+        }
+    }
+
     #[test]
     fn captures_of_other_programs_are_named() {
         for (file, name) in [

@@ -92,7 +92,7 @@ def command() -> None:
         ackclock demo                       a first look, half a minute
         ackclock examples short-lossy.toml  write a file to begin with
         ackclock run short-lossy.toml       simulate a network
-        ackclock capture slow.pcap          explain a slow connection
+        ackclock capture slow.pcap.gz       explain a slow connection
         ackclock reproduce M-F3             rerun a figure of a paper
 
     `ackclock COMMAND --help` describes a command, `--json` prints the results of most for programs.

@@ -14,6 +14,7 @@ from ackclock.cli import completion
 from ackclock.cli.run import override
 from ackclock.cli.whole import Whole
 from ackclock.console import bar, note, print_json, print_table, say
+from ackclock.plain import listed
 from ackclock.quantities import count
 from ackclock.scenario.scenario import Progress
 
@@ -139,9 +140,7 @@ def command(
             except ScenarioError as e:
                 if not changes:
                     raise
-                raise InputError(
-                    f"{e}; `ackclock reproduce {i.id} --keys` lists the keys of its scenarios"
-                ) from None
+                raise _refused(i, full, changes, str(e)) from None
         if changes and not settings[0].variation.scenarios:
             raise _no_scenario(i)
         several = found if len(found.outcomes) > 1 else None
@@ -162,6 +161,22 @@ def command(
             f"hold{f', {skipped} were skipped' if skipped else ''}."
         )
     return None if holds else 1
+
+
+def _refused(i: Item, full: bool, changes: Sequence[tuple[str, str]], error: str) -> InputError:
+    """Why no scenario of an item takes a change. Of an unknown key, it names those of its keys that are
+    nearest in place of the scenario format's.
+    """
+    from ackclock.reproduce.keys import keys, nearest
+
+    what, unknown, _ = error.partition(" is not a known key")
+    key = next((key for key, value in changes if error.startswith(f"--set {key}={value}: ")), None)
+    lists = f"`ackclock reproduce {i.id} --keys` lists the keys of its scenarios"
+    if not unknown or key is None:
+        return InputError(f"{error}; {lists}")
+    near = [f"`{name}`" for name in nearest(key, keys(i, full)[0])]
+    hint = f"did you mean {listed(near, 'or')}? " if near else ""
+    return InputError(f"{what}{unknown}; {hint}{lists}")
 
 
 def _no_scenario(i: Item) -> InputError:
@@ -266,7 +281,11 @@ def _list(items: Sequence[Item], as_json: bool) -> None:
 def _show(result: dict[str, Any], *, asked: bool) -> None:
     """Prints an item. asked: whether other seeds were."""
     say(f"{result['id']} ({result['paper']}, {_kinds(result['kind'])}): {result['title']}")
+    if result["answer"]:
+        say(f"The answer: {result['answer']}")
     chance = result["chance"]
+    if not chance and result["checks"]:
+        say(_held(result["checks"]))
     of_checks = chance["checks"] if chance else result["checks"]
     rows = [
         (SHOWN[c["verdict"] if chance else c["holds"]], c["name"], c["expected"], c["got"]) for c in of_checks
@@ -300,8 +319,6 @@ def _show(result: dict[str, Any], *, asked: bool) -> None:
         say()
     for line in result["notes"]:
         say(line)
-    if result["answer"]:
-        say(f"\nThe answer: {result['answer']}")
     note(
         f"{'Data and figure' if result['figures'] else 'Data' if result['data'] else 'Summary'} in "
         f"{result['folder']}"
@@ -310,6 +327,14 @@ def _show(result: dict[str, Any], *, asked: bool) -> None:
         first = shlex.quote(shortest(scenarios[0]))
         note(f"Scenarios it ran: {len(scenarios)}, each for `ackclock run`; the first: {first}")
     say()
+
+
+def _held(checks: Sequence[dict[str, Any]]) -> str:
+    """How many checks hold, in a sentence."""
+    n, of = sum(bool(c["holds"]) for c in checks), len(checks)
+    if n == of:
+        return "Its check holds." if of == 1 else f"All {of} checks hold."
+    return "Its check falls short." if of == 1 else f"{n} of {of} checks hold; {of - n} fall short."
 
 
 def _show_set(key: str, value: str, result: dict[str, Any]) -> None:

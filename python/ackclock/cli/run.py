@@ -9,6 +9,7 @@ import click
 from ackclock._core import InputError
 from ackclock.cli.whole import Whole
 from ackclock.console import bar, note, print_json, print_table, say
+from ackclock.plain import listed
 from ackclock.quantities import count, percent, rate, seconds
 from ackclock.scenario import Scenario
 
@@ -99,8 +100,9 @@ def command(
 ) -> None:
     """Simulate SCENARIO, a TOML file that describes a network, its traffic and the TCPs to compare.
 
-    Prints a row for each TCP and writes a run folder: the scenario with all its defaults, tables (Parquet), a
-    summary (JSON) and figures.
+    The first sentence is the answer: which TCP was fastest or delivered most, and by how much. Then come a
+    row for each TCP and a run folder: the scenario with all its defaults, tables (Parquet), a summary (JSON)
+    and figures.
 
     \b
         ackclock examples short-lossy.toml
@@ -158,11 +160,6 @@ def recording(given: Scenario, plots: tuple[str, ...]) -> tuple[Scenario, str]:
     return given.but(changed), f"Recorded for the figures: {', '.join(added).replace(chr(39), chr(34))}."
 
 
-def listed(names: list[str]) -> str:
-    """Names in a sentence."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
 def round_number(x: float) -> str:
     """A large number to two digits."""
     scale, unit = next((s for s in ((1e9, " G"), (1e6, " M"), (1e3, " k")) if x >= s[0]), (1.0, ""))
@@ -192,13 +189,15 @@ def figures(run: Run, plots: tuple[str, ...]) -> dict[str, Any]:
 
 
 def show(run: Run) -> None:
-    """Prints the numbers of a run: a sentence for each class of workload that makes many requests, and a row
-    for each stack, under the window of time that they cover.
+    """Prints a run: the answer, a sentence for each class of workload that makes many requests, and a row for
+    each stack, under the window of time that they cover.
     """
     from ackclock.results import endless, workloads
 
-    for sentence in workloads.sentences(workloads.numbers(run.traces), run.flows):
+    classes = workloads.sentences(workloads.numbers(run.traces), run.flows)
+    for sentence in dict.fromkeys((*run.answer, *classes)):
         say(sentence)
+    say()
     say(run.window)
     without = endless.rows(run)
     if run.stacks and all((r["run"], r["stack"]) in without and r["mean"] is None for r in run.stacks):

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import click
 
-from ackclock.cli.run import OVER_TIME, figures, listed, override, recording, show
+from ackclock.cli.run import OVER_TIME, figures, override, recording, show
 from ackclock.cli.whole import Whole
 from ackclock.console import bar, note, print_json, say
+from ackclock.plain import listed
 from ackclock.quantities import seconds
 from ackclock.scenario import Scenario
 

@@ -12,12 +12,22 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.category import StrCategoryFormatter
+from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.text import Annotation, Text
-from matplotlib.ticker import FixedFormatter, FuncFormatter, LogFormatterSciNotation
+from matplotlib.ticker import (
+    FixedFormatter,
+    FuncFormatter,
+    LogFormatterSciNotation,
+    LogLocator,
+    MaxNLocator,
+    NullLocator,
+)
+from matplotlib.transforms import ScaledTranslation
 
 from ackclock._core import InputError
 from ackclock.plain import plain
@@ -60,6 +70,10 @@ class Numbers(LogFormatterSciNotation):
         return f"{x:g}" if label and few else label
 
 
+class EvenSteps(MaxNLocator):
+    """Even steps at a narrow logarithmic axis."""
+
+
 PLAIN = (1e-3, 1e5)
 """Ends of the range in which numbers at a logarithmic axis are written out."""
 
@@ -83,6 +97,7 @@ class PlainFigure(Figure):
                     axis.set_major_formatter(Numbers())
                 if type(axis.get_minor_formatter()) is LogFormatterSciNotation:
                     axis.set_minor_formatter(Numbers(minor_thresholds=(1, 0.4)))
+                _number_a_narrow(axis)
                 for major in (True, False):
                     # Numbers at axes may be powers, which are formulas of matplotlib's own; names are not.
                     formatter = axis.get_major_formatter() if major else axis.get_minor_formatter()
@@ -91,7 +106,10 @@ class PlainFigure(Figure):
                         label.set_parse_math(not named)
                 axis.get_offset_text().set_parse_math(True)
         super().draw(renderer)
-        moved = [self._fit(axes, renderer) for axes in self.axes]
+        moved = [
+            *(self._fit(axes, renderer) for axes in self.axes),
+            *(_uncover(axes, renderer) for axes in self.axes),
+        ]
         if any(moved):
             super().draw(renderer)
 
@@ -116,6 +134,81 @@ class PlainFigure(Figure):
         return True
 
 
+def _number_a_narrow(axis: Axis) -> None:
+    """Gives a logarithmic axis that shows little more than one power numbers at even steps: whole powers, and
+    their multiples, leave most of it without a number.
+    """
+    if axis.get_scale() != "log":
+        return
+    low, high = sorted(axis.get_view_interval())
+    if high < NARROW * low and type(axis.get_major_formatter()) is Numbers:
+        axis.set_major_locator(EvenSteps(8, steps=[1, 2, 2.5, 5, 10]))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+    elif high >= NARROW * low and isinstance(axis.get_major_locator(), EvenSteps):
+        # It was drawn before, with other ends.
+        axis.set_major_locator(LogLocator())
+        axis.set_minor_locator(LogLocator(subs=range(2, 10)))
+        axis.set_major_formatter(Numbers())
+        axis.set_minor_formatter(Numbers(minor_thresholds=(1, 0.4)))
+
+
+def _uncover(axes: Axes, renderer: object) -> bool:
+    """Moves a legend that hides lines or marks to where it hides none, which may be below the axes; whether
+    it had to be moved.
+    """
+    box = axes.get_legend()
+    if box is None or box.get_bbox_to_anchor().bounds != axes.bbox.bounds or not _hides(box, axes):
+        return False
+    if box._loc != BEST:
+        box.set_loc("best")
+        box.draw(renderer)
+        if not _hides(box, axes):
+            return True
+    below = axes.bbox.y0 - axes.xaxis.get_tightbbox(renderer).y0 + MARGIN
+    figure = axes.get_figure()
+    entries = [text.get_text() for text in box.get_texts()]
+    axes.legend(
+        box.legend_handles,
+        entries,
+        ncols=min(len(entries), 2),
+        title=box.get_title().get_text() or None,
+        title_fontsize=8.5,
+        alignment="left",
+        fontsize=box.get_texts()[0].get_fontsize(),
+        loc="upper left",
+        borderaxespad=0,
+        bbox_to_anchor=(0, 0),
+        bbox_transform=axes.transAxes + ScaledTranslation(0, -below / figure.dpi, figure.dpi_scale_trans),
+    ).get_frame().set(edgecolor="none", alpha=SETTINGS["legend.framealpha"])
+    return True
+
+
+def _hides(box: Legend, axes: Axes) -> bool:
+    """Whether a legend lies over lines or marks."""
+    frame = box.get_window_extent()
+    lines = (
+        drawn.get_transform().transform_path(drawn.get_path()).intersects_bbox(frame, filled=False)
+        for drawn in axes.lines
+        if drawn.get_visible() and len(drawn.get_xdata()) and drawn.get_linestyle() != "None"
+    )
+    dots = (
+        frame.count_contains(drawn.get_transform().transform(drawn.get_xydata()))
+        for drawn in axes.lines
+        if drawn.get_visible() and drawn.get_marker() not in ("None", None, "")
+    )
+    marks = (
+        frame.count_contains(drawn.get_offset_transform().transform(drawn.get_offsets()))
+        for drawn in axes.collections
+        if isinstance(drawn, PathCollection)
+    )
+    return any(lines) or any(dots) or any(marks)
+
+
+BEST = 0
+"""Matplotlib's number for the place of a legend that hides least."""
+NARROW = 5.0
+"""A logarithmic axis is narrow where it ends below this multiple of its beginning."""
 HEADING = "heading"
 """The mark of titles, and of the lines below them."""
 MARGIN = 4.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,8 @@ from ackclock.scenario.tree import inline
 from ackclock.scenario.variation import OWN, Variation
 
 BARE = re.compile(r"[A-Za-z0-9_-]+")
+NEAR = 3
+"""Keys that are named in place of one that is not known."""
 NAME, NUMBER = "NAME", "N"
 """What stands in a key for the label of a stack and for the place in a list, where there are several."""
 
@@ -73,6 +76,19 @@ def keys(item: Item, full: bool = False) -> tuple[list[Key], int]:
             key.key = ".".join("0" if part == NUMBER else part for part in key.key.split("."))
             del key.stands_for[NUMBER]
     return list(found.values()), len(handed.handed)
+
+
+def nearest(wanted: str, known: Sequence[Key]) -> list[str]:
+    """The keys that are most like one that is not among them: those that end the same first, such as
+    `path.rtt` for `rtt`.
+    """
+    end = wanted.rpartition(".")[2]
+    names = [k.key for k in known]
+    same = [name for name in names if name.rpartition(".")[2] == end]
+    ends = {name.rpartition(".")[2]: name for name in reversed(names)}
+    alike = [*difflib.get_close_matches(wanted, names, NEAR)]
+    alike += [ends[e] for e in difflib.get_close_matches(end, ends, NEAR)]
+    return list(dict.fromkeys([*same, *alike]))[:NEAR]
 
 
 def _add(found: dict[str, Key], parts: list[str], tree: dict[str, Any], text: str, n: int) -> None:

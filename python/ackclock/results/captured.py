@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ackclock.quantities import count, seconds
+from ackclock.results.cause_words import BESIDES, WHY
 from ackclock.results.overview import by_silence, expiries, stalled
 
 WAITED = ("waited", "waited_least", "waited_most", "rerun_least", "rerun_most")
@@ -208,13 +209,13 @@ def _retransmissions(directions: list[dict[str, Any]]) -> str:
     kinds: dict[str, int] = {}
     for r in (r for d in directions for r in d["retransmissions"]):
         kinds[r["kind"]] = kinds.get(r["kind"], 0) + max(r["packets"], 1)
-    words = ", ".join(
-        f"{n} {kind.replace('-', ' ')}" for kind, n in sorted(kinds.items(), key=lambda k: (-k[1], k[0]))
-    )
+    most_first = sorted(kinds.items(), key=lambda k: (-k[1], k[0]))
+    why = ", ".join(f"{n:,} {WHY[kind]}" for kind, n in most_first if kind in WHY)
+    besides = " and ".join(_many(n, BESIDES[kind]) for kind, n in most_first if kind in BESIDES)
     spurious = sum(d["unneeded_packets"] for d in directions)
     return (
-        f"{packets:,} of {sent:,} packets were retransmitted ({words}), {spurious or 'none'} of them "
-        "spuriously as far as is known."
+        f"{packets:,} of {sent:,} packets were retransmitted, {spurious or 'none'} of them spuriously as far "
+        f"as is known: {why}" + (f"; besides, {besides} repeated bytes." if besides else ".")
     )
 
 

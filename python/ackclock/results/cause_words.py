@@ -18,6 +18,25 @@ LOST = (2, 0.001)
 NETWORK = ("congestion_window", "slow_start", "delivery")
 """Causes during which packets may wait in queues."""
 
+WHY = {
+    "timeout": "as the retransmission timer had fired",
+    "after-timeout": "in the repair after a timeout",
+    "fast-retransmit": "after duplicate acks (fast retransmit)",
+    "sack-retransmit": "as three later segments had arrived (SACK)",
+    "fack-retransmit": "as much later data had arrived (FACK)",
+    "rack-retransmit": "as data sent later had arrived (RACK)",
+    "tail-loss-probe": "to probe for a lost tail",
+    "syn": "to open the connection (SYN or SYN-ACK)",
+    "unknown": "for no known reason",
+}
+"""Why packets were retransmitted, by kind."""
+BESIDES = {
+    "zero-window-probe": "probe of a closed window",
+    "keepalive": "keepalive",
+    "copy": "copy sent on purpose",
+}
+"""Kinds that repeat bytes and are no retransmissions."""
+
 
 class Words:
     """The words for the causes of one direction. `parts` are their times, `held` is the direction of which

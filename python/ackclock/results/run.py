@@ -19,7 +19,7 @@ else:
 from ackclock import _core, files
 from ackclock._core import InputError
 from ackclock.quantities import seconds
-from ackclock.results import endless, folder, workloads
+from ackclock.results import comparison, endless, folder, workloads
 from ackclock.results.over_time import FlowsOverTime
 from ackclock.results.plots import Plots
 from ackclock.results.spill import Spill
@@ -62,9 +62,21 @@ class Run:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """What `summary.json` holds: `about`, and the numbers of each stack."""
+        """What `summary.json` holds: `about`, the answer, and the numbers of each stack."""
         classes = workloads.numbers(self.traces)
-        return {**self.about, **({"classes": classes} if classes else {}), "stacks": endless.described(self)}
+        return {
+            **self.about,
+            "answer": self.answer,
+            **({"classes": classes} if classes else {}),
+            "stacks": endless.described(self),
+        }
+
+    @property
+    def answer(self) -> list[str]:
+        """What the run has shown, in sentences: which stack was fastest or delivered most, what was dropped,
+        and how many timeouts fired.
+        """
+        return comparison.answer(self)
 
     @functools.cached_property
     def keys(self) -> dict[str, Any]:
@@ -167,7 +179,8 @@ def load(directory: str | Path) -> Run:
 def numbers(summary: dict[str, Any]) -> list[dict[str, Any]]:
     """Takes the rows of numbers out of a summary, and leaves what a run has in `about`."""
     summary.pop("classes", None)
-    # The numbers of endless flows are derived from the tables.
+    summary.pop("answer", None)
+    # The answer and the numbers of endless flows are derived from the tables.
     return [{k: v for k, v in row.items() if k != "endless"} for row in summary.pop("stacks")]
 
 

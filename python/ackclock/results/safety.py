@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ackclock.plain import listed
 from ackclock.quantities import count, seconds
 
 SAFE, NEARLY, UNSAFE = "safe", "nearly safe", "not safe"
@@ -15,6 +16,8 @@ RARE = 1e-3
 balance of correct and timely timers, and gives no number.
 """
 CONFIDENCE = 0.95
+ALIKE = 0.02
+"""Timers whose waits differ by a smaller share wait alike. A limit of our own."""
 
 
 def verdict(timer: dict[str, Any]) -> str:
@@ -45,10 +48,12 @@ def answer(timers: Sequence[dict[str, Any]]) -> list[str]:
             "spurious (95 % confidence, if round trips are independent); a longer one says more."
         )
     if len(safe) > 1:
-        soonest = min(safe, key=_waits)
+        soonest = min(map(_waits, safe))
+        first = [t["timer"] for t in safe if _waits(t) <= soonest * (1 + ALIKE)]
+        send = "sends" if len(first) == 1 else "send"
         said.append(
-            f"Of the safe ones, {soonest['timer']} sends a lost segment again soonest, after "
-            f"{seconds(_waits(soonest))} on average."
+            f"Of the safe ones, {listed(first)} {send} a lost segment "
+            f"again soonest, after {seconds(soonest)} on average."
         )
     return said
 

@@ -226,7 +226,7 @@ def picture(points: Sequence[Point], bottlenecks: int) -> Figure:
         series,
         title=f"What removing backoff does to the mean, {where}",
         subtitle="Mean response time of TCP*(inf) over that of TCP: above 1 it harms; RED, RTT 10-200 ms; "
-        "95 % bands",
+        "95 % bands; lines end at the largest load that was run",
         xlabel="payload offered over the capacity",
         ylabel="TCP*(inf) over TCP",
         log="y",

@@ -164,7 +164,7 @@ def reproduce(setting: Setting) -> Outcome:
     )
     fig, axes = style.figure(
         "Goodput by how fine the clock is",
-        f"Simulated path of {RTT} ms with losses; bars: 95 % over seeds; solid: heartbeat, dashed: armed",
+        f"Simulated path of {RTT} ms with losses; bars: 95 % over seeds; vertical line: ten ticks",
     )
     for i, name in enumerate(stacks):
         of = [r for r in rows if r["stack"] == name]

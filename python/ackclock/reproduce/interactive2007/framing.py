@@ -219,7 +219,8 @@ def picture(found: dict[str, list[Point]], title: str) -> Figure:
                     **look,
                 )
         axes.set(xlabel="loss of TCP's packets (%)", ylabel="mean response time (s)")
-        axes.set_xlim(left=0)
+        # What is compared reaches beyond what traffic has made here.
+        axes.set_xlim(0, 105 * max(p.loss[TCP].mean() for points in found.values() for p in points))
         if len(found) > 1:
             axes.set_yscale("log")
             axes.yaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda y, _: f"{y:g}"))

@@ -115,7 +115,7 @@ def picture(rows: list[dict[str, Any]]) -> Figure:
     """Goodput over the load on a logarithmic axis."""
     fig, axes = style.figure(
         "Goodput over the load, before and after",
-        f"32 kbit/s, windows of {WINDOW} packets, a buffer of {BUFFERS[-1]} packets",
+        f"32 kbit/s, windows of {WINDOW} packets, a buffer of {BUFFERS[-1]} packets; dotted: collapse",
     )
     for i, name in enumerate((NEW, STAYS, DOUBLES, OLD)):
         mine = [r for r in rows if r["stack"] == name and r["buffer"] == BUFFERS[-1]]

@@ -193,7 +193,7 @@ def picture(model: dict[str, list[float]], simulated: list[dict[str, Any]]) -> F
     """Spurious timeouts over the load."""
     fig, axes = style.figure(
         "Spurious timeouts over the load",
-        "Lines: M/M/1 queue, one packet of 10 is the connection's; marks: simulated connections",
+        "Lines: M/M/1 queue, one packet of 10 is the connection's; marks: simulated connections; dotted: 1 %",
     )
     for i, (name, r) in enumerate(model.items()):
         axes.plot(LOADS, 100 * np.array(r), label=LEGEND[name], **style.line(i))

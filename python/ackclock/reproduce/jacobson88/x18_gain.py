@@ -117,7 +117,8 @@ def reproduce(setting: Setting) -> Outcome:
     )
     fig, axes = style.figure(
         "What an artifact of the window leaves in the mean",
-        "Marks: the timer driven by a sine; lines: g/|1-(1-g)exp(-2 pi i/w)|",
+        "Marks: the timer driven by a sine; lines: g/|1-(1-g)exp(-2 pi i/w)|; dotted: the most expected of "
+        "the squares",
     )
     g = 1 / np.geomspace(4, 256, 200)
     with mpl.rc_context(style.SETTINGS):

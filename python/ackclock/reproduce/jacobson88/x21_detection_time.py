@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from matplotlib.patheffects import withStroke
 
 import ackclock as ac
 from ackclock.plot import style
@@ -205,6 +206,9 @@ def reproduce(setting: Setting) -> Outcome:
             textcoords="offset points",
             ha="right" if kind == 0 else "left",
             fontsize=8,
+            # Readable across the bars of its neighbours.
+            path_effects=[withStroke(linewidth=2.5, foreground="white")],
+            zorder=5,
         )
     axes.set(
         xlabel="detected after the load begins (round trips)", ylabel="false alarms in 100 s", ylim=(0, None)

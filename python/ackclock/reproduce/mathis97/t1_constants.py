@@ -42,7 +42,9 @@ def constant(
 ) -> Outcome:
     """The fitted C beside the stated one."""
     fig, axes = scatter.figure(
-        title, "C = window x root of p; 1460-byte segments, 60 ms round trips", ylabel="C = W sqrt(p)"
+        title,
+        "C = window x root of p; 1460-byte segments, 60 ms round trips; open markers: runs with timeouts",
+        ylabel="C = W sqrt(p)",
     )
     axes.set_yscale("linear")
     for i, name in enumerate(dict.fromkeys(r["row"] for r in rows)):

@@ -98,7 +98,7 @@ def reproduce(setting: Setting) -> Outcome:
     notes.append(f"k with CA events for p: {by_signals}")
     fig, axes = scatter.figure(
         "What bends the line",
-        "SACK, an ack for each packet, random loss, no queue",
+        "SACK, an ack for each packet, random loss, no queue; open markers: runs with timeouts",
         "loss of the link",
         "C = W sqrt(p)",
     )

@@ -69,7 +69,7 @@ def reproduce(setting: Setting) -> Outcome:
         notes.append(f"{name}, 10 Mbit/s, {words}")
     fig, axes = style.figure(
         "Tahoe where the queue is small",
-        "Drop-tail, 1 to 10 Mbit/s, queues of 5 to 20 packets, 60 ms, delayed acks",
+        "Drop-tail, 60 ms, delayed acks; grey: expected right of the dotted line; open: runs with timeouts",
     )
     axes.axhspan(0, 0.8, xmin=0, color="#eeeeee")
     axes.axvline(LEAST, color="#999999", linewidth=1, linestyle=(0, (2, 2)))

@@ -105,7 +105,7 @@ def reproduce(setting: Setting) -> Outcome:
         )
     fig, axes = style.figure(
         "Round-trip times before a transfer and beside it",
-        f"Probes over {RATE / 1e6:g} Mbit/s, {RTT}, drop-tail buffer of {SHOWN:g} s, one Reno TCP",
+        f"{RATE / 1e6:g} Mbit/s, {RTT}, buffer of {SHOWN:g} s; {PROBES} probes from 0 and {UNDER_TEST} s on",
     )
     samples = runs[BUFFERS.index(SHOWN)].traces["samples"]
     # Connections are numbered two by two in the order in which they begin.

@@ -137,9 +137,11 @@ def reproduce(setting: Setting) -> Outcome:
 
 def picture(rows: list[dict[str, Any]]) -> Figure:
     """Shares against n, beside both equations."""
+    shown = {r["n"] for r in rows if r["case"] == LONG}
     fig, axes = style.figure(
         "What a long path gets of each congested line",
-        "One SACK TCP over n congested lines of 2 Mbit/s, a local one over each",
+        "One SACK TCP over n lines of 2 Mbit/s, a local one over each; open: runs with timeouts"
+        + ("" if len(shown) == MOST else f"; long: n up to {CHECKED} and {MOST}"),
     )
     n = np.arange(1, MOST + 1)
     axes.plot(

@@ -63,8 +63,13 @@ pub struct Config {
     pub rcv_autotune: bool,
     /// With `rcv_autotune`, the receive buffer at the start.
     pub rcv_buf_initial: Bytes,
-    /// Send buffer.
+    /// Send buffer; with `snd_autotune` the most it grows to.
     pub snd_buf: Bytes,
+    /// The send buffer is memory of packets, which grows with the congestion window, as in Linux
+    /// ([`crate::send_memory`]).
+    pub snd_autotune: bool,
+    /// With `snd_autotune`, the send buffer before the handshake has ended.
+    pub snd_buf_initial: Bytes,
     /// An application that waits for room in the send buffer is called when one part in so many is free.
     pub snd_wake: u32,
     /// Offer and accept window scaling (RFC 7323 §2).
@@ -237,6 +242,8 @@ impl Config {
             rcv_autotune: p.flag("rcv_autotune"),
             rcv_buf_initial: p.bytes("rcv_buf_initial"),
             snd_buf: p.bytes("snd_buf"),
+            snd_autotune: p.flag("snd_autotune"),
+            snd_buf_initial: p.bytes("snd_buf_initial"),
             snd_wake: p.count("snd_wake") as u32,
             window_scaling: p.flag("window_scaling"),
             window_shift: p.count("window_shift") as u8,

@@ -14,6 +14,7 @@ mod pacing;
 mod policies;
 mod reassembly;
 mod scoreboard;
+pub mod send_memory;
 mod stack;
 mod stats;
 mod timer;

@@ -67,6 +67,11 @@ impl Pacer {
         self.left = self.left.min(self.quantum);
     }
 
+    /// Bytes of a whole quantum.
+    pub fn quantum(&self) -> u32 {
+        self.quantum
+    }
+
     /// The rate in force.
     pub fn rate(&self) -> Rate {
         self.rate

@@ -46,9 +46,9 @@ pub use sampling::SamplingRate;
 pub use slow_start::ClassicSlowStart;
 pub use timing::{AS_RUN, Timing, TimingError};
 pub use traits::{
-    AckPolicy, Application, Backoff, CongestionControl, Framing, LossRecovery, PacketScheduler, Policy,
-    QueueDiscipline, RateControl, Reduction, RetransmissionTimer, RttEstimator, ScoreboardView, SlowStart,
-    SpuriousTimeout,
+    AckPolicy, Application, BUFFERED_WINDOWS, Backoff, CongestionControl, Framing, LossRecovery,
+    PacketScheduler, Policy, QueueDiscipline, RateControl, Reduction, RetransmissionTimer, RttEstimator,
+    ScoreboardView, SlowStart, SpuriousTimeout,
 };
 pub use transition::Transition;
 pub use value::{QueueSize, Value};

@@ -304,6 +304,10 @@ pub trait SpuriousTimeout: Policy {
     }
 }
 
+/// Windows that a send buffer holds which grows with them (`tcp_sndbuf_expand`): what is outstanding, and as much again
+/// for a round trip of repairs.
+pub const BUFFERED_WINDOWS: u64 = 2;
+
 /// Decides the congestion window, and the pacing rate if it paces.
 ///
 /// A function of feedback: it is called on each event and returns the window from now on. The engine keeps
@@ -329,6 +333,11 @@ pub trait CongestionControl: Policy {
     /// The window and pacing after this feedback. For kinds of feedback that it ignores, a policy returns
     /// [`SenderView::default_window`].
     fn on(&mut self, f: Feedback<'_>, v: &SenderView) -> Control;
+
+    /// How many of its windows a send buffer holds that grows with them (Linux's `sndbuf_expand`).
+    fn buffered_windows(&self) -> u64 {
+        BUFFERED_WINDOWS
+    }
 
     /// The pacing gain, while the times of its gains are drawn at random; `None` otherwise.
     fn drawn_gain(&self) -> Option<f64> {

@@ -138,7 +138,7 @@ impl<'a> Shadow<'a> {
         config.timestamps = own.options.timestamps.is_some();
         config.sack = own.options.sack_permitted;
         config.ecn = false;
-        config.snd_buf = u64::MAX / 2;
+        (config.snd_buf, config.snd_autotune) = (u64::MAX / 2, false);
         config.user_timeout = Duration::ZERO;
         config.untimed_segments = true;
         config.skip_test = 0;

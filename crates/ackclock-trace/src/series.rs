@@ -37,6 +37,12 @@ table! {
         pipe: Option<u64>, "B";
         /// Smoothed round-trip time.
         srtt: Option<Duration>, "s";
+        /// Smoothed mean deviation of it.
+        rttvar: Option<Duration>, "s";
+        /// Retransmission timeout in force, backoff included.
+        rto: Option<Duration>, "s";
+        /// Rate at which it paces; missing without pacing. A kernel tells one also where it only sizes bursts by it.
+        pacing_rate: Option<Rate>, "bit/s";
         /// Mean of the round-trip times sampled in the interval.
         rtt: Option<Duration>, "s";
         /// Payload sent, retransmissions included.

@@ -62,8 +62,13 @@ impl FlowConn {
         self.user.is_done() && self.socket.ended
     }
 
-    /// Handles an event of the socket. Returns true when the connection became established.
-    pub(super) fn step(&mut self, clock: &Clock, stamping: &mut Stamping) -> Result<bool, DriveError> {
+    /// Handles an event of the socket, which may be `writable`. Returns true when the connection became established.
+    pub(super) fn step(
+        &mut self,
+        clock: &Clock,
+        writable: bool,
+        stamping: &mut Stamping,
+    ) -> Result<bool, DriveError> {
         let established = self.stamps.is_none();
         if established {
             match sockopt::socket_error(&self.socket.fd) {
@@ -85,7 +90,13 @@ impl FlowConn {
         self.acknowledged(clock, stamping)?;
         let now = clock.now();
         let waits = self.user.waits_for();
-        if !established && matches!(waits, Some(Wake::Readable | Wake::Writable | Wake::WritableOrAt(_))) {
+        let ready = match waits {
+            Some(Wake::Readable) => true,
+            // An acknowledgment's timestamp is an event, too: a program that waits for room would not be woken by it.
+            Some(Wake::Writable | Wake::WritableOrAt(_)) => writable,
+            _ => false,
+        };
+        if ready && !established {
             self.call(now, now);
         }
         let waits_for_end = self.user.waits_for() == Some(Wake::Ended);
@@ -181,5 +192,52 @@ impl FlowConn {
         };
         let acked = self.socket.acked;
         FlowEnd { acked, outcome, reason, counts, ended, syns, playback, ..FlowEnd::of(self.user.io, zero) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+    use std::net::{TcpListener, TcpStream};
+    use std::sync::Arc;
+
+    use ackclock_engine::UserTransport as _;
+    use ackclock_policy::{Params, Registry};
+    use ackclock_units::Duration;
+
+    use super::*;
+    use crate::pattern::PayloadPattern;
+
+    /// A bulk sender on a socket with a small buffer, and the other end.
+    fn bulk() -> (FlowConn, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let stream = TcpStream::connect(listener.local_addr().expect("bound")).expect("it listens");
+        let (peer, _) = listener.accept().expect("it is connected");
+        stream.set_nonblocking(true).expect("a socket");
+        peer.set_nonblocking(true).expect("a socket");
+        sockopt::set_socket_send_buffer_size(&stream, 1 << 16).expect("a socket");
+        let entry = Registry::builtin().find::<dyn Application>("bulk").expect("it is known");
+        let app = (entry.build)(&Params::defaults(entry.params));
+        let ledger = Ledger::new(&Arc::new(PayloadPattern::new()), 0, true);
+        let app = (app, Rng::stream(1, "test", 0));
+        (FlowConn::new(stream.into(), app, ledger, false, Instant::ZERO), peer)
+    }
+
+    #[test]
+    fn an_application_that_waits_for_room_is_called_when_the_kernel_says_so() {
+        let (mut conn, mut peer) = bulk();
+        let (clock, mut stamping) = (Clock::starting_in(Duration::ZERO), Stamping::default());
+        assert!(conn.step(&clock, true, &mut stamping).expect("it is connected"));
+        let first = conn.socket.written;
+        assert!(first > 1 << 16, "{first}");
+        let mut block = vec![0; 1 << 22];
+        while conn.socket.unacked() > 0 && clock.now() < Instant::ZERO + Duration::from_secs(10) {
+            let _ = peer.read(&mut block);
+            // What was acknowledged is an event.
+            conn.step(&clock, false, &mut stamping).expect("it is connected");
+        }
+        assert_eq!((conn.socket.unacked(), conn.socket.written), (0, first));
+        conn.step(&clock, true, &mut stamping).expect("it is connected");
+        assert!(conn.socket.written > first);
     }
 }

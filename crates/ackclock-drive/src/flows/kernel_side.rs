@@ -16,7 +16,7 @@ use super::side::{PATIENCE, SideReport, SideRole};
 use super::snapshot::{Due, Moments, Sample, Snapshot, Watching};
 use crate::ledger::Ledger;
 use crate::linux::wait::be_punctual;
-use crate::sockets::{EDGES, Ready, RunControl, SocketOptions, listener, opening};
+use crate::sockets::{EDGES, Ready, ReadyEvent, RunControl, SocketOptions, listener, opening};
 use crate::{DriveError, Namespace};
 
 /// Where the sockets of some connections are: a namespace, or the one of the thread, and their options.
@@ -131,10 +131,11 @@ impl<'a> KernelSide<'a> {
             let due = self.due.peek().map(|Reverse((at, _))| *at);
             let look = self.watching.next().map(|at| zero + at);
             let until = [coming, due, leave_at, look].into_iter().flatten().min();
-            for n in self.ready.wait(&self.control.clock, self.role.waker(self.control), until) {
-                match usize::MAX - n {
+            let waker = self.role.waker(self.control);
+            for event in self.ready.wait_for_events(&self.control.clock, waker, until) {
+                match usize::MAX - event.number {
                     listener if listener < self.listeners.len() => self.accept(listener)?,
-                    _ => self.step(n, zero)?,
+                    _ => self.step(event, zero)?,
                 }
             }
         }
@@ -187,11 +188,12 @@ impl<'a> KernelSide<'a> {
         Ok(())
     }
 
-    /// Handles an event of connection `n`.
-    fn step(&mut self, n: usize, zero: Instant) -> Result<(), DriveError> {
+    /// Handles an event of a connection.
+    fn step(&mut self, event: ReadyEvent, zero: Instant) -> Result<(), DriveError> {
+        let n = event.number;
         let Some(conn) = &mut self.conns[n] else { return Ok(()) };
         let before = conn.due();
-        if conn.step(&self.control.clock, &mut self.seen.stamping)? {
+        if conn.step(&self.control.clock, event.writable, &mut self.seen.stamping)? {
             let opened = self.seen.opened[n].0;
             self.seen.opened[n].1 = opened.map(|at| self.control.clock.now().since(zero + at));
         }

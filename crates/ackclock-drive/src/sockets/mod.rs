@@ -8,7 +8,7 @@ mod tcp;
 
 pub(crate) use acked::AckStamps;
 pub(crate) use control::{RunControl, join, then_stop};
-pub(crate) use ready::{EDGES, Ready};
+pub(crate) use ready::{EDGES, Ready, ReadyEvent};
 pub(crate) use state::{TcpState, tcp_of};
 pub use tcp::{OptionSeen, TcpCounts, TcpOption};
 pub(crate) use tcp::{SocketOptions, TcpRoom, listener, opening, reason};

@@ -14,6 +14,14 @@ pub(crate) struct Ready {
     epoll: OwnedFd,
 }
 
+/// A socket that is ready for something.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReadyEvent {
+    pub(crate) number: usize,
+    /// A write that waits may go on: a third of its memory is free (`sk_stream_is_writeable`).
+    pub(crate) writable: bool,
+}
+
 /// Largest number of events per call.
 const BATCH: usize = 64;
 /// Edge-triggered events: a socket becomes readable, writable or broken.
@@ -48,6 +56,16 @@ impl Ready {
     /// Waits until a socket is ready, the waker is woken, or until `until`. Returns the numbers of the
     /// sockets that are ready.
     pub(crate) fn wait(&self, clock: &Clock, waker: &Waker, until: Option<Instant>) -> Vec<usize> {
+        self.wait_for_events(clock, waker, until).into_iter().map(|event| event.number).collect()
+    }
+
+    /// The same, with what each is ready for.
+    pub(crate) fn wait_for_events(
+        &self,
+        clock: &Clock,
+        waker: &Waker,
+        until: Option<Instant>,
+    ) -> Vec<ReadyEvent> {
         let [woken, ready] = wait(clock, [waker.as_fd(), self.epoll.as_fd()], until);
         if woken {
             waker.clear();
@@ -58,7 +76,16 @@ impl Ready {
         let (mut events, now) =
             ([const { MaybeUninit::uninit() }; BATCH], Timespec { tv_sec: 0, tv_nsec: 0 });
         match epoll::wait(&self.epoll, &mut events, Some(&now)) {
-            Ok((events, _)) => events.iter().map(|e| e.data.u64() as usize).collect(),
+            Ok((events, _)) => {
+                let ready = |e: &epoll::Event| {
+                    let flags = e.flags;
+                    ReadyEvent {
+                        number: e.data.u64() as usize,
+                        writable: flags.contains(epoll::EventFlags::OUT),
+                    }
+                };
+                events.iter().map(ready).collect()
+            }
             // Interrupted: the next call returns the events.
             Err(_) => Vec::new(),
         }

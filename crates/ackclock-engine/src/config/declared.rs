@@ -27,13 +27,26 @@ pub const OPTIONS: &[Param] = &[
         "receive buffer at the start, with `rcv_autotune`; half of 128 KiB, the second number of Linux's \
          `tcp_rmem`, is for data",
     ),
-    Param::bytes("snd_buf", 1 << 20, 1..=1 << 30, "send buffer"),
+    Param::bytes("snd_buf", 1 << 20, 1..=1 << 30, "send buffer; with `snd_autotune` the most it grows to"),
+    Param::flag(
+        "snd_autotune",
+        false,
+        "the send buffer is memory of packets, each of which takes 832 bytes beside its payload, and grows with the \
+         congestion window to what two windows take, with BBR three (Linux's `tcp_sndbuf_expand`); an application \
+         that waits for room is called when a third is free. Otherwise it is bytes, and of one size",
+    ),
+    Param::bytes(
+        "snd_buf_initial",
+        16_384,
+        1..=1 << 30,
+        "send buffer before the handshake has ended, with `snd_autotune`: the second number of Linux's `tcp_wmem`",
+    ),
     Param::count(
         "snd_wake",
         16,
         1..=1024,
-        "an application that waits for room in the send buffer is called when one part in so many is free: 3 \
-         in Linux (`sk_stream_min_wspace`). A flow which the buffer limits sends in bursts of that part, and \
+        "an application that waits for room in the send buffer is called when one part in so many is free, \
+         without `snd_autotune`: 3 in Linux (`sk_stream_min_wspace`). A flow which the buffer limits sends in bursts of that part, and \
          may miss one of them in each round trip",
     ),
     Param::flag("window_scaling", true, "offer window scaling (RFC 7323)"),

@@ -334,12 +334,8 @@ impl Connection {
         if seldom(self.send.len() == 0) {
             self.events.add(PendingEvents::FLUSHED);
         }
-        if seldom(self.write_blocked)
-            && self.config.snd_buf.saturating_sub(self.send.len()) * u64::from(self.config.snd_wake)
-                >= self.config.snd_buf
-        {
-            self.write_blocked = false;
-            self.events.add(PendingEvents::WRITABLE);
+        if seldom(self.write_blocked) {
+            self.note_room();
         }
     }
 

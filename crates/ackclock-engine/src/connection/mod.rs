@@ -28,6 +28,7 @@ mod report;
 mod right_sizing;
 mod segment;
 mod send;
+mod send_room;
 mod sender;
 mod shadow;
 mod skip_test;
@@ -53,6 +54,7 @@ use self::pending_events::PendingEvents;
 use self::rare::LazyRareState;
 pub use self::report::Outstanding;
 use self::right_sizing::RightSizing;
+use self::send_room::SendMemory;
 use self::sender::Sender;
 pub use self::shadow::Allowed;
 pub use self::state::State;
@@ -193,6 +195,9 @@ impl Connection {
         if config.rcv_autotune {
             rare.make_mut().right_sizing = Some(Box::new(RightSizing::new(&config)));
         }
+        if config.snd_autotune {
+            rare.make_mut().send_memory = Some(Box::new(SendMemory::new(&config)));
+        }
         Self {
             state: State::Closed,
             phase: Phase::Open,
@@ -254,6 +259,9 @@ impl Connection {
     /// The next event for the application.
     #[inline]
     pub fn poll_event(&mut self) -> Option<ConnectionEvent> {
+        if seldom(self.write_blocked) && self.rare.is_some_and(|r| r.send_memory.is_some()) {
+            self.look_for_room();
+        }
         self.events.pop()
     }
 

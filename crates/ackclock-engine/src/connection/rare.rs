@@ -14,6 +14,7 @@ use super::forge::Forged;
 use super::icmp::ClaimedSize;
 use super::records::Records;
 use super::right_sizing::RightSizing;
+use super::send_room::SendMemory;
 use super::skip_test::SkipTest;
 use super::undo::{Rebase, UndecidedTimeout};
 use super::undo_episode::UndecidedEpisode;
@@ -111,6 +112,8 @@ pub(super) struct RareState {
     pub(super) ack_by_policy: bool,
     /// What the growth of the receive buffer follows, if it grows.
     pub(super) right_sizing: Option<Box<RightSizing>>,
+    /// The memory of a send buffer that grows.
+    pub(super) send_memory: Option<Box<SendMemory>>,
     /// The test whether the peer acknowledges data that it has not received.
     pub(super) skip_test: Option<Box<SkipTest>>,
     /// Forged acks still to send, at a misbehaving receiver.
@@ -185,6 +188,7 @@ impl RareState {
         ack_events: false,
         ack_by_policy: false,
         right_sizing: None,
+        send_memory: None,
         skip_test: None,
         forged: None,
         acked_early: 0,

@@ -18,6 +18,9 @@ impl Connection {
         if !self.config.rcv_autotune {
             self.rare.reset(|r| r.right_sizing = None);
         }
+        if !self.config.snd_autotune {
+            self.rare.reset(|r| r.send_memory = None);
+        }
         if self.config.user_timeout != before.user_timeout {
             if self.config.user_timeout.is_zero() || self.send.len() == 0 {
                 self.timers.disarm(Timer::User);

@@ -4,7 +4,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use ackclock_policy::{Needs, SamplingRate, SenderView, Window};
+use ackclock_policy::{BUFFERED_WINDOWS, Needs, SamplingRate, SenderView, Window};
 use ackclock_trace::LossClass;
 use ackclock_units::{Bytes, Instant, Rng, SeqNumber, SeqRange, seldom};
 
@@ -150,6 +150,11 @@ impl Sender {
     #[inline(always)]
     pub(super) fn policies(&mut self) -> &mut SenderPolicies {
         &mut self.split_mut().policies
+    }
+
+    /// How many congestion windows a send buffer that grows holds.
+    pub(super) fn buffered_windows(&self) -> u64 {
+        self.built.as_ref().map_or(BUFFERED_WINDOWS, |sending| sending.policies.window.buffered_windows())
     }
 
     /// True when what is sent during a repair is not decided by the loss recovery alone.

@@ -23,7 +23,8 @@ impl Connection {
             return 0;
         }
         let idle = self.before_write();
-        let n = self.send.write(data, self.config.snd_buf);
+        let n =
+            self.write_into(data.len() as u64, now, |send, limit| send.write(data, limit) as u64) as usize;
         self.write_blocked = n < data.len();
         self.data_queued(idle, now);
         n
@@ -35,13 +36,13 @@ impl Connection {
             return 0;
         }
         let idle = self.before_write();
-        let taken = self.send.write_counted(n, self.config.snd_buf);
+        let taken = self.write_into(n, now, |send, limit| send.write_counted(n, limit));
         self.write_blocked = taken < n;
         self.data_queued(idle, now);
         taken
     }
 
-    fn may_write(&self) -> bool {
+    pub(super) fn may_write(&self) -> bool {
         !self.closing
             && matches!(
                 self.state,
@@ -70,11 +71,6 @@ impl Connection {
         if seldom(self.rare.is_some_and(|r| r.needs.sends)) {
             self.note_waiting_data(now);
         }
-    }
-
-    /// Free space in the send buffer; 0 if nothing may be written.
-    pub fn writable(&self) -> u64 {
-        if self.may_write() { self.config.snd_buf.saturating_sub(self.send.len()) } else { 0 }
     }
 
     /// True when the peer has acknowledged the bytes from `from` up to `to` of all that was written,

@@ -51,6 +51,11 @@ impl Sent {
         SeqRange::new(self.seq, self.end())
     }
 
+    /// True when both were last sent at the same moment.
+    pub(super) fn left_with(&self, other: &Self) -> bool {
+        (self.since_epoch, self.since_epoch_high) == (other.since_epoch, other.since_epoch_high)
+    }
+
     pub(super) fn set_since_epoch(&mut self, since: Duration) {
         let ns = since.as_nanos();
         (self.since_epoch, self.since_epoch_high) = (ns as u32, (ns >> 32) as u8);

@@ -258,6 +258,7 @@ const LINUX: &[(&str, &str)] = &[
     // The most that its buffers grow to, tcp_wmem and half of tcp_rmem of Linux 6.18 with 24 GB of memory, since
     // the other half is for what it keeps beside data.
     ("snd_buf", "4MiB"),
+    ("snd_autotune", "true"),
     ("snd_wake", "3"),
     ("rcv_buf", "16MiB"),
     ("rcv_autotune", "true"),

@@ -183,7 +183,7 @@ impl Flow {
                 self.counts.last_data_received.get_or_insert(now);
                 self.connection.room(now);
                 if let Some(sending) = &mut self.sending {
-                    sending.grow(&self.connection, self.reordering.degree, now);
+                    sending.grow(&self.connection, self.reordering.degree);
                 }
             }
             ConnectionEvent::Aborted(reason) => {

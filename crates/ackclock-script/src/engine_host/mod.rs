@@ -167,7 +167,8 @@ impl EngineHost {
         }
         let buffers = self.freebsd.map(|_| Buffers::of(&config));
         let sending = (self.dialect == Dialect::Linux).then(|| {
-            config.snd_buf = options::MAX_BUFFER;
+            // Here packets are kept one by one, and their memory counted.
+            (config.snd_buf, config.snd_autotune) = (options::MAX_BUFFER, false);
             Sending::new(options.send_memory(), self.send_memory)
         });
         let policies = options.policies(&self.stack, self.dialect);

@@ -1,6 +1,7 @@
 //! Writing to a connection as Linux does it: into packets, as far as there is memory for them
 //! (`tcp_sendmsg_locked`).
 
+use ackclock_engine::send_memory::is_writable;
 use ackclock_engine::{Connection, State, Transmit};
 use ackclock_units::{Bytes, Instant};
 use ackclock_wire::{Flags, Segment};
@@ -28,14 +29,6 @@ impl SendMemory {
         Some(Self { first: first.min(MAX_BUFFER), most: most.min(MAX_BUFFER) })
     }
 }
-
-/// What a segment takes beside its payload before it is rounded up to a power of two, and what describes it
-/// (`MAX_TCP_HEADER` of a build without radio links, where it is 64 bytes more, `skb_shared_info`, `sk_buff`).
-const HEADERS: Bytes = 576;
-const DESCRIPTION: Bytes = 256;
-
-/// The window of which there is always memory for two (`TCP_INIT_CWND`).
-const INITIAL_SEGS: u64 = 10;
 
 /// What Linux keeps of a connection that sends.
 #[derive(Debug)]
@@ -82,21 +75,15 @@ impl Sending {
         (self.memory, self.most) = (asked, None);
     }
 
-    /// Lets the memory grow to what two windows take (`tcp_sndbuf_expand`). `degree`: how far segments are
-    /// reordered.
-    pub(super) fn grow(&mut self, connection: &Connection, degree: u32, now: Instant) {
+    /// Lets the memory grow to what windows take (`tcp_sndbuf_expand`). `degree`: how far segments are reordered.
+    pub(super) fn grow(&mut self, connection: &Connection, degree: u32) {
         let Some(most) = self.most else { return };
-        let v = connection.view(now);
-        let smss = u64::from(v.smss.max(1));
-        let of_a_segment = (smss + HEADERS).next_power_of_two() + DESCRIPTION;
-        let segments = (v.window.cwnd / smss).max(INITIAL_SEGS).max(u64::from(degree) + 1);
-        self.memory = self.memory.max((2 * segments * of_a_segment).min(most));
+        self.memory = self.memory.max(connection.wanted_send_memory(degree).min(most));
     }
 
     /// True when a third of the memory is free (`sk_stream_is_writeable`).
     pub(super) fn is_writable(&self) -> bool {
-        let used = self.queue.memory();
-        used < self.memory && self.memory - used >= used / 2
+        is_writable(self.queue.memory(), self.memory)
     }
 
     /// Before anything is sent: what is acknowledged takes no memory, and where a call waits and the window
@@ -108,7 +95,7 @@ impl Sending {
         }
         self.queue.acknowledged(self.queue.end().saturating_sub(connection.unacked()));
         if self.waits && v.pipe < v.window.cwnd {
-            self.grow(connection, degree, now);
+            self.grow(connection, degree);
         }
     }
 

@@ -4,19 +4,10 @@
 use std::collections::VecDeque;
 
 use ackclock_engine::Transmit;
+use ackclock_engine::send_memory::{PACKET_OVERHEAD, half_window, packet_goal};
 use ackclock_trace::SendKind;
 use ackclock_units::Bytes;
 use ackclock_wire::Flags;
-
-/// What a packet takes beside its payload: its head, with room for headers, and what describes it
-/// (`SKB_TRUESIZE` of Linux's small head on a 64-bit machine).
-const OVERHEAD: Bytes = 960;
-
-/// The largest packet for the device, less the longest headers (`sk_gso_max_size`, `MAX_TCP_HEADER`).
-const MOST: Bytes = 65_536 - 320 - 1;
-
-/// Half a window of fewer segments does not bound packets.
-const FEW_SEGMENTS: u64 = 3;
 
 /// What was written and is not acknowledged, in packets, by position in the stream.
 #[derive(Debug, Default)]
@@ -68,22 +59,13 @@ impl WriteQueue {
 
     /// The memory that it takes, bytes.
     pub(super) fn memory(&self) -> Bytes {
-        self.end() - self.start + OVERHEAD * self.packets.len() as u64
+        self.end() - self.start + PACKET_OVERHEAD * self.packets.len() as u64
     }
 
     /// The size to which packets are filled: whole segments, and half of the receiver's window at most
     /// (`tcp_xmit_size_goal`).
     pub(super) fn goal(&self, smss: u32) -> Bytes {
-        let smss = u64::from(smss.max(1));
-        let most = self.half_window(smss).min(MOST);
-        (most - most % smss).max(smss)
-    }
-
-    /// Half of the receiver's window (`tcp_bound_to_half_wnd`). Into windows of a few segments Linux's
-    /// packets are seen to be larger.
-    fn half_window(&self, smss: Bytes) -> Bytes {
-        let half = self.max_window / 2;
-        if half < FEW_SEGMENTS * smss { MOST } else { half }
+        packet_goal(self.max_window, smss)
     }
 
     /// Payload of the last packet, where none of it was sent.
@@ -129,7 +111,7 @@ impl WriteQueue {
 
     /// True when more than half of the receiver's window was written since the last push (`forced_push`).
     pub(super) fn must_push(&self, smss: u32) -> bool {
-        self.end() > self.pushed + self.half_window(smss.into())
+        self.end() > self.pushed + half_window(self.max_window, smss)
     }
 
     /// The receiver advertises a window. That of a SYN does not count (`tcp_create_openreq_child`).
@@ -279,7 +261,7 @@ mod tests {
         written(&mut queue, 400);
         assert_eq!(queue.room(4000, 10_000), 3600);
         written(&mut queue, 600);
-        assert_eq!(queue.memory(), 1000 + OVERHEAD);
+        assert_eq!(queue.memory(), 1000 + PACKET_OVERHEAD);
         assert!(queue.tail_is_next() && !queue.tail_is_full(4000));
     }
 
@@ -289,9 +271,9 @@ mod tests {
         written(&mut queue, 400);
         queue.end_record();
         assert_eq!(queue.room(4000, 10_000), 4000, "a new packet");
-        assert_eq!(queue.room(4000, 1360), 0, "no memory for another");
+        assert_eq!(queue.room(4000, 400 + PACKET_OVERHEAD), 0, "no memory for another");
         written(&mut queue, 400);
-        assert_eq!(queue.memory(), 800 + 2 * OVERHEAD);
+        assert_eq!(queue.memory(), 800 + 2 * PACKET_OVERHEAD);
     }
 
     #[test]
@@ -300,15 +282,15 @@ mod tests {
         written(&mut queue, 4000);
         written(&mut queue, 4000);
         queue.sacked(1000, 2000, 1000);
-        assert_eq!(queue.memory(), 8000 + 4 * OVERHEAD);
+        assert_eq!(queue.memory(), 8000 + 4 * PACKET_OVERHEAD);
         queue.sacked(1000, 6000, 1000);
-        assert_eq!(queue.memory(), 8000 + 3 * OVERHEAD);
+        assert_eq!(queue.memory(), 8000 + 3 * PACKET_OVERHEAD);
         queue.sacked(1000, 6000, 1000);
-        assert_eq!(queue.memory(), 8000 + 3 * OVERHEAD);
+        assert_eq!(queue.memory(), 8000 + 3 * PACKET_OVERHEAD);
         // Parts of segments count for nothing.
         queue.sacked(1000, 6500, 1000);
         queue.sacked(7999, 8000, 1000);
-        assert_eq!(queue.memory(), 8000 + 3 * OVERHEAD);
+        assert_eq!(queue.memory(), 8000 + 3 * PACKET_OVERHEAD);
     }
 
     #[test]
@@ -317,7 +299,7 @@ mod tests {
         written(&mut queue, 1500);
         queue.sacked(0, 1000, 1000);
         queue.sacked(0, 1500, 1000);
-        assert_eq!(queue.memory(), 1500 + 2 * OVERHEAD);
+        assert_eq!(queue.memory(), 1500 + 2 * PACKET_OVERHEAD);
     }
 
     #[test]
@@ -326,8 +308,8 @@ mod tests {
         written(&mut queue, 4000);
         written(&mut queue, 4000);
         queue.acknowledged(4001);
-        assert_eq!(queue.memory(), 3999 + OVERHEAD);
+        assert_eq!(queue.memory(), 3999 + PACKET_OVERHEAD);
         queue.acknowledged(4000);
-        assert_eq!(queue.memory(), 3999 + OVERHEAD, "positions do not go back");
+        assert_eq!(queue.memory(), 3999 + PACKET_OVERHEAD, "positions do not go back");
     }
 }

@@ -37,6 +37,21 @@ pub(crate) struct Ending {
 }
 
 impl IoState {
+    /// Writes in the pieces after each of which a kernel sends what may leave.
+    #[inline(never)]
+    fn write_eagerly(&mut self, connection: &mut Connection, now: Instant, n: Bytes) -> Bytes {
+        let mut taken = 0;
+        loop {
+            let part = connection.next_write(n - taken, now);
+            let written = connection.write_counted(now, part);
+            (taken, self.written) = (taken + written, self.written + written);
+            self.send_early(connection, now);
+            if written < part || taken == n {
+                return taken;
+            }
+        }
+    }
+
     /// Takes what a write lets leave at once.
     #[inline(never)]
     fn send_early(&mut self, connection: &mut Connection, now: Instant) {
@@ -70,12 +85,13 @@ impl UserIo<Connection> for IoState {
 
     #[inline]
     fn write(&mut self, connection: &mut Connection, now: Instant, n: Bytes) -> Bytes {
-        let taken = connection.write_counted(now, n);
-        self.written += taken;
         if seldom(connection.sends_eagerly()) {
-            self.send_early(connection, now);
+            self.write_eagerly(connection, now, n)
+        } else {
+            let taken = connection.write_counted(now, n);
+            self.written += taken;
+            taken
         }
-        taken
     }
 }
 

@@ -3,6 +3,7 @@
 //! The run loop stops at these moments; nothing is done for them per packet, but for the sojourn times in
 //! queues.
 
+use ackclock_engine::Connection;
 use ackclock_trace::{FlowSeriesRow, LinkSeriesRow, Side};
 use ackclock_units::{Bytes, Count, Duration, Instant, since};
 
@@ -174,6 +175,9 @@ impl Simulation {
             ssthresh: view.as_ref().map(|v| v.window.ssthresh).filter(|bytes| *bytes != Bytes::MAX),
             pipe: view.as_ref().map(|v| v.pipe),
             srtt: view.as_ref().and_then(|v| v.rtt).map(|rtt| rtt.srtt),
+            rttvar: view.as_ref().and_then(|v| v.rtt).map(|rtt| rtt.rttvar),
+            rto: connection.map(Connection::timeout),
+            pacing_rate: connection.and_then(Connection::pacing_rate),
             rtt: (own.rtt_samples > 0).then(|| own.rtt_sum / own.rtt_samples),
             bytes_sent: own.sent,
             retransmitted_bytes: own.retransmitted,

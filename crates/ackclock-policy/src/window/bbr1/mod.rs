@@ -258,6 +258,11 @@ impl CongestionControl for Bbr1 {
         Family::ModelBased
     }
 
+    /// Three, since it may begin start-up again in a repair (`bbr_sndbuf_expand`).
+    fn buffered_windows(&self) -> u64 {
+        3
+    }
+
     fn needs(&self) -> Needs {
         Needs {
             every_ack: true,

@@ -224,8 +224,10 @@ pub(crate) fn timers_of(stack: &Stack, conversation: &Conversation) -> Result<Ti
     }
     let first = &tried[best(&tried)];
     // What is explained as well by another minimum, or without any timeout, shows none.
+    // One retransmission that is not explained does not decide.
     let as_well = |s: &&Supposed| {
-        s.followed.unexplained <= first.followed.unexplained && first.likelihood - s.likelihood < DEVIATES
+        let behind = first.likelihood - s.likelihood;
+        behind < UNEXPLAINED || behind < DEVIATES && s.followed.unexplained <= first.followed.unexplained
     };
     let agrees = |s: &Supposed, found: &MinRto| {
         let (_, variations) = variations.iter().find(|(name, _)| *name == s.stack.name())?;

@@ -91,7 +91,9 @@ impl Shadow<'_> {
         let planned = allowed.recovery_at.filter(|at| at.since(now) <= NEAR);
         // Linux has one timer for both (`icsk_retransmit_timer`): while that of the loss recovery runs, that of the
         // timeout does not.
-        let other = planned.is_some() || self.has_just_fired(now);
+        // And what an ack has let go, pacing may hold.
+        let paced = allowed.pacing.is_some() && now.since(self.clocks.acked_at) <= NEAR;
+        let other = planned.is_some() || self.has_just_fired(now) || paced && is_repair(&allowed, range);
         if sooner.is_none() && oldest && !other && self.is_near_expiry(now, &allowed) {
             return self.expired(now, packet);
         }
@@ -108,7 +110,7 @@ impl Shadow<'_> {
         }
         // What an ack or the recovery's timer lets go leaves at once; what could have left long before was sent by
         // the retransmission timer.
-        let repairs = allowed.repair.is_some_and(|r| r.start < range.end && range.start <= r.end);
+        let repairs = is_repair(&allowed, range);
         let fresh = now.since(self.clocks.acked_at) <= NEAR || self.has_just_fired(now);
         let waited = self.connection.retransmission_timer().map(|(started, _)| now.since(started));
         if oldest && !(repairs && fresh) && waited.is_some_and(|w| w >= self.srtt() + LEAST_WAIT) {
@@ -154,4 +156,9 @@ impl Shadow<'_> {
         self.clocks.acked_at = now;
         why
     }
+}
+
+/// True where `range` begins what the stack would retransmit next.
+fn is_repair(allowed: &Allowed, range: SeqRange) -> bool {
+    allowed.repair.is_some_and(|r| r.start < range.end && range.start <= r.end)
 }

@@ -256,16 +256,6 @@ impl Gaps {
         }
     }
 
-    /// True for a packet that shows that something had been sent before any request, or more than once within the time
-    /// of a timer after it: skipped identifications that no acks explain.
-    fn is_unasked(&self, a: &Arrival) -> bool {
-        let after = |asked: &Instant| self.latest.overdue.is_none_or(|since| *asked > since.at);
-        let asked = self.request.into_iter().chain(self.close).map(|asked| asked.first).filter(after).min();
-        let copies = self.numbering.left_out.saturating_sub(self.elicited);
-        let twice = copies > 1 && self.numbering.counts_alone();
-        asked.is_none_or(|first| twice && a.at.since(first) <= a.rtt + LEAST)
-    }
-
     /// The silence before this packet if a timer of its sender ended it, and which.
     fn judge(&mut self, a: &Arrival, e: &Ending, held_up: Duration) -> Option<(Gap, EndedBy)> {
         let close = self.close.filter(|_| e.fin);

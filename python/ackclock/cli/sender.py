@@ -90,7 +90,7 @@ def verdict(stack: str | None, report: dict[str, Any]) -> str:
 
 
 def minimum(found: dict[str, Any]) -> str:
-    """The minimum of the timeout, with what several minima would leave open."""
+    """The minimum of the timeout: a value where nothing else within a tick is left, or the range that is."""
     low, high, value = found["low"], found["high"], found["value"]
     if value is not None:
         between = "" if low == high else f" ({seconds(low)} to {seconds(high)})"

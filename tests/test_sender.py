@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import ackclock as ac
+from ackclock.cli.sender import minimum
 
 FIXTURES = Path(__file__).parents[1] / "crates/ackclock-shadow/tests/fixtures"
 CUBIC = FIXTURES / "kernel-cubic.pcap.gz"
@@ -27,6 +28,25 @@ def test_a_connection_is_chosen_as_in_captures():
 def test_the_minimum_of_the_timeout_is_a_range():
     found = ac.name_sender(FIXTURES / "kernel-min-rto-300ms.pcap.gz").report["min_rto"]
     assert found["low"] <= 0.3 <= found["high"]
+    # Nothing in it is further than a tick from the value, if there is one.
+    assert found["value"] is None or abs(found["value"] - 0.3) <= 0.004
+
+
+@pytest.mark.parametrize(
+    ("found", "says"),
+    [
+        ((0.1, 0.104, 0.1), "Minimum of the timeout 100 ms, to a tick of 4 ms (100 ms to 104 ms)."),
+        ((0.1, 0.1, 0.1), "Minimum of the timeout 100 ms, to a tick of 4 ms."),
+        ((0.381, 0.42, None), "Minimum of the timeout between 381 ms and 420 ms."),
+        (
+            (0.19, 0.212, None),
+            "Minimum of the timeout between 190 ms and 212 ms (Linux's default is 200 ms).",
+        ),
+    ],
+)
+def test_a_minimum_is_a_value_only_where_a_tick_is_left(found, says):
+    low, high, value = found
+    assert minimum({"low": low, "high": high, "value": value, "timeouts": 1}) == says
 
 
 @pytest.mark.parametrize(

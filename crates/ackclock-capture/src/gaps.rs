@@ -78,6 +78,8 @@ struct Latest {
     /// The packet after which something that is now overdue was sent, and whether anything is.
     overdue: Option<Earlier>,
     skipped: bool,
+    /// No request of the receiver can have made its sender send that. Known with the first packet that shows it.
+    unasked: Option<bool>,
     /// When something other than the next data last arrived, and the end of what had been sent then: until that
     /// is acknowledged, its sender may be in a recovery, in which it does not probe.
     repeated: Option<(Instant, u64)>,
@@ -130,6 +132,8 @@ pub(crate) struct Gaps {
     close: Option<Asked>,
     /// The receiver has sent something that was not acknowledged: its sender may have sent acks that were lost.
     to_acknowledge: bool,
+    /// Packets of it since its sender's latest, each of which may have elicited an ack that was lost.
+    elicited: u32,
     /// The silence right before the latest data.
     before: Option<Gap>,
     /// Signs that its sender probes where a probe is due, or does not.
@@ -156,12 +160,14 @@ impl Gaps {
             self.by_time.on_request(at);
         }
         self.to_acknowledge = true;
+        self.elicited += 1;
         Asked::note(&mut self.request, at);
     }
 
     /// Called when the receiver closes its half: many applications close theirs upon that.
     pub(crate) fn on_close(&mut self, at: Instant) {
         self.to_acknowledge = true;
+        self.elicited += 1;
         Asked::note(&mut self.close, at);
     }
 
@@ -215,6 +221,9 @@ impl Gaps {
             e.unprompted && self.latest.data.is_some_and(|data| a.silence(&data, e.tick) > LEAST)
         };
         let late = late && !ending.is_some_and(overtaken);
+        if self.latest.skipped && self.latest.unasked.is_none() {
+            self.latest.unasked = Some(self.is_unasked(a));
+        }
         if a.content != Content::Nothing && !late {
             let found = ending.filter(|_| !a.syn).and_then(|e| self.judge(a, e, before));
             self.before = found.map(|f| f.0);
@@ -234,10 +243,12 @@ impl Gaps {
             }
             (self.request, self.close) = (None, None);
             (self.latest.data, self.latest.overdue, self.latest.skipped) = (Some(this), Some(this), false);
+            self.latest.unasked = None;
         }
         self.to_acknowledge &= !a.acks_all;
         if !late {
             (self.latest.any, self.latest.heard) = (Some(this), a.tsecr);
+            self.elicited = 0;
             self.latest.after_syn = a.syn;
             if a.id.is_some() {
                 self.numbering.set_last(a.id, a.packets);
@@ -258,6 +269,7 @@ impl Gaps {
         // No data can be due before the request for it.
         let (since, asked) = match a.content {
             Content::Next => (self.latest.any?, asked_after(self.latest.any?)),
+            Content::Overdue { .. } if self.latest.unasked == Some(true) => (self.latest.overdue?, None),
             Content::Overdue { .. } => (self.latest.overdue?, asked_after(self.latest.overdue?)),
             _ => (self.latest.data?, None),
         };

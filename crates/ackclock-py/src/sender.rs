@@ -82,7 +82,7 @@ fn described(conversation: &Conversation, v: &Verdict) -> Value {
 
 fn minimum(found: MinRto) -> Value {
     let s = |d: ackclock_units::Duration| d.as_secs_f64();
-    json!({"value": s(found.value), "low": s(found.low), "high": s(found.high), "timeouts": found.timeouts})
+    json!({"value": found.value.map(s), "low": s(found.low), "high": s(found.high), "timeouts": found.timeouts})
 }
 
 /// What a stack would have done otherwise: a word, and segments or seconds.

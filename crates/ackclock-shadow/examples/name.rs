@@ -23,7 +23,7 @@ fn main() -> Result<(), ShadowError> {
                     v.timeouts,
                     v.min_rto.map(|m| (
                         m.low.as_millis(),
-                        m.value.as_millis(),
+                        m.value.map(|v| v.as_millis()),
                         m.high.as_millis(),
                         m.timeouts
                     )),

@@ -24,6 +24,8 @@ pub struct Followed {
     pub rounds: Vec<Round>,
     /// The expiries of the retransmission timer that the capture shows.
     pub expiries: Vec<Expiry>,
+    /// When its probes were sent that came when they were due.
+    pub probes: Vec<Instant>,
     /// Why it would have sent the retransmissions that it explains, in the order of the capture.
     pub reasons: Vec<Reason>,
     /// Retransmissions that it would not have sent then.
@@ -75,6 +77,7 @@ pub fn follow(stack: &Stack, conversation: &Conversation) -> Followed {
     Followed {
         rounds: shadow.rounds,
         expiries: shadow.expiries,
+        probes: shadow.probes,
         reasons: shadow.reasons,
         unexplained: shadow.unexplained,
     }
@@ -92,6 +95,7 @@ struct Shadow<'a> {
     gains: Gains,
     rounds: Vec<Round>,
     expiries: Vec<Expiry>,
+    probes: Vec<Instant>,
     reasons: Vec<Reason>,
     unexplained: usize,
 }
@@ -164,6 +168,7 @@ impl<'a> Shadow<'a> {
             gains: Gains::default(),
             rounds: Vec::new(),
             expiries: Vec::new(),
+            probes: Vec::new(),
             reasons: Vec::new(),
             unexplained: 0,
         };
@@ -351,7 +356,7 @@ impl<'a> Shadow<'a> {
     fn acked(&mut self, now: Instant, packet: u64, segment: &Segment) {
         self.skip_to(now, segment.ack);
         let allowed = self.connection.allowed(now);
-        if allowed.probe.is_some() && now.since(self.clocks.probe_at) > NEAR {
+        if allowed.probe.is_some() && !self.has_just_fired(now) {
             self.round.no_probe(packet);
             self.connection.follow_sent(now, SeqRange::new(self.capture.nxt, self.capture.nxt));
         }

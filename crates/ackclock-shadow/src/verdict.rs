@@ -5,7 +5,8 @@ use ackclock_policy::{CongestionControl, Registry};
 use ackclock_units::Duration;
 
 use crate::score::Difference;
-use crate::{Conversation, Followed, MinRto, ShadowError, follow, min_rto};
+use crate::timer::TICK;
+use crate::{Conversation, Expiry, Followed, MinRto, ShadowError, follow, min_rto};
 
 /// Round trips with data that a verdict needs.
 pub const LEAST_ROUNDS: usize = 5;
@@ -60,7 +61,8 @@ pub struct Verdict {
 /// Windows that no system has by default. CUBIC had 36 % and BBR 22 % of 20,000 sites (Mishra et al., The Great
 /// Internet TCP Congestion Control Census, 2019).
 const RARE_WINDOWS: [&str; 4] = ["vegas", "westwood", "ledbat-pp", "copa"];
-/// The logarithm of how much rarer they are, 20 times: chosen, as large as what names a stack.
+/// The logarithm of how much rarer they are, 20 times: chosen, as large as what names a stack. As much rarer is a Linux
+/// that sends no tail loss probes (`tcp_early_retrans`), which it does by default since 3.10.
 const RARE: f64 = 3.0;
 /// Minima of the timeout that are supposed, ms: Linux's default first.
 const SUPPOSED_MS: [u64; 9] = [200, 25, 50, 75, 100, 150, 300, 400, 1000];
@@ -172,60 +174,102 @@ pub(crate) struct Timed {
 
 /// The stack with the minimum of the timeout that fits, and with or without tail loss probes, whichever is likelier.
 ///
-/// A minimum changes when probes are sent, after which the timer starts anew: so minima are supposed, and the one
-/// under which the capture is likeliest says when the timer was started. What that shows is supposed next.
+/// A minimum changes when probes are sent, after which the timer starts anew: so minima are supposed, and what timeouts
+/// show under each of them. The one under which the capture is likeliest says when the timer was started. What that
+/// shows is supposed next.
 pub(crate) fn timers_of(stack: &Stack, conversation: &Conversation) -> Result<Timed, ShadowError> {
-    let mut best: Option<(f64, Stack, u64)> = None;
+    let (mut tried, mut variations): (Vec<Supposed>, Vec<(String, Vec<Expiry>)>) = Default::default();
     let mut without = stack.clone();
     let probes = without.set("recovery.tlp", "false").is_ok();
     without.rename(&format!("{} without probes", stack.name()));
     for stack in [Some(stack), Some(&without).filter(|_| probes)].into_iter().flatten() {
-        for supposed in SUPPOSED_MS {
-            try_minimum(stack, supposed, conversation, &mut best)?;
+        let first = tried.len();
+        for minimum in SUPPOSED_MS {
+            tried.push(Supposed::of(stack, minimum, conversation)?);
         }
+        let without = Supposed::of(stack, 0, conversation)?.followed.expiries;
+        let shown = tried[first..].iter().filter_map(|s| s.shows(&without));
+        let mut shown: Vec<u64> = shown.map(|m| m.likeliest.as_millis()).collect();
+        shown.sort_unstable();
+        shown.dedup();
+        shown.retain(|ms| tried[first..].iter().all(|s| s.minimum.abs_diff(*ms) > TICK.as_millis()));
+        for minimum in shown {
+            tried.push(Supposed::of(stack, minimum, conversation)?);
+        }
+        variations.push((stack.name().to_owned(), without));
     }
-    let (stack, mut supposed) = best.as_ref().map_or((stack.clone(), SUPPOSED_MS[0]), |b| (b.1.clone(), b.2));
-    let variations = follow(&with_minimum(&stack, 0, "0ms")?, conversation).expiries;
+    let best = |tried: &[Supposed]| {
+        (0..tried.len())
+            .rev()
+            .max_by(|a, b| tried[*a].likelihood.total_cmp(&tried[*b].likelihood))
+            .unwrap_or(0)
+    };
+    let stack = tried[best(&tried)].stack.clone();
     let mut found = None;
     for _ in 0..MOST_REFINED {
-        let expiries = follow(&with_minimum(&stack, supposed, "0ms")?, conversation).expiries;
-        found = min_rto(&expiries, &variations, Duration::from_millis(supposed));
-        let Some(next) = found.map(|m: MinRto| m.value.as_millis()).filter(|next| *next != supposed) else {
+        let supposed = &tried[best(&tried)];
+        found = variations.iter().find(|v| v.0 == stack.name()).and_then(|v| supposed.shows(&v.1));
+        let Some(next) = found.map(|m| m.likeliest.as_millis()).filter(|next| *next != supposed.minimum)
+        else {
             break;
         };
-        if !try_minimum(&stack, next, conversation, &mut best)? {
+        let next = Supposed::of(&stack, next, conversation)?;
+        if next.likelihood < supposed.likelihood {
             // A silence that no minimum explains says nothing.
-            found = found.filter(|m| m.low.as_millis() <= supposed && supposed <= m.high.as_millis());
+            let supposed = Duration::from_millis(supposed.minimum);
+            found = found.filter(|m| m.low <= supposed && supposed <= m.high);
             break;
         }
-        supposed = next;
+        tried.push(next);
     }
-    let stack = with_minimum(&stack, supposed, "4ms")?;
-    let followed = follow(&stack, conversation);
-    Ok(Timed { timeouts: followed.expiries.len(), stack, followed, minimum: found })
+    let first = &tried[best(&tried)];
+    // What is explained as well by another minimum, or without any timeout, shows none.
+    // One retransmission that is not explained does not decide.
+    let as_well = |s: &&Supposed| {
+        let behind = first.likelihood - s.likelihood;
+        behind < UNEXPLAINED || behind < DEVIATES && s.followed.unexplained <= first.followed.unexplained
+    };
+    let agrees = |s: &Supposed, found: &MinRto| {
+        let (_, variations) = variations.iter().find(|(name, _)| *name == s.stack.name())?;
+        let shown = s.shows(variations)?;
+        (shown.low <= found.high && found.low <= shown.high).then_some(())
+    };
+    let minimum = found.filter(|found| tried.iter().filter(as_well).all(|s| agrees(s, found).is_some()));
+    let number = best(&tried);
+    let Supposed { stack, followed, .. } = tried.swap_remove(number);
+    Ok(Timed { timeouts: followed.expiries.len(), stack, followed, minimum })
 }
 
-/// Follows with this minimum, ms. True where it is likelier than what was best.
-fn try_minimum(
-    stack: &Stack,
+/// A stack with a minimum that is supposed, and exact timers.
+struct Supposed {
+    stack: Stack,
+    /// ms
     minimum: u64,
-    conversation: &Conversation,
-    best: &mut Option<(f64, Stack, u64)>,
-) -> Result<bool, ShadowError> {
-    let followed = follow(&with_minimum(stack, minimum, "4ms")?, conversation);
-    // A round bounds what a timer that is off costs, so that one which never fires would be the cheapest.
-    let likelihood = followed.log_likelihood() - UNEXPLAINED * followed.unexplained as f64;
-    let better = best.as_ref().is_none_or(|(most, ..)| likelihood > *most);
-    if better {
-        *best = Some((likelihood, stack.clone(), minimum));
-    }
-    Ok(better)
+    followed: Followed,
+    likelihood: f64,
 }
 
-/// The same stack with this tick of its timers, and this minimum of its timeout, ms.
-fn with_minimum(stack: &Stack, minimum: u64, tick: &str) -> Result<Stack, ShadowError> {
+impl Supposed {
+    fn of(stack: &Stack, minimum: u64, conversation: &Conversation) -> Result<Self, ShadowError> {
+        let followed = follow(&with_minimum(stack, minimum)?, conversation);
+        // A round bounds what a timer that is off costs, so that one which never fires would be the cheapest.
+        let likelihood = followed.log_likelihood() - UNEXPLAINED * followed.unexplained as f64;
+        let probes = stack.entries().iter().all(|(key, value)| key != "recovery.tlp" || value == "true");
+        let likelihood = if probes { likelihood } else { likelihood - RARE };
+        Ok(Self { stack: stack.clone(), minimum, followed, likelihood })
+    }
+
+    /// The minimum that its timeouts show; `variations` are the timeouts without a minimum.
+    fn shows(&self, variations: &[Expiry]) -> Option<MinRto> {
+        let Followed { expiries, probes, .. } = &self.followed;
+        min_rto(expiries, variations, probes, Duration::from_millis(self.minimum))
+    }
+}
+
+/// The same stack with exact timers, and this minimum of its timeout, ms.
+fn with_minimum(stack: &Stack, minimum: u64) -> Result<Stack, ShadowError> {
     let mut stack = stack.clone();
-    stack.set("timer_tick", tick)?;
+    stack.set("timer_tick", "0ms")?;
     stack.set("estimator", "linux")?;
     stack.set("estimator.variation_floor", &format!("{minimum}ms"))?;
     stack.set("estimator.min_rto", "1ms")?;

@@ -9,6 +9,7 @@ use ackclock_capture::read::{Packets, open};
 use ackclock_capture::{Analysis, KnownCauses, Options, Report};
 use ackclock_policy::Registry;
 use ackclock_shadow::{ByStack, Conversation, Why, ask, default_stacks, name_sender};
+use ackclock_units::Duration;
 
 fn capture() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/kernel-causes.pcap.gz")
@@ -82,7 +83,8 @@ fn a_minimum_below_the_default_is_seen_where_probes_come_before_the_timeouts() {
     let conversation = Conversation::read(&capture(), None).expect("the capture is whole");
     let found =
         name_sender(&conversation, &stacks).expect("it is long enough").min_rto.expect("four timeouts");
-    assert_eq!((found.value.as_millis(), found.timeouts), (100, 4), "{found:?}");
+    // In one of the four the variation was still falling to the minimum.
+    assert_eq!((found.value.map(Duration::as_millis), found.timeouts), (Some(100), 3), "{found:?}");
 }
 
 #[test]

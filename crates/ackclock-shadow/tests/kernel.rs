@@ -6,6 +6,7 @@ use ackclock_capture::CaptureError;
 use ackclock_engine::Stack;
 use ackclock_policy::Registry;
 use ackclock_shadow::{Conversation, ShadowError, Verdict, default_stacks, follow, name_sender};
+use ackclock_units::Duration;
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
@@ -76,7 +77,8 @@ fn windows_that_no_system_has_by_default_cost_as_much_as_names_a_stack() {
 fn a_timeout_shows_its_minimum() {
     let verdict = verdict("kernel-min-rto-300ms.pcap.gz");
     let found = verdict.min_rto.expect("there was a timeout");
-    assert_eq!(found.value.as_millis(), 300, "{found:?}");
+    assert!(found.value.is_none_or(|value| value.as_millis().abs_diff(300) <= 4), "{found:?}");
+    assert!(found.high - found.low <= Duration::from_millis(40), "{found:?}");
     assert!(found.low.as_millis() <= 300 && found.high.as_millis() >= 300, "{found:?}");
 }
 

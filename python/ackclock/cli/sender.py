@@ -9,6 +9,9 @@ from ackclock.cli import completion
 from ackclock.console import note, print_json, print_table, say
 from ackclock.quantities import count, seconds
 
+# Seconds (TCP_RTO_MIN).
+DEFAULT_MIN_RTO = 0.2
+
 
 @click.command("sender")
 @click.argument("file", type=click.Path(path_type=Path))
@@ -76,10 +79,7 @@ def verdict(stack: str | None, report: dict[str, Any]) -> str:
     if (segs := report["initial_window_segs"]) is not None:
         parts.append(f"Initial window {count(segs)} segments.")
     if (found := report["min_rto"]) is not None:
-        parts.append(
-            f"Minimum of the timeout {seconds(found['low'])} to {seconds(found['high'])}, likeliest "
-            f"{seconds(found['value'])}."
-        )
+        parts.append(minimum(found))
     elif stack:
         parts.append(
             "Its minimum does not show in the timeouts."
@@ -87,6 +87,16 @@ def verdict(stack: str | None, report: dict[str, Any]) -> str:
             else "No timeout, so its minimum is unknown."
         )
     return " ".join(parts)
+
+
+def minimum(found: dict[str, Any]) -> str:
+    """The minimum of the timeout: a value where nothing else within a tick is left, or the range that is."""
+    low, high, value = found["low"], found["high"], found["value"]
+    if value is not None:
+        between = "" if low == high else f" ({seconds(low)} to {seconds(high)})"
+        return f"Minimum of the timeout {seconds(value)}, to a tick of 4 ms{between}."
+    default = " (Linux's default is 200 ms)" if low <= DEFAULT_MIN_RTO <= high else ""
+    return f"Minimum of the timeout between {seconds(low)} and {seconds(high)}{default}."
 
 
 def deviation(found: dict[str, Any] | None) -> str:

@@ -1,6 +1,6 @@
 //! What skipped identifications say of the copies that were sent in a silence.
 
-use ackclock_units::Duration;
+use ackclock_units::{Duration, Instant};
 
 use super::{Arrival, Content, Ending, Gaps, LEAST};
 use crate::thresholds::THRESHOLDS;
@@ -11,6 +11,16 @@ impl Gaps {
     pub(super) fn copies(&self, a: &Arrival) -> u32 {
         let lost = self.numbering.left_out.saturating_sub(u32::from(self.latest.after_syn));
         if a.content == Content::Next { lost } else { lost + 1 }
+    }
+
+    /// True for a packet that shows that something had been sent before any request, or more than once within the time
+    /// of a timer after it: skipped identifications that no acks explain.
+    pub(super) fn is_unasked(&self, a: &Arrival) -> bool {
+        let after = |asked: &Instant| self.latest.overdue.is_none_or(|since| *asked > since.at);
+        let asked = self.request.into_iter().chain(self.close).map(|asked| asked.first).filter(after).min();
+        let copies = self.numbering.left_out.saturating_sub(self.elicited);
+        let twice = copies > 1 && self.numbering.counts_alone();
+        asked.is_none_or(|first| twice && a.at.since(first) <= a.rtt + LEAST)
     }
 
     /// Derives from the number of copies sent in this silence whether the first was a probe, which is due no

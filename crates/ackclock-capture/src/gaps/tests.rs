@@ -371,3 +371,22 @@ fn what_comes_too_soon_for_the_timer_is_a_probe_and_the_next_copy_the_timers() {
     assert_eq!(found_if(240), (0, 1));
     assert_eq!(found_if(300), (1, 1));
 }
+
+/// Ten packets; something that was lost, and its copies; the receiver's FIN at 3 s; so many milliseconds later an ack
+/// that shows the first of them, before which so many identifications are skipped; and one more copy at 7 s.
+fn shown_after_a_fin(later: u64, skipped: u16) -> Vec<u64> {
+    let mut gaps = ten();
+    gaps.on_close(Instant::ZERO + ms(3000));
+    gaps.skips();
+    gaps.arrival(&arrival(3000 + later, Content::Nothing, 110 + skipped), Some(&with_sack()));
+    let overdue = Content::Overdue { newest: true };
+    gaps.arrival(&arrival(7000, overdue, 111 + skipped), Some(&Ending { fin: true, ..with_sack() }));
+    found(&gaps).iter().map(|gap| gap.length.as_nanos() / 1_000_000).collect()
+}
+
+#[test]
+fn what_was_sent_before_a_request_was_not_sent_upon_it() {
+    assert_eq!(shown_after_a_fin(20, 7), [6990], "more copies than acks, within a round trip");
+    assert_eq!(shown_after_a_fin(20, 1), [4000], "it may have been sent upon the FIN");
+    assert_eq!(shown_after_a_fin(1500, 7), [4000], "its timer may have sent it since");
+}

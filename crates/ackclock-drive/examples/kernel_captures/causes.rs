@@ -2,7 +2,6 @@
 //! kernels' events.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::path::Path;
 
 use ackclock_capture::read::{Packets, open};
@@ -11,7 +10,7 @@ use ackclock_policy::Registry;
 use ackclock_shadow::{Conversation, Explained, Why, default_stacks, explain, name_sender};
 use serde_json::Value;
 
-type Ends = (SocketAddr, SocketAddr);
+use crate::cases::{self, Case};
 
 /// Deliveries that the emulator may have made late without voiding a case.
 const MOST_LATE: u64 = 20;
@@ -58,30 +57,22 @@ fn truth(event: &Value) -> Option<Why> {
 
 pub fn score(folder: &Path, only: Option<&str>) -> Result<(), Box<dyn std::error::Error>> {
     let stacks = default_stacks(&Registry::builtin())?;
-    let mut cases: Vec<_> = std::fs::read_dir(folder)?.filter_map(|e| Some(e.ok()?.path())).collect();
-    cases.retain(|p| p.join("truth.json").exists());
-    cases.sort();
     let mut sums = Sums::default();
-    for case in cases {
-        let name = case.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if only.is_some_and(|o| !name.contains(o)) {
+    for case in cases::in_folder(folder, only)? {
+        if case.truth["offload"] == true {
             continue;
         }
-        let known: Value = serde_json::from_str(&std::fs::read_to_string(case.join("truth.json"))?)?;
-        if known["offload"] == true {
-            continue;
-        }
-        if known["late"].as_u64().unwrap_or(0) > MOST_LATE {
+        if case.late() > MOST_LATE {
             sums.late += 1;
-            println!("{name}: void, {} deliveries were late", known["late"]);
+            println!("{}: void, {} deliveries were late", case.name, case.late());
             continue;
         }
         for (side, end) in ["near", "far"].into_iter().enumerate() {
-            let file = case.join(format!("{end}.pcapng"));
+            let file = case.folder.join(format!("{end}.pcapng"));
             let mut packets = Packets::new(open(&file)?)?;
             let mut analysis = Analysis::new(Options::default());
             analysis.read_on(1, &mut packets, |_| std::ops::ControlFlow::Continue(()))?;
-            one(&name, &file, side, &analysis.finish(), &known, &stacks, &mut sums)?;
+            one(&case, &file, side, &analysis.finish(), &stacks, &mut sums)?;
         }
     }
     println!(
@@ -128,20 +119,17 @@ fn paired(times: &[u64], events: &[(u64, Option<Why>)]) -> Vec<Option<Why>> {
 }
 
 fn one(
-    name: &str,
+    case: &Case,
     file: &Path,
     side: usize,
     report: &Report,
-    known: &Value,
     stacks: &[ackclock_engine::Stack],
     sums: &mut Sums,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let mut events: BTreeMap<Ends, Vec<(u64, Option<Why>)>> = BTreeMap::new();
-    for e in known["events"].as_array().into_iter().flatten() {
-        let end = |i: usize| e[i].as_str().unwrap_or_default().parse::<SocketAddr>();
-        if let (Ok(from), Ok(to), false) = (end(2), end(3), e[1].as_str().unwrap_or("").contains("synack")) {
-            events.entry((from, to)).or_default().push((e[0].as_u64().unwrap_or(0), truth(e)));
-        }
+    let name = &case.name;
+    let mut events = case.events();
+    for of in events.values_mut() {
+        of.retain(|(_, e)| !e[1].as_str().unwrap_or_default().contains("synack"));
     }
     for c in &report.connections {
         let ends = [(c.client, c.server), (c.server, c.client)][side];
@@ -154,7 +142,8 @@ fn one(
         let Some(real) = events.get(&ends).filter(|_| !rows.is_empty()) else { continue };
         sums.directions += 1;
         let times: Vec<u64> = rows.iter().map(|r| r.at.as_nanos()).collect();
-        let real = paired(&times, real);
+        let real: Vec<(u64, Option<Why>)> = real.iter().map(|(at, e)| (*at, truth(e))).collect();
+        let real = paired(&times, &real);
         sums.unpaired += real.iter().filter(|why| why.is_none()).count() as u32;
         let conversation = match Conversation::read(file, Some(ends)) {
             Ok(conversation) => conversation,
@@ -172,21 +161,18 @@ fn one(
         };
         sums.fitting += u32::from(explained.fit.is_finite());
         let verdict = name_sender(&conversation, stacks).ok();
-        let of = known["plan"].as_str().unwrap_or("");
-        let control = of.split("congestion_control\", \"").nth(1).and_then(|t| t.split('"').next());
-        let least = of.split("rto_min_us\", \"").nth(1).and_then(|t| t.split('"').next());
         println!(
             "{name} {side}: {} {:.2} ({}), minimum {:?} of {}, {} timeouts",
             explained.stack,
             explained.fit,
-            control.unwrap_or("?"),
+            case.congestion_control(),
             verdict.as_ref().and_then(|v| v.min_rto).map(|m| (
                 m.low.as_millis(),
-                m.value.as_millis(),
+                m.value.map(|v| v.as_millis()),
                 m.high.as_millis(),
                 m.timeouts
             )),
-            least.unwrap_or("200000"),
+            case.min_rto(),
             verdict.as_ref().map_or(0, |v| v.timeouts),
         );
         for (row, real) in rows.iter().zip(&real).filter(|(_, real)| real.is_some()) {

@@ -10,6 +10,8 @@
 #[cfg(target_os = "linux")]
 mod arrived;
 #[cfg(target_os = "linux")]
+mod cases;
+#[cfg(target_os = "linux")]
 mod causes;
 #[cfg(target_os = "linux")]
 mod hidden;

@@ -1,7 +1,6 @@
 //! Scores the analysis of captures against the kernels' events.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::path::Path;
 
 use ackclock_capture::read::{Packets, open};
@@ -9,6 +8,7 @@ use ackclock_capture::{Analysis, CapturedSegment, Cause, Direction, Options, Rep
 use ackclock_wire::Flags;
 use serde_json::Value;
 
+use crate::cases::{self, Case};
 use crate::hidden::{self, Expiry};
 use crate::tally::{SAME, Tally, pair};
 use crate::timeouts::{Ends, kernel_timeouts};
@@ -61,19 +61,9 @@ struct Sums {
 }
 
 pub fn score(folder: &Path, only: Option<&str>) -> Result<(), Box<dyn std::error::Error>> {
-    let mut cases: Vec<_> = std::fs::read_dir(folder)?
-        .filter_map(Result::ok)
-        .map(|e| e.path())
-        .filter(|p| p.join("truth.json").exists())
-        .collect();
-    cases.sort();
     let mut sums = Sums::default();
-    for case in cases {
-        let name = case.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if only.is_some_and(|o| !name.contains(o)) {
-            continue;
-        }
-        one(&case, &name, only.is_some(), &mut sums)?;
+    for case in cases::in_folder(folder, only)? {
+        one(&case, only.is_some(), &mut sums)?;
     }
     println!("retransmissions exact in {} of {} sums", sums.retransmitted.0, sums.retransmitted.1);
     let [all, same, came, found] = sums.arrived;
@@ -125,19 +115,13 @@ pub fn score(folder: &Path, only: Option<&str>) -> Result<(), Box<dyn std::error
     Ok(())
 }
 
-fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Box<dyn std::error::Error>> {
-    let truth: Value = serde_json::from_str(&std::fs::read_to_string(case.join("truth.json"))?)?;
-    let behind = case.join("behind.pcapng");
-    let (near, far) = (segments(&case.join("near.pcapng"))?, segments(&case.join("far.pcapng"))?);
-    let mut events: BTreeMap<Ends, Vec<(u64, String)>> = BTreeMap::new();
-    for e in truth["events"].as_array().into_iter().flatten() {
-        let end = |i: usize| e[i].as_str().unwrap_or_default().parse::<SocketAddr>();
-        let (Ok(from), Ok(to)) = (end(2), end(3)) else { continue };
-        events
-            .entry((from, to))
-            .or_default()
-            .push((e[0].as_u64().unwrap_or(0), e[1].as_str().unwrap_or_default().to_owned()));
-    }
+fn one(case: &Case, verbose: bool, sums: &mut Sums) -> Result<(), Box<dyn std::error::Error>> {
+    let Case { name, folder, truth } = case;
+    let behind = folder.join("behind.pcapng");
+    let (near, far) = (segments(&folder.join("near.pcapng"))?, segments(&folder.join("far.pcapng"))?);
+    let words = |e: (u64, &Value)| (e.0, e.1[1].as_str().unwrap_or_default().to_owned());
+    let events: BTreeMap<Ends, Vec<(u64, String)>> =
+        case.events().into_iter().map(|(ends, of)| (ends, of.into_iter().map(words).collect())).collect();
     let (at_near, at_far) = (analysed(&near), analysed(&far));
     let client: std::net::IpAddr = near.first().map_or([0, 0, 0, 0].into(), |s| s.src.ip());
     // With offload, the packets on the wire were captured too; they show what happened to each.
@@ -182,7 +166,7 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
         if found != real {
             said.push(format!("side {side}: RetransSegs {real}, found {found}"));
         }
-        let file = case.join(if side == 0 {
+        let file = folder.join(if side == 0 {
             if behind.exists() { "behind.pcapng" } else { "near.pcapng" }
         } else {
             "far.pcapng"
@@ -362,10 +346,11 @@ fn one(case: &Path, name: &str, verbose: bool, sums: &mut Sums) -> Result<(), Bo
                     }
                     for d in data.iter().filter(|d| !gaps.iter().any(|g| holds(g, **d + shift))) {
                         said.push(format!(
-                            "{} > {}: gap missed at {}",
+                            "{} > {}: gap missed at {}{}",
                             ends.0.port(),
                             ends.1.port(),
-                            time(*d + shift)
+                            time(*d + shift),
+                            if unknown(*d).is_some() { ", of which nothing can be known" } else { "" }
                         ));
                     }
                 }

@@ -2,7 +2,7 @@
 //! sent is taken for sent, whether it was allowed or not. All bookkeeping is that of a connection that sends by
 //! itself.
 
-use ackclock_policy::Phase;
+use ackclock_policy::{Phase, TimerEvent};
 use ackclock_units::{Bytes, Duration, Instant, Rate, SeqNumber, SeqRange};
 
 use super::new_data::Leaving;
@@ -101,6 +101,8 @@ impl Connection {
     /// A connection that counts its bytes takes new data for written.
     pub fn follow_sent(&mut self, now: Instant, range: SeqRange) -> Option<Transmit> {
         self.ensure_sender(now);
+        let probes =
+            self.rare.loss_probe.is_some_and(|probe| probe.start < range.end && range.start < probe.end);
         let mut last = None;
         let mut from = range.start.max(self.snd_una);
         while from < range.end {
@@ -121,6 +123,11 @@ impl Connection {
             from = next;
         }
         self.rare.reset(|r| r.loss_probe = None);
+        if probes {
+            // Its timer starts anew when the probe leaves (RFC 8985 §7.3): not when it would have left here.
+            let v = self.view(now);
+            self.run_retransmission_timer(now, TimerEvent::Probed, &v);
+        }
         last
     }
 

@@ -4,8 +4,8 @@ use ackclock_engine::Allowed;
 use ackclock_policy::Phase;
 use ackclock_units::{Duration, Instant, Rate, SeqRange};
 
-use super::{AT_ONCE, LEAST_WAIT, MOST_EXPIRIES, NEAR, Shadow};
-use crate::timer::{Expiry, error};
+use super::{AT_ONCE, Clocks, LEAST_WAIT, MOST_EXPIRIES, NEAR, Shadow};
+use crate::timer::{Expiry, HOST, error, latest};
 use crate::why::Why;
 
 impl Shadow<'_> {
@@ -33,7 +33,11 @@ impl Shadow<'_> {
     fn judge_probe(&mut self, now: Instant, packet: u64, due: Instant) {
         let waited = now.since(self.clocks.event_at);
         let timeout = (waited + due.since(now)).saturating_sub(now.since(due));
-        self.round.timer(packet, error(waited, timeout));
+        let error = error(waited, timeout);
+        if error == 0.0 && self.probes.len() < MOST_EXPIRIES {
+            self.probes.push(now);
+        }
+        self.round.timer(packet, error);
     }
 
     pub(super) fn judge_new(&mut self, now: Instant, packet: u64, range: SeqRange, allowed: &Allowed) {
@@ -83,26 +87,31 @@ impl Shadow<'_> {
         if let Some(due) = sooner {
             self.probed_sooner(now, packet, due);
             allowed = self.connection.allowed(now);
-        } else if oldest && self.is_near_expiry(now, &allowed) {
-            return self.expired(now, packet);
         }
         let planned = allowed.recovery_at.filter(|at| at.since(now) <= NEAR);
+        // Linux has one timer for both (`icsk_retransmit_timer`): while that of the loss recovery runs, that of the
+        // timeout does not.
+        // And what an ack has let go, pacing may hold.
+        let paced = allowed.pacing.is_some() && now.since(self.clocks.acked_at) <= NEAR;
+        let other = planned.is_some() || self.has_just_fired(now) || paced && is_repair(&allowed, range);
+        if sooner.is_none() && oldest && !other && self.is_near_expiry(now, &allowed) {
+            return self.expired(now, packet);
+        }
         if let (None, None, Some(at)) = (allowed.probe, allowed.repair, planned) {
             self.probed_sooner(now, packet, at);
             allowed = self.connection.allowed(now);
         }
         if let Some(probe) = allowed.probe {
             if probe.start < range.end && range.start < probe.end {
-                let late = now.since(self.clocks.probe_at);
                 self.judge_probe(now, packet, self.clocks.probe_at);
-                return (late <= NEAR).then_some(Why::Probe);
+                return self.has_just_fired(now).then_some(Why::Probe);
             }
             self.round.no_probe(packet);
         }
         // What an ack or the recovery's timer lets go leaves at once; what could have left long before was sent by
         // the retransmission timer.
-        let repairs = allowed.repair.is_some_and(|r| r.start < range.end && range.start <= r.end);
-        let fresh = now.since(self.clocks.acked_at.max(self.clocks.probe_at)) <= NEAR;
+        let repairs = is_repair(&allowed, range);
+        let fresh = now.since(self.clocks.acked_at) <= NEAR || self.has_just_fired(now);
         let waited = self.connection.retransmission_timer().map(|(started, _)| now.since(started));
         if oldest && !(repairs && fresh) && waited.is_some_and(|w| w >= self.srtt() + LEAST_WAIT) {
             return self.expired(now, packet);
@@ -112,6 +121,13 @@ impl Shadow<'_> {
             return None;
         }
         Some(if allowed.phase == Phase::Loss { Why::AfterTimeout } else { Why::Recovery })
+    }
+
+    /// True where what the timer of the loss recovery sends may still come: the wheel of the sender fires later than
+    /// the shadow's.
+    pub(super) fn has_just_fired(&self, now: Instant) -> bool {
+        let Clocks { probe_at, event_at, .. } = self.clocks;
+        now.since(probe_at) <= latest(probe_at.since(event_at)) + HOST
     }
 
     fn srtt(&self) -> Duration {
@@ -133,11 +149,16 @@ impl Shadow<'_> {
             let level = self.connection.backoff_level();
             why = (error(waited, timeout) == 0.0).then_some(Why::Timeout);
             if self.expiries.len() < MOST_EXPIRIES {
-                self.expiries.push(Expiry { packet, waited, timeout, srtt: self.srtt(), level });
+                self.expiries.push(Expiry { packet, at: now, waited, timeout, srtt: self.srtt(), level });
             }
         }
         self.connection.follow_expiry(now);
         self.clocks.acked_at = now;
         why
     }
+}
+
+/// True where `range` begins what the stack would retransmit next.
+fn is_repair(allowed: &Allowed, range: SeqRange) -> bool {
+    allowed.repair.is_some_and(|r| r.start < range.end && range.start <= r.end)
 }

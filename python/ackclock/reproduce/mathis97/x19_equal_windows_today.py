@@ -146,7 +146,8 @@ def figure(rows: list[dict[str, Any]], queues: list[str]) -> Any:
     """Ratio of the windows against that of the round-trip times for each pair, a mark for each queue."""
     fig, axes = style.figure(
         "Window of the flow with the short round trip over the other's",
-        f"{RATE / 1e6:g} Mbit/s, round trips of {RTT} ms and 1, 4, 10 times that; a mark for each queue",
+        f"{RATE / 1e6:g} Mbit/s, round trips of {RTT} ms and 1, 4, 10 times that; a mark for each queue; "
+        "the shorter path is named first",
         (9.2, 5),
     )
     markers = "osD^vP*"
@@ -170,9 +171,7 @@ def figure(rows: list[dict[str, Any]], queues: list[str]) -> Any:
     )
     axes.set_xticks(RATIOS, [str(r) for r in RATIOS])
     axes.grid(True)
-    pairs = axes.legend(
-        loc="upper left", bbox_to_anchor=(1.01, 1), fontsize=9, title="windows, shorter path first"
-    )
+    pairs = axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), fontsize=9, title="pair")
     axes.add_artist(pairs)
     marks = [
         axes.plot([], [], marker, color="#555555", markersize=5, label=q)[0]

@@ -315,7 +315,9 @@ def test_the_command_line_records_what_figures_need_and_says_so(ackclock, tmp_pa
     assert 'Recorded for the figures: series = "50ms".' in done.err
     assert "runs/two, with cwnd.png, fairness.png, queue.png, shares.png and throughput.png" in done.err
     assert 'series = "50ms"' in (tmp_path / "runs" / "two" / "scenario.toml").read_text()
-    head = done.out.splitlines()
+    answer, _, numbers = done.out.partition("\n\n")
+    assert answer.startswith("Of the payload that all delivered, "), done.out
+    head = numbers.splitlines()
     assert head[0] == "Every number covers the whole run, 12 s."
     assert head[1].split() == [
         *("stack", "flows", "goodput", "share", "fairness", "rtt", "queue", "queue", "max"),

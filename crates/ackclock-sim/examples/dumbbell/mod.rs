@@ -22,7 +22,7 @@ pub struct Arguments {
     /// Different round-trip times; bulk flows only.
     #[allow(dead_code)]
     pub classes: u64,
-    /// The congestion window, and `+paced` if it is paced as Linux's TCP does it.
+    /// The congestion window, and `+paced` if it is paced as Linux's TCP does it; or a preset of Linux.
     pub control: String,
     /// The bottleneck's queue, and its parameters: `codel,target=1h`.
     pub discipline: String,
@@ -107,7 +107,14 @@ pub struct Tcp {
 }
 
 impl Tcp {
+    /// With a preset of Linux for `control` that stack with its options, in segments of 1000 bytes.
     pub fn new(window: Bytes, control: &str) -> Arc<Self> {
+        let named = |name: &str| Stack::named(&Registry::builtin(), name).expect("a known stack");
+        if control.starts_with("linux") {
+            let stack = named(control);
+            let config = Config { mss: 1000, rcv_buf: window, ..stack.config() };
+            return Arc::new(Self { config: Arc::new(config), stack });
+        }
         let config = Config {
             mss: 1000,
             rcv_buf: window,
@@ -115,7 +122,7 @@ impl Tcp {
             time_wait: Duration::from_secs(1),
             ..Config::default()
         };
-        let mut stack = Stack::named(&Registry::builtin(), "sack").expect("a known stack");
+        let mut stack = named("sack");
         let (control, paced) = control.split_once('+').unwrap_or((control, ""));
         for (key, value) in [("estimator.min_rto", "200ms"), ("window", control)] {
             stack.set(key, value).expect("a known key");

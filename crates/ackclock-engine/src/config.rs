@@ -95,6 +95,9 @@ pub struct Config {
     /// What may leave is sent before the application is called, and after each of its writes. The simulator does
     /// so; where applications are processes, it follows by itself.
     pub eager_send: bool,
+    /// New data leaves in packets of several segments, and waits for room for a larger one, as in Linux
+    /// ([`crate::offload`]).
+    pub tso: bool,
     /// Tick of the timer wheel on which the timers of a sender run, but not that of pacing; zero for exact timers.
     /// A receiver's are exact: Linux's compressed acks wait for a timer of high resolution.
     pub timer_tick: Duration,
@@ -259,6 +262,7 @@ impl Config {
             nagle: p.flag("nagle"),
             minshall: p.flag("minshall"),
             eager_send: p.flag("eager_send"),
+            tso: p.flag("tso"),
             timer_tick: p.duration("timer_tick"),
             pacing_credit: p.flag("pacing_credit"),
             syn_retries: p.count("syn_retries") as u32,

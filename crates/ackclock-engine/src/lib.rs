@@ -10,6 +10,7 @@ mod config;
 mod connection;
 mod event;
 mod fast_open;
+pub mod offload;
 mod pacing;
 mod policies;
 mod reassembly;

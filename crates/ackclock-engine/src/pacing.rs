@@ -101,6 +101,11 @@ impl Pacer {
         }
     }
 
+    /// A quantum of fewer bytes was sent: the next one is due when those had their time.
+    pub fn end_quantum(&mut self) {
+        self.left = 0;
+    }
+
     /// `bytes` are sent.
     pub fn sent(&mut self, now: Instant, bytes: u32) {
         if self.left == 0 || self.next_at <= now {

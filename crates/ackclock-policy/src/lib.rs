@@ -15,6 +15,7 @@ mod harness;
 pub mod laws;
 mod modifier;
 mod nearest;
+pub mod offload;
 mod param;
 mod params;
 mod queue;

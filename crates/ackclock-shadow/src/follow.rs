@@ -143,6 +143,8 @@ impl<'a> Shadow<'a> {
         config.sack = own.options.sack_permitted;
         config.ecn = false;
         (config.snd_buf, config.snd_autotune) = (u64::MAX / 2, false);
+        // What waits for room for a larger packet is seen in the capture.
+        config.tso = false;
         config.user_timeout = Duration::ZERO;
         config.untimed_segments = true;
         config.skip_test = 0;

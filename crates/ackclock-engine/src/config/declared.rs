@@ -86,6 +86,13 @@ pub const OPTIONS: &[Param] = &[
         "what may leave is sent before the application is called and after each of its writes, as by a kernel, whose \
          applications are processes: an ack that is due does not wait for a reply, nor the last data for the FIN",
     ),
+    Param::flag(
+        "tso",
+        false,
+        "new data leaves in packets of several segments (TCP segmentation offload), as in Linux: half of the window at \
+         most, the bytes of a millisecond at the rate of the window, and two segments at least; where the window has \
+         room for less and the next ack is expected within a millisecond, it waits for room for a larger one",
+    ),
     Param::duration(
         "timer_tick",
         Duration::ZERO,

@@ -15,6 +15,7 @@ mod handshake;
 mod icmp;
 mod new_data;
 mod pacing;
+mod packets;
 mod pending_events;
 mod phase;
 mod probes;

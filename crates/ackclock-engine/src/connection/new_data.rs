@@ -61,6 +61,9 @@ impl Connection {
             // blocks may make it a little shorter.)
             return None;
         }
+        if seldom(self.config.tso) && self.awaits_larger_packet(now, unsent, fin_due) {
+            return None;
+        }
         self.transmit_unsent(now, room, unsent, fin_due)
     }
 
@@ -213,6 +216,9 @@ impl Connection {
     fn after_new_data(&mut self, now: Instant, len: u32) {
         if self.rare.thin {
             self.extend_thin_timeout();
+        }
+        if self.config.tso {
+            self.end_packet();
         }
         self.notify_sent(now, len, false);
     }

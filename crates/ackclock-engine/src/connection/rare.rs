@@ -114,6 +114,8 @@ pub(super) struct RareState {
     pub(super) right_sizing: Option<Box<RightSizing>>,
     /// The memory of a send buffer that grows.
     pub(super) send_memory: Option<Box<SendMemory>>,
+    /// Segments of the packet that is leaving which have not left.
+    pub(super) packet_left: u32,
     /// The test whether the peer acknowledges data that it has not received.
     pub(super) skip_test: Option<Box<SkipTest>>,
     /// Forged acks still to send, at a misbehaving receiver.
@@ -189,6 +191,7 @@ impl RareState {
         ack_by_policy: false,
         right_sizing: None,
         send_memory: None,
+        packet_left: 0,
         skip_test: None,
         forged: None,
         acked_early: 0,

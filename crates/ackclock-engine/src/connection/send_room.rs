@@ -7,6 +7,7 @@ use super::pending_events::PendingEvents;
 use super::{Connection, State};
 use crate::Config;
 use crate::buffer::SendBuffer;
+use crate::offload::Waiting;
 use crate::send_memory::{PACKET_OVERHEAD, is_writable, memory_of_windows, packet_goal};
 
 /// A send buffer that grows.
@@ -93,6 +94,18 @@ impl Connection {
         let goal = self.packet_goal();
         let room = self.room_of_last_packet(goal);
         n.min(if room > 0 { room } else { goal })
+    }
+
+    /// What waits of the packet that leaves next, and whether more can still be added to it.
+    pub(super) fn next_packet(&self, unsent: Bytes, fin_due: bool) -> Waiting {
+        let position = self.send.end() - unsent;
+        match self.rare.send_memory.as_ref().map_or(0, |m| m.last) {
+            // All before the last one are full.
+            last if position < last => {
+                Waiting { bytes: (last - position - 1) % self.packet_goal() + 1, last: false, ends: false }
+            }
+            _ => Waiting { bytes: unsent, last: true, ends: fin_due },
+        }
     }
 
     /// What the last packet has room for, of which nothing was sent or a part.

@@ -255,6 +255,7 @@ const LINUX: &[(&str, &str)] = &[
     ("timestamps", "true"),
     ("minshall", "true"),
     ("eager_send", "true"),
+    ("tso", "true"),
     // The most that its buffers grow to, tcp_wmem and half of tcp_rmem of Linux 6.18 with 24 GB of memory, since
     // the other half is for what it keeps beside data.
     ("snd_buf", "4MiB"),

@@ -1,7 +1,8 @@
 //! Pacing of a window that is not paced itself, as Linux's TCP does it.
 
-use ackclock_units::{Duration, Rate};
+use ackclock_units::Rate;
 
+use crate::offload::{packet_segs, window_rate};
 use crate::{
     CongestionControl, Control, Family, Feedback, Needs, Pacing, Param, Params, Policy, PrivateState,
     SenderView, Window,
@@ -28,33 +29,16 @@ struct Paced {
     begun: bool,
 }
 
-/// Part of the window that is sent per round-trip time in slow start, and after (Linux's
-/// `net.ipv4.tcp_pacing_ss_ratio` and `tcp_pacing_ca_ratio`).
-const SLOW_START_RATIO: f64 = 2.0;
-const AVOIDANCE_RATIO: f64 = 1.2;
-/// A quantum is what leaves in the 1024th part of a second (`sk_pacing_shift`), with what a near peer has in
-/// addition: 64 KiB, halved for every 512 microseconds of the smallest round-trip time
-/// (`tcp_tso_autosize`, `net.ipv4.tcp_tso_rtt_log`).
-const QUANTUM_SHIFT: u32 = 10;
-const RTT_SHIFT: u32 = 9;
-/// Most bytes of a quantum (`sk_gso_max_size`), and fewest segments (`net.ipv4.tcp_min_tso_segs`).
-const MOST_QUANTUM: u64 = 1 << 16;
-const LEAST_SEGS: u32 = 2;
+/// Fewest segments of a quantum (`net.ipv4.tcp_min_tso_segs`).
+const LEAST_SEGS: u64 = 2;
 
-/// The pace of a window, once the round-trip time is known (`tcp_update_pacing_rate`).
+/// The pace of a window, once the round-trip time is known.
 fn pace(window: Window, v: &SenderView) -> Option<Pacing> {
-    let rtt = v.rtt?;
-    // Near the end of slow start it slows down.
-    let slow_start = window.cwnd < window.ssthresh / 2;
-    let ratio = if slow_start { SLOW_START_RATIO } else { AVOIDANCE_RATIO };
-    let seconds = rtt.srtt.max(Duration::from_micros(1)).as_secs_f64();
-    let bytes_per_sec = window.cwnd.max(v.flight_size) as f64 * ratio / seconds;
-    let near = (rtt.min_rtt.as_nanos() / 1000) >> RTT_SHIFT;
-    let near = if near < 32 { MOST_QUANTUM >> near } else { 0 };
-    let quantum = ((bytes_per_sec as u64 >> QUANTUM_SHIFT) + near).min(MOST_QUANTUM);
-    // In whole segments.
-    let segs = (quantum as u32 / v.smss).max(LEAST_SEGS);
-    Some(Pacing { rate: Rate::from_bits_per_sec((8.0 * bytes_per_sec) as u64), quantum: segs * v.smss })
+    let now = SenderView { window, ..*v };
+    let bytes_per_sec = window_rate(window.cwnd, &now)?;
+    let segs = packet_segs(bytes_per_sec, v.rtt?.min_rtt, v.smss, LEAST_SEGS);
+    let quantum = u32::try_from(segs * u64::from(v.smss)).unwrap_or(u32::MAX);
+    Some(Pacing { rate: Rate::from_bits_per_sec(bytes_per_sec.saturating_mul(8)), quantum })
 }
 
 impl Policy for Paced {

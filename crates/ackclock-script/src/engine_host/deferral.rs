@@ -2,22 +2,11 @@
 //! be larger (`tcp_tso_should_defer`). RFC 9293 §3.8.6.2.1 lets a sender wait.
 
 use ackclock_engine::Connection;
-use ackclock_policy::Phase;
-use ackclock_units::{Bytes, Duration, Instant};
+use ackclock_engine::offload::{Sender, Waiting};
+use ackclock_units::Instant;
 
 use super::bursts;
 use super::sending::Sending;
-use super::write_queue::Waiting;
-
-/// Nothing is kept back when the last packet left longer ago than this.
-const RECENT: Duration = Duration::from_millis(1);
-
-/// The ack of the oldest segment is expected within this time, or half a round trip; otherwise nothing is kept
-/// back.
-const SOON: Duration = Duration::from_millis(1);
-
-/// What this part of the smaller window can carry is worth a packet (`tcp_tso_win_divisor`).
-const PART: Bytes = 3;
 
 /// Which new data may leave while a connection sends.
 #[derive(Debug)]
@@ -55,16 +44,20 @@ impl Deferral {
             return false;
         }
         let Some(next) = sending.queue.waiting(position) else { return false };
-        let smss = u64::from(v.smss.max(1));
-        let (cwnd, in_flight) = (bursts::window(connection, now) / smss, v.pipe.div_ceil(smss));
-        let room = cwnd.saturating_sub(in_flight);
-        let quota = (cwnd / 2).max(1).min(room).min(self.most.max(1));
-        let payload = u64::from(connection.full_payload(now).max(1));
-        if next.bytes > payload && self.defers(&next, room * payload, sending, finishes, connection, now) {
+        let next = Waiting { ends: next.ends || next.last && finishes, ..next };
+        let sender = Sender {
+            view: &v,
+            cwnd: bursts::window(connection, now),
+            payload: connection.full_payload(now),
+            most: self.most,
+            left_at: sending.left_at,
+        };
+        if let Some(kept) = sender.keeps(&next) {
+            self.limited = kept.by_window;
             return true;
         }
         self.from = position;
-        self.until = position + next.bytes.min(quota.max(1) * payload);
+        self.until = position + next.bytes.min(sender.quota().max(1) * u64::from(sender.payload.max(1)));
         false
     }
 
@@ -78,34 +71,5 @@ impl Deferral {
     /// full then (`tcp_cwnd_validate`).
     pub(super) fn fills_window(&self) -> bool {
         self.limited
-    }
-
-    fn defers(
-        &mut self,
-        next: &Waiting,
-        by_cwnd: Bytes,
-        sending: &Sending,
-        finishes: bool,
-        connection: &Connection,
-        now: Instant,
-    ) -> bool {
-        let v = connection.view(now);
-        let smss = u64::from(v.smss.max(1));
-        let payload = u64::from(connection.full_payload(now).max(1));
-        let recent = sending.left_at.is_some_and(|at| now.since(at) < RECENT);
-        let by_receiver = v.rwnd.saturating_sub(v.flight_size);
-        let limit = by_cwnd.min(by_receiver);
-        let Some(oldest) = v.oldest_sent_at else { return false };
-        // Without a sample an ack is expected at once.
-        let srtt = v.rtt.map_or(Duration::ZERO, |rtt| rtt.srtt);
-        let at_once = matches!(v.phase, Phase::Recovery | Phase::Loss)
-            || !recent
-            || limit >= self.most * payload
-            || (!next.last && limit >= next.bytes)
-            || limit >= v.rwnd.min(bursts::window(connection, now) / smss * payload) / PART
-            || oldest + srtt > now + SOON.min(srtt / 2);
-        let bounded = limit <= next.bytes;
-        self.limited = !at_once && bounded && by_cwnd < by_receiver;
-        !at_once && (bounded || !(next.record || (next.last && finishes)))
     }
 }

@@ -30,7 +30,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use ackclock_engine::{Connection, Stack, StackError, State};
+use ackclock_engine::{Connection, Stack, StackError, State, offload};
 use ackclock_policy::Registry;
 use ackclock_units::{Duration, Ecn, Instant, Rng, SeqNumber};
 use ackclock_wire::{Flags, Segment};
@@ -127,7 +127,7 @@ impl EngineHost {
             flows_before_socket: 0,
             sent: VecDeque::new(),
             keepalive_time: options::KEEPALIVE_TIME,
-            least_segments: bursts::LEAST_SEGMENTS,
+            least_segments: offload::LEAST_SEGS,
             send_memory: SendMemory::DEFAULT,
             fast_open: FastOpenSettings::new(key),
             notsent_lowat: u64::from(u32::MAX),
@@ -162,6 +162,8 @@ impl EngineHost {
         let rng = Rng::stream(self.seed, "script connection", index);
         let mut config = options.config(&self.stack, self.link);
         config.ecn |= ecn;
+        // What leaves is kept back here, where packets are known.
+        config.tso = false;
         if let Some(freebsd) = self.freebsd {
             freebsd.configure(&options, &mut config);
         }

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use ackclock_engine::Transmit;
+use ackclock_engine::offload::Waiting;
 use ackclock_engine::send_memory::{PACKET_OVERHEAD, half_window, packet_goal};
 use ackclock_trace::SendKind;
 use ackclock_units::Bytes;
@@ -33,23 +34,13 @@ struct Packet {
     record: bool,
 }
 
-/// What was not sent of the first packet that waits.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Waiting {
-    pub(super) bytes: Bytes,
-    /// No other packet waits.
-    pub(super) last: bool,
-    /// A record ends with it.
-    pub(super) record: bool,
-}
-
 impl WriteQueue {
     /// What waits from this position on.
     pub(super) fn waiting(&self, position: u64) -> Option<Waiting> {
         let at = self.packets.partition_point(|p| p.end <= position);
         let packet = self.packets.get(at)?;
         let last = at + 1 == self.packets.len();
-        Some(Waiting { bytes: packet.end - position, last, record: packet.record })
+        Some(Waiting { bytes: packet.end - position, last, ends: packet.record })
     }
 
     /// Position past the last byte written.

@@ -6,6 +6,7 @@ use super::model::{BW_UNIT, us};
 use super::phases::{HIGH_GAIN, Mode};
 use super::{Bbr1, FIRST_PACED, MIN_CWND, Repair, Sample, UNIT};
 use crate::SenderView;
+use crate::offload::packet_segs;
 
 /// Pacing stays below the estimate by this part of a hundred.
 const MARGIN_PERCENT: u64 = 1;
@@ -48,11 +49,21 @@ impl Bbr1 {
         }
     }
 
-    /// `bbr_tso_segs_goal`: segments of a quantum.
+    /// `bbr_tso_segs_goal`: the segments of a packet that the model counts with.
     pub(super) fn tso_segs_goal(&self) -> u64 {
         let bytes = (self.pacing_rate >> 10).min(MOST_TSO_BYTES);
-        let least = if self.pacing_rate < MIN_TSO_RATE / 8 { 1 } else { 2 };
-        (bytes / self.now.smss).max(least).min(MOST_TSO_SEGS)
+        (bytes / self.now.smss).max(self.min_tso_segs()).min(MOST_TSO_SEGS)
+    }
+
+    /// Segments that leave together, of which there are more to a near peer than that goal says.
+    pub(super) fn packet_segs(&self) -> u64 {
+        let smss = u32::try_from(self.now.smss).unwrap_or(u32::MAX);
+        packet_segs(self.pacing_rate, self.now.min_rtt, smss, self.min_tso_segs())
+    }
+
+    /// `bbr_min_tso_segs`.
+    fn min_tso_segs(&self) -> u64 {
+        if self.pacing_rate < MIN_TSO_RATE / 8 { 1 } else { 2 }
     }
 
     /// Bytes leave: when the next may, at the pacing rate. A departure that was late is made up for by up to

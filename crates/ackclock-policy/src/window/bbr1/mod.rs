@@ -60,6 +60,8 @@ struct Now {
     smss: u64,
     /// Segments of data delivered so far.
     delivered: u64,
+    /// Of the connection, not of the model.
+    min_rtt: Duration,
 }
 
 /// Whether the sender repairs losses, as Linux's states order it.
@@ -131,7 +133,14 @@ impl Bbr1 {
         Self {
             rules,
             rng: Rng::stream(0, "bbr1", 0),
-            now: Now { at: Instant::ZERO, cwnd: 0, in_flight: 0, smss: 1, delivered: 0 },
+            now: Now {
+                at: Instant::ZERO,
+                cwnd: 0,
+                in_flight: 0,
+                smss: 1,
+                delivered: 0,
+                min_rtt: Duration::MAX,
+            },
             mode: Mode::Startup,
             rounds: Rounds::default(),
             bandwidth: Bandwidth::default(),
@@ -163,6 +172,7 @@ impl Bbr1 {
         self.now.at = v.now;
         (self.now.cwnd, self.now.in_flight) = (v.window.cwnd / smss, v.pipe.div_ceil(smss));
         self.now.smss = smss;
+        self.now.min_rtt = v.rtt.map_or(Duration::MAX, |rtt| rtt.min_rtt);
     }
 
     fn sample(&mut self, a: &AckInfo, v: &SenderView) -> Sample {
@@ -222,7 +232,7 @@ impl Bbr1 {
 
     fn control(&self) -> Control {
         let cwnd = self.now.cwnd.max(1).saturating_mul(self.now.smss);
-        let quantum = self.tso_segs_goal() * self.now.smss;
+        let quantum = self.packet_segs() * self.now.smss;
         let pacing = Pacing {
             rate: ackclock_units::Rate::from_bits_per_sec(self.pacing_rate.saturating_mul(8)),
             quantum: u32::try_from(quantum).unwrap_or(u32::MAX),

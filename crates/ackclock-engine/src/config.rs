@@ -141,6 +141,9 @@ pub struct Config {
     /// The ack that undoes a timeout grows the restored window as well. RFC 5682 §3.1 and RFC 4015 §3.4 only
     /// restore it.
     pub grow_after_undo: bool,
+    /// An ECN echo on the ack that ends a repair reduces the window again, which RFC 3168 §6.1.2 does not: what Linux
+    /// does (`tcp_try_to_open`).
+    pub echo_after_repair: bool,
     /// After an ECN echo the window does not grow until something is acknowledged that was sent after it
     /// (RFC 3168 §6.1.2: until all is that was sent before it).
     pub hold_cwr: bool,
@@ -278,6 +281,7 @@ impl Config {
             repair_in_window: p.flag("repair_in_window"),
             uncapped_default: p.flag("uncapped_default"),
             grow_after_undo: p.flag("grow_after_undo"),
+            echo_after_repair: p.flag("echo_after_repair"),
             hold_cwr: p.flag("hold_cwr"),
             hold_repair: p.flag("hold_repair"),
             keep_flight: p.flag("keep_flight"),

@@ -21,8 +21,7 @@ pub fn window_rate(cwnd: Bytes, v: &SenderView) -> Option<u64> {
     let srtt = (v.rtt?.srtt.as_nanos() / 1000).max(1);
     // Near the end of slow start it slows down.
     let percent = if cwnd < v.window.ssthresh / 2 { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
-    let rate = u128::from(cwnd.max(v.flight_size)) * u128::from(percent * 10_000) / u128::from(srtt);
-    Some(u64::try_from(rate).unwrap_or(u64::MAX))
+    Some(cwnd.max(v.flight_size).saturating_mul(percent * 10_000) / srtt)
 }
 
 /// Segments of `payload` bytes that leave in one packet at this rate in bytes per second, `least` or more

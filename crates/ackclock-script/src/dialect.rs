@@ -88,7 +88,8 @@ impl Dialect {
     /// timestamps of what it predicts first, and of no other old ack (`tcp_rcv_established`), and it
     /// retransmits no more segments than are lost, whichever they are (`tcp_xmit_retransmit_queue`), takes
     /// `TCP_MAXSEG` for a limit only of what the peer announces (`tcp_parse_options`), the ack that undoes
-    /// a timeout for one that grows the window (`tcp_cong_control`). A timeout leaves the window what RACK takes
+    /// a timeout for one that grows the window (`tcp_cong_control`), and an echo on an ack that ends a repair for a reason
+    /// to reduce again (`tcp_try_to_open`). A timeout leaves the window what RACK takes
     /// to be in the network (`tcp_enter_loss`), acks have no sequence number beyond a shrunk window
     /// (`tcp_acceptable_seq`), and segments without an acknowledgment are dropped in silence
     /// (`tcp_rcv_established`). The search for
@@ -108,6 +109,7 @@ impl Dialect {
                     ("repair_by_count", "true"),
                     ("uncapped_default", "true"),
                     ("grow_after_undo", "true"),
+                    ("echo_after_repair", "true"),
                     ("keep_flight", "true"),
                     ("acks_in_window", "true"),
                     ("needs_ack", "true"),

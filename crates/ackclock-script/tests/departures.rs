@@ -61,3 +61,49 @@ fn the_first_retransmission_may_be_of_an_earlier_repair() {
 ";
     assert_eq!(failure(text, true), None);
 }
+
+#[test]
+fn an_echo_on_the_ack_that_ends_a_repair_reduces_again() {
+    // RFC 3168 §6.1.2 reduces once for a window of data, which the loss has done: then three segments leave.
+    let text = "
+0.000 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
+0.000 bind(3, ..., ...) = 0
+0.000 listen(3, 4) = 0
+0.008 < SEW 0:0(0) win 64000 <mss 1000,nop,nop,sackOK>
+0.008 > SE. 0:0(0) ack 1 <mss 1460,nop,nop,sackOK>
+0.018 < . 1:1(0) ack 1 win 64000
+0.030 accept(3, ..., ...) = 4
+0.044 write(4, ..., 3650) = 3650
+0.044 > P. 1:3651(3650) ack 1
+0.066 > P. 3001:3651(650) ack 1
+0.082 < . 1:1(0) ack 1 win 64000 <nop,nop,sack 1001:3651>
+0.082 > . 1:1001(1000) ack 1
+0.100 < . 1:1(0) ack 2001 win 64000
+0.110 > . 2001:3001(1000) ack 1
+0.126 write(4, ..., 1460) = 1460
+0.148 < EW. 1:1(0) ack 3651 win 64000
+0.148 > W. 3651:4651(1000) ack 1
+0.148 > P. 4651:5111(460) ack 1
+";
+    assert_eq!(failure(text, true), None);
+    assert!(failure(text, false).is_some(), "otherwise it has reduced already");
+}
+
+#[test]
+fn a_request_answers_what_is_out_of_its_window_without_an_acknowledgment() {
+    // RFC 9293 §3.10.7.4 looks at sequence numbers before the ACK bit; Linux only here.
+    let text = "
+0.000 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
+0.000 bind(3, ..., ...) = 0
+0.000 listen(3, 4) = 0
+0.008 < S 5:5(0) win 64000 <mss 1000>
+0.008 > S. 0:0(0) ack 6 <mss 1460>
+0.018 < F 4294967291:4294967291(0) win 64000
+0.018 > . 1:1(0) ack 1
+0.028 < F 6:6(0) win 64000
+0.038 < . 6:6(0) ack 1 win 64000
+0.050 accept(3, ..., ...) = 4
+";
+    assert_eq!(failure(text, true), None);
+    assert_eq!(failure(text, false), None);
+}

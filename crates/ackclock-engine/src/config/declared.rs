@@ -184,6 +184,12 @@ pub const OPTIONS: &[Param] = &[
          (RFC 4015 3.4)",
     ),
     Param::flag(
+        "echo_after_repair",
+        false,
+        "an ECN echo on the ack that ends a repair reduces the window again, as in Linux; otherwise the loss has \
+         reduced it for that window of data (RFC 3168 6.1.2)",
+    ),
+    Param::flag(
         "hold_cwr",
         false,
         "after an ECN echo the window does not grow until something is acknowledged that was sent after it, as \

@@ -109,8 +109,10 @@ impl Connection {
         let len = unsent.min(u64::from(most)).min(u64::from(usable)) as u32;
         let last = u64::from(len) == unsent;
         // Nagle's algorithm does not apply to segments that framing made small on purpose.
-        // Nor, like a cork, to what tests a timeout, as Linux has it (`tcp_xmit_recovery`).
-        let tests = seldom(self.config.minshall) && self.spurious_test_quota().is_some();
+        // Nor, like a cork, to what an ack lets go to test a timeout, as Linux has it (`tcp_xmit_recovery`).
+        let tests = seldom(self.config.minshall)
+            && self.last_received_at == now
+            && self.spurious_test_quota().is_some();
         let at_once = idle
             || !self.config.nagle
             || most < whole

@@ -105,7 +105,9 @@ impl Connection {
             // a reset.
             return false;
         }
-        if seldom(!flags.any(Flags::ACK | Flags::RST)) && self.config.needs_ack {
+        // What a listener has not accepted yet looks at sequence numbers first (`tcp_check_req`).
+        let requested = self.state == State::SynReceived && self.passive;
+        if seldom(!flags.any(Flags::ACK | Flags::RST)) && self.config.needs_ack && !requested {
             return false;
         }
         if seldom(self.state == State::SynReceived)

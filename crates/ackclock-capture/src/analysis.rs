@@ -5,13 +5,13 @@ mod order;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
-use ackclock_policy::{Chosen, Registry, RttEstimator};
 use ackclock_units::Instant;
 
 use self::order::{Order, RECENT};
 use crate::Selection;
 use crate::connection::Flow;
 use crate::habits::Habits;
+use crate::half::Estimators;
 use crate::read::Unread;
 use crate::report::Report;
 use crate::segment::{CapturedSegment, NotASegment};
@@ -30,7 +30,7 @@ pub const MOST_PACKETS: usize = 1 << 20;
 /// Takes segments roughly in order of time and assembles connections.
 pub struct Analysis {
     wanted: Wanted,
-    estimator: Chosen<dyn RttEstimator>,
+    estimators: Estimators,
     pub(crate) flows: Vec<Flow>,
     by_ends: HashMap<(SocketAddr, SocketAddr), u32>,
     /// Connections looked up recently, hashed by their ports.
@@ -62,11 +62,9 @@ pub struct Analysis {
 impl Analysis {
     /// An analysis that has seen no packet.
     pub fn new(options: Options) -> Self {
-        let estimator =
-            Registry::builtin().choose::<dyn RttEstimator>("rfc6298").expect("the registry has RFC 6298");
         Self {
             wanted: Wanted::new(options),
-            estimator,
+            estimators: Estimators::new(),
             flows: Vec::new(),
             by_ends: HashMap::new(),
             recent: vec![u32::MAX; RECENT],

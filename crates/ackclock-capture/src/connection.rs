@@ -5,12 +5,11 @@ mod glance;
 
 use std::net::SocketAddr;
 
-use ackclock_policy::{Chosen, RttEstimator};
 use ackclock_units::{Duration, Instant, SeqNumber};
 use ackclock_wire::{Flags, Options, Segment};
 
 use crate::Cause;
-use crate::half::{Half, PeerTimes, segment_size};
+use crate::half::{Estimators, Half, PeerTimes, segment_size};
 use crate::listing::{Counts, Listing};
 use crate::numbers::Numbers;
 use crate::observed::{Place, Tls};
@@ -110,7 +109,7 @@ pub(crate) struct Reuse {
 }
 
 impl Flow {
-    pub(crate) fn new(seen: &CapturedSegment, estimator: &Chosen<dyn RttEstimator>, wanted: &Wanted) -> Self {
+    pub(crate) fn new(seen: &CapturedSegment, estimators: &Estimators, wanted: &Wanted) -> Self {
         let flags = seen.segment.flags;
         // If the first packet is a SYN-ACK, its receiver opened the connection. Without a handshake, the
         // server is taken to have the lower port.
@@ -121,7 +120,7 @@ impl Flow {
         });
         Self {
             ends: [seen.src, seen.dst],
-            halves: [0, 1].map(|_| Half::new(seen.at, estimator.build(), wanted)),
+            halves: [0, 1].map(|_| Half::new(seen.at, estimators, wanted)),
             clocks: [PeerClock::default(); 2],
             arrivals: Default::default(),
             client,

@@ -5,10 +5,10 @@ mod agreed;
 mod copies;
 mod covered;
 mod covering_ack;
+mod estimators;
 mod expiry;
 mod follow;
 mod heard;
-mod linux;
 mod old;
 mod on_purpose;
 mod path;
@@ -25,11 +25,11 @@ mod verdicts;
 
 use std::sync::Arc;
 
-use ackclock_policy::RttEstimator;
 use ackclock_units::{Duration, Instant, SeqNumber};
 
 use self::agreed::Agreed;
 pub(crate) use self::agreed::segment_size;
+pub(crate) use self::estimators::Estimators;
 use self::follow::Following;
 use self::heard::Heard;
 use self::path::Path;
@@ -91,14 +91,14 @@ pub(crate) struct Half {
 }
 
 impl Half {
-    pub(crate) fn new(start: Instant, estimator: Box<dyn RttEstimator>, wanted: &Wanted) -> Self {
+    pub(crate) fn new(start: Instant, estimators: &Estimators, wanted: &Wanted) -> Self {
         Self {
             out: Direction::default(),
             space: SequenceSpace::default(),
             agreed: Agreed::default(),
             sent: Sent::default(),
             heard: Heard::default(),
-            path: Path::new(start, estimator),
+            path: Path::new(start, estimators),
             verdicts: Verdicts { known: Arc::clone(&wanted.causes), ..Verdicts::default() },
             limits: Limits::default(),
             reached: Reached::default(),

@@ -189,7 +189,7 @@ impl Analysis {
                 return None;
             }
             None => {
-                let mut flow = Flow::new(seen, &self.estimator, &self.wanted);
+                let mut flow = Flow::new(seen, &self.estimators, &self.wanted);
                 let i = self.flows.len() as u32;
                 if let Some((wanted, ..)) = &self.listing
                     && wanted.as_ref().is_none_or(|w| w.includes_ends(i as usize, flow.ends))

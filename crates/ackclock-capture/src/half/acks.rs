@@ -169,7 +169,7 @@ impl Half {
         }
         // A cumulative ack gives its own sample.
         if let Some(first) = oldest.filter(|_| ack <= self.space.una) {
-            self.path.linux.sample(at.since(first), self.space.una, self.space.max);
+            self.path.linux.sample(at.since(first), at, self.space.una, self.space.max);
         }
         any
     }
@@ -231,7 +231,7 @@ impl Half {
         self.space.una = ack;
         // Linux measures the oldest segment, or by the echoed timestamp if any was retransmitted.
         if let Some(rtt) = oldest.filter(|_| !resent).map(|first| at.since(first)).or(self.heard.echo) {
-            self.path.linux.sample(rtt, ack, self.space.max);
+            self.path.linux.sample(rtt, at, ack, self.space.max);
         }
         if let Some(Some(before)) = followed {
             self.follow_advance(&before, at);
@@ -329,7 +329,6 @@ fn slack(clock: &PeerClock) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use ackclock_policy::{Registry, RttEstimator};
     use ackclock_units::SeqNumber;
 
     use super::*;
@@ -339,8 +338,8 @@ mod tests {
     fn the_echo_of_a_syn_that_was_sent_again_is_no_shortest_round_trip() {
         let ms = |n: u64| Instant::ZERO + Duration::from_millis(n);
         let shortest = |syn_again: Option<u32>| {
-            let estimator = Registry::builtin().choose::<dyn RttEstimator>("rfc6298").expect("RFC 6298");
-            let mut half = Half::new(ms(0), estimator.build(), &Wanted::new(crate::Options::default()));
+            let mut half =
+                Half::new(ms(0), &crate::half::Estimators::new(), &Wanted::new(crate::Options::default()));
             half.sent.timestamps.syn_again = syn_again;
             for (tsval, at) in [(7, 0), (9, 3100)] {
                 let stamped = Stamped { tsval, at: ms(at), data: false, ack: SeqNumber(0), window: 0 };

@@ -3,7 +3,7 @@
 use ackclock_policy::{Rtt, RttEstimator, RttSample, Window};
 use ackclock_units::{Duration, Instant};
 
-use super::linux::LinuxTimer;
+use super::estimators::{Estimators, LinuxTimer};
 use crate::thresholds::THRESHOLDS;
 
 /// What is known about the round-trip times of a direction's path.
@@ -23,15 +23,9 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    pub(super) fn new(capture_start: Instant, estimator: Box<dyn RttEstimator>) -> Self {
-        Self {
-            linux: LinuxTimer::default(),
-            smoothed: estimator.rtt(),
-            estimator,
-            capture_start,
-            far: None,
-            near: Duration::ZERO,
-        }
+    pub(super) fn new(capture_start: Instant, estimators: &Estimators) -> Self {
+        let (estimator, linux) = estimators.build();
+        Self { linux, smoothed: estimator.rtt(), estimator, capture_start, far: None, near: Duration::ZERO }
     }
 
     /// Smoothed round-trip time of the whole path, and its deviation.

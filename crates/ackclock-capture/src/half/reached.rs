@@ -154,7 +154,6 @@ impl Half {
 
 #[cfg(test)]
 mod tests {
-    use ackclock_policy::{Registry, RttEstimator};
 
     use super::*;
     use crate::Options;
@@ -173,8 +172,8 @@ mod tests {
     /// A direction whose data passes the capture beside its receiver: the way to the sender and back takes
     /// 40 ms.
     fn far_from_its_sender() -> Half {
-        let estimator = Registry::builtin().choose::<dyn RttEstimator>("rfc6298").expect("RFC 6298");
-        let mut half = Half::new(Instant::ZERO, estimator.build(), &Wanted::new(Options::default()));
+        let mut half =
+            Half::new(Instant::ZERO, &crate::half::Estimators::new(), &Wanted::new(Options::default()));
         half.begin(SeqNumber(0));
         (half.path.far, half.path.near) = (Some(ms(1)), ms(40));
         (half.heard.window, half.heard.scaled) = (Some(50_000), true);

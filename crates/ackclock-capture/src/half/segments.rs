@@ -273,7 +273,6 @@ pub(super) fn payload(s: &Segment, start: u64, end: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use ackclock_policy::{Registry, RttEstimator};
     use ackclock_units::SeqNumber;
     use ackclock_wire::{Options, Timestamps};
 
@@ -282,8 +281,11 @@ mod tests {
 
     #[test]
     fn a_sender_that_has_the_ack_and_does_not_repair_waits_for_its_timer() {
-        let estimator = Registry::builtin().choose::<dyn RttEstimator>("rfc6298").expect("RFC 6298");
-        let mut half = Half::new(Instant::ZERO, estimator.build(), &Wanted::new(crate::Options::default()));
+        let mut half = Half::new(
+            Instant::ZERO,
+            &crate::half::Estimators::new(),
+            &Wanted::new(crate::Options::default()),
+        );
         let sent = |tsval, tsecr| Segment {
             seq: SeqNumber(0),
             options: Options { timestamps: Some(Timestamps { tsval, tsecr }), ..Options::default() },

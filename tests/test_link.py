@@ -127,7 +127,7 @@ def web(tmp_path):
         (("--rate", "1Mbit/s", "--queue", "red(limit"), "`--queue red(limit` is no queue"),
         (("--rate", "1Mbit/s", "--queue", "2bdp"), "the link has no delay; give `--delay`"),
         (("--delay", "5ms", "--queue", "codel"), "a link without a rate has no queue"),
-        (("--trace", "no such"), "`--trace` is `no such`, which cannot be read"),
+        (("--trace", "no such"), "`--trace` is `no such`, which does not exist"),
         (("--trace", "cellular.toml"), "cellular.toml:1: this is text"),
         (("--rate", "1Mbit/s", "--trace", "x"), "give one of the two"),
         (("--set", "bogus=1"), "`--set bogus` is not a known key"),

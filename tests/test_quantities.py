@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ackclock.quantities import percent, seconds
+from ackclock.cli.reproduce import _for_people
+from ackclock.quantities import percent, seconds, shortened
 
 ROOT = Path(__file__).parents[1] / "python/ackclock"
 
@@ -77,3 +78,36 @@ def test_no_time_is_formatted_beside_the_one_formatter():
         if not name.startswith("reproduce/") and raw.search(file.read_text(encoding="utf-8")):
             found.add(name)
     assert found <= allowed
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("0.5, 0.583333", "0.5, 0.583"),
+        ("2.53832", "2.54"),
+        ("at least 2 (2)", "at least 2 (2)"),
+        ("1234.5678 of 12345", "1235 of 12345"),
+        ("999.4999 and 999.51", "999 and 1000"),
+        ("1.234567e-05", "1.23e-05"),
+        ("-0.001234567", "-0.00123"),
+        ("0.50 to 0.60", "0.50 to 0.60"),
+        ("10.0.0.1, v1.2345.6, 1,234.5678", "10.0.0.1, v1.2345.6, 1,234.5678"),
+    ],
+)
+def test_numbers_within_a_text_have_three_digits(text, shown):
+    assert shortened(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("expected", "got", "holds", "shown"),
+    [
+        ("0.583333", "0.583333", True, ("0.583", "0.583")),
+        ("0.583333", "0.583412", False, ("0.583333", "0.583412")),
+        ("at least 2 (2)", "1.99961", False, ("at least 2 (2)", "1.99961")),
+        ("at least 2 (2)", "2.00012", True, ("at least 2 (2)", "2")),
+        ("at least 2 (2)", "1.86123", False, ("at least 2 (2)", "1.86")),
+        ("0.5, 0.583333", "0.5, 0.61234", False, ("0.5, 0.583", "0.5, 0.612")),
+    ],
+)
+def test_a_check_that_falls_short_by_little_keeps_its_digits(expected, got, holds, shown):
+    assert _for_people(expected, got, holds) == shown

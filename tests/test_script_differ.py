@@ -76,7 +76,10 @@ def test_what_is_known_is_not_reported(ackclock, tmp_path):
         (["--differ", "--against", "no-such-stack"], "no-such-stack"),
         (["--differ", "--against", "sack", "--stack", "no-such-stack"], "no-such-stack"),
         (["--differ", "--against", "sack", "--tolerance", "soon"], "soon"),
-        (["--differ", "--against", "sack", "--known", "none.toml"], "`none.toml` cannot be read"),
+        (
+            ["--differ", "--against", "sack", "--known", "none.toml"],
+            "`none.toml` does not exist; expected a list of differences (TOML)",
+        ),
         (["--differ", "--against", "sack", "--known", "bad.toml"], "`bad.toml` is no TOML"),
         (["--differ", "--against", "sack", "--known", "empty.toml"], "has no [[difference]]"),
         (["--differ", "--against", "sack", "--known", "half.toml"], "[[difference]] 1 needs"),

@@ -31,7 +31,8 @@ def test_the_command_writes_tables_prints_means_and_keeps_runs(ackclock, tmp_pat
     (tmp_path / "two.toml").write_text(PLAN)
     done = ackclock("sweep", "two.toml", "--plot", "path.rtt,mean", "--workers", "1")
     assert done.code == 0, done.err
-    first = [line.split()[:4] for line in done.out.splitlines()[1:]]
+    answer, _, table = done.out.partition("\n\n")
+    first = [line.split()[:4] for line in table.splitlines()[1:]]
     assert first == [[rtt, "ms", stack, "2"] for rtt in ("20", "40") for stack in ("reno", "sack")]
     assert "±" in done.out
     assert done.err.startswith("Runs made: 4; found in runs/kept: 0. Tables in ")
@@ -54,6 +55,7 @@ def test_the_command_writes_tables_prints_means_and_keeps_runs(ackclock, tmp_pat
     assert (again.code, again.err) == (0, "")
     assert (again.json["made"], again.json["found"]) == (0, 4)
     assert again.json["rows"][0]["mean"]["sd"] is not None
+    assert again.json["answer"] == answer.splitlines()
     assert json.loads((folder / "summary.json").read_text()) == again.json
     counted = ackclock("sweep", "two.toml", "--count", "--json", "--set", "duration=4s")
     assert counted.json == {"runs": 4, "kept": 0, "refused": 0}

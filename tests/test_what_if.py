@@ -164,9 +164,9 @@ def test_the_terminal_describes_it_in_sentences(ackclock, outage):
     )
     heads = next(line for line in done.out.splitlines() if line.startswith("timer "))
     meant = done.out[done.out.index(heads) :]
-    for name in ("early", "in a row", "waited", "at least", "at most", "if repeated"):
+    for name in ("early", "streak", "waited", "least", "most", "if repeated"):
         assert name in heads
-        assert re.search(rf"(?m)^(at least, )?{name}(, at most)?: ", meant), name
+        assert re.search(rf"(?m)^(least, )?{name}(, most)?: ", meant), name
 
 
 def test_a_summary_of_a_capture_without_timeouts_says_so(tmp_path):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 UNITS_OF_TIME = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 """The units that a time is shown in, in seconds."""
 
+FRACTION = re.compile(r"(?<![\w.,])-?\d+\.\d+(?:e[-+]?\d+)?(?![\w.])")
+"""A number with a fraction within a text; addresses and versions are none."""
 LEAST_SHARE = 1e-5
 """A smaller ratio is not given in digits."""
 
@@ -47,3 +51,16 @@ def count(x: int | None) -> str:
 def number(x: float) -> str:
     """A real number to six digits."""
     return f"{x:.6g}"
+
+
+def shortened(text: str) -> str:
+    """A text whose numbers with a fraction have three significant digits, or all those before the point."""
+
+    def short(found: re.Match[str]) -> str:
+        digits = found[0].partition("e")[0].replace(".", "").lstrip("-0")
+        if len(digits) <= 3:
+            return found[0]
+        x = float(found[0])
+        return f"{x:.3g}" if abs(x) < 999.5 else f"{x:.0f}"
+
+    return FRACTION.sub(short, text)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -214,7 +215,8 @@ def _fail(sentence: str, code: int) -> int:
 
 
 def _sentence(text: str) -> str:
-    return " ".join(text.split())
+    """In one line, and without the number that Rust adds to what the system says."""
+    return re.sub(r" \(os error \d+\)", "", " ".join(text.split()))
 
 
 def _in_plain_words(message: str) -> str:

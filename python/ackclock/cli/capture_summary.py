@@ -153,7 +153,7 @@ def _what_if(timers: list[dict[str, Any]], directions: list[dict[str, Any]]) -> 
     left_out = print_table(
         [("timer", "left"), *((h, "right") for h in headings)],
         rows,
-        spare=("early", "in a row", "spurious", "at least", "at most"),
+        spare=("early", "streak", "spurious", "least", "most"),
     )
     for sentence in meanings([h for h in headings if h not in left_out]):
         say(sentence)

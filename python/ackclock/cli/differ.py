@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from ackclock import files
 from ackclock._core import InputError, MissingRightError, differ_scripts, quantity
 from ackclock.cli.whole import Whole
 from ackclock.console import Bar, bar, note, print_json, print_table, say
@@ -173,11 +174,7 @@ class _Report:
 def _explained(path: Path) -> list[tuple[str, str]]:
     """Causes with their explanations."""
     try:
-        tree = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as e:
-        raise InputError(f"`{path}` cannot be read: {e.strerror}") from None
-    except UnicodeDecodeError as e:
-        raise InputError(f"`{path}` is no text: byte {e.start} is no UTF-8") from None
+        tree = tomllib.loads(files.text(path, files.SCENARIO, "expected a list of differences (TOML)"))
     except tomllib.TOMLDecodeError as e:
         raise InputError(f"`{path}` is no TOML: {e}") from None
     entries = tree.get("difference")

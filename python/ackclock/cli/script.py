@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ackclock import files as reading
 from ackclock._core import (
     InputError,
     MissingRightError,
@@ -156,7 +157,13 @@ def _scripts(files: tuple[Path, ...]) -> list[Path]:
     """The scripts themselves, and those in folders by name."""
     found: list[Path] = []
     for path in files:
-        inside = sorted(path.rglob("*.pkt")) if path.is_dir() else [path]
+        try:
+            inside = sorted(path.rglob("*.pkt")) if path.is_dir() else [path]
+        except OSError as e:
+            # A folder that vanishes meanwhile, or that this user may not read.
+            raise InputError(
+                f"`{path}` cannot be searched for scripts ({e.filename}: {e.strerror}); name the files"
+            ) from None
         if not inside:
             raise InputError(f"`{path}` has no script; scripts end in .pkt")
         found += inside
@@ -164,13 +171,7 @@ def _scripts(files: tuple[Path, ...]) -> list[Path]:
 
 
 def _run(path: Path, options: dict[str, Any]) -> dict[str, Any]:
-    try:
-        with path.open("rb") as file:
-            text = file.read(MOST_BYTES + 1).decode()
-    except OSError as e:
-        raise InputError(f"`{path}` cannot be read: {e.strerror}") from None
-    except UnicodeDecodeError as e:
-        raise InputError(f"`{path}` is no text: byte {e.start} is no UTF-8") from None
+    text = reading.text(path, MOST_BYTES, "expected a script (.pkt), or a folder with some")
     try:
         outcome: dict[str, Any] = json.loads(run_script(str(path), text, path.parent, **options))
     except MissingRightError as e:

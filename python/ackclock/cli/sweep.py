@@ -112,7 +112,9 @@ def command(
     """Run a scenario over many values and seeds, as PLAN (a TOML file) describes: axes, seeds, filters.
 
     Finished runs are kept: a sweep that was interrupted or extended runs only what is missing. The results
-    are one table of all runs, one of all flows and one of all links. Exit code 2 if the plan makes invalid
+    are one table of all runs, one of all flows and one of all links. The first sentence is the answer: at
+    which values the mean time of transfers (or the payload delivered, or the first number of `--show`) was
+    best and worst, and by how much. Exit code 2 if the plan makes invalid
     scenarios, 1 if a run failed otherwise; the other runs are made all the same.
     """
     if workers and scheduler:
@@ -153,11 +155,15 @@ def command(
     failed = [(c, f) for c, f in found.failures if not c.failure]
     if not len(found):
         raise given.sweep.error(failed)
-    result = _save(given, found, target, plots, time.monotonic() - began)
+    result = _save(given, found, target, plots, time.monotonic() - began, shown[0] if show else None)
     _complain("Failed", given, failed)
     if as_json:
         print_json(result)
     else:
+        for sentence in result["answer"]:
+            say(sentence)
+        if result["answer"]:
+            say()
         _show(found, shown)
         note(f"Runs made: {found.fresh}; found in {keep}: {found.found}. Tables in {result['folder']}")
     return _code(found)
@@ -226,11 +232,12 @@ def _count(cases: list[Case], keep: Path, as_json: bool) -> int | None:
 
 
 def _save(
-    given: Plan, found: SweepResult, target: Path, plots: tuple[str, ...], took: float
+    given: Plan, found: SweepResult, target: Path, plots: tuple[str, ...], took: float, asked: str | None
 ) -> dict[str, Any]:
     """Writes the folder, and returns the summary, which `--json` prints."""
     from ackclock import _core
     from ackclock.results import folder
+    from ackclock.sweep.answer import answer
     from ackclock.sweep.picture import picture
     from ackclock.sweep.work import engine
 
@@ -252,6 +259,7 @@ def _save(
             {"name": a.name, "keys": list(a.keys), "unit": a.unit, "values": [v.shown for v in a.values]}
             for a in found.axes
         ],
+        "answer": answer(found, asked),
         "rows": found.over_seeds(),
         "seconds": round(took, 3),
         "version": _core.version,
@@ -307,7 +315,9 @@ def _show(found: SweepResult, numbers: list[str]) -> None:
 
 
 def _with_spread(name: str, of: dict[str, float | None]) -> str:
-    text = FORMATS.get(name, "{:.3g}".format)
+    from ackclock.sweep.answer import number
+
+    text = FORMATS.get(name, number)
     if of["mean"] is None:
         return "-"
     return text(of["mean"]) if of["sd"] is None else f"{text(of['mean'])} ± {text(of['sd'])}"

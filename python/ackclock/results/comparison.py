@@ -126,11 +126,11 @@ def answer(run: Recorded) -> list[str]:
 
 def _stacks(run: Recorded) -> list[Stack]:
     """The stacks under comparison: those with runs of their own, or all of those that share one."""
-    apart = [row for row in run.stacks if _label(row) == row["stack"]]
+    alone = [row for row in run.stacks if _label(row) == row["stack"]]
     without = endless.rows(run)
     classes = workloads.numbers(run.traces)
     found: dict[str, Stack] = {}
-    for row in apart or run.stacks:
+    for row in alone or run.stacks:
         key = (row["run"], row["stack"])
         flows = run.flows.filter(
             pc.and_(pc.equal(run.flows["run"], key[0]), pc.equal(run.flows["stack"], key[1]))
@@ -198,7 +198,7 @@ def _together(stacks: Sequence[Stack]) -> list[str]:
     if len({(s.what, s.traffic) for s in stacks}) == 1 and not (shared and not stacks[0].times):
         said = _ranked(stacks)
         carried = [s.goodput for s in stacks]
-        if not shared and stacks[0].times and _places(stacks) == 1 and _apart(*_ends(carried)) > ALIKE:
+        if not shared and stacks[0].times and _places(stacks) == 1 and apart(*_ends(carried)) > ALIKE:
             said.append(f"Payload over the bottleneck: {_spread(stacks, lambda s: s.goodput, rate)}.")
     elif not any(s.times for s in stacks):
         said = [_shares(stacks)]
@@ -225,13 +225,13 @@ def _ranked(stacks: Sequence[Stack]) -> list[str]:
     values = [s.time if by_time else s.goodput for s in order]
     if not max(values):
         return ["No stack delivered any payload."]
-    first = [s for s, v in zip(order, values, strict=True) if _apart(v, values[0]) <= ALIKE]
+    first = [s for s, v in zip(order, values, strict=True) if apart(v, values[0]) <= ALIKE]
     verdict = _times(order, values, first) if by_time else _payloads(order, values, first)
     elsewhere = _elsewhere(stacks, first) if by_time and order[0].centre == MEAN else []
-    return [verdict, *elsewhere, *_sure(order, _apart(values[0], values[-1]))]
+    return [verdict, *elsewhere, *_sure(order, apart(values[0], values[-1]))]
 
 
-def _apart(a: float, b: float) -> float:
+def apart(a: float, b: float) -> float:
     """By what share of the smaller one the larger one is larger."""
     return (max(a, b) - min(a, b)) / min(a, b) if min(a, b) > 0 else float(a != b) * float("inf")
 
@@ -244,7 +244,7 @@ def _times(order: Sequence[Stack], values: Sequence[float], first: Sequence[Stac
     slowest = "" if len(order) == len(first) + 1 else ", the slowest"
     return (
         f"{what} were fastest with {_and(first)}: {best} {centre}, {seconds(values[-1])} with "
-        f"{order[-1].named}{slowest} ({_more(values[0], values[-1])})."
+        f"{order[-1].named}{slowest} ({how_much_more(values[0], values[-1])})."
     )
 
 
@@ -256,13 +256,13 @@ def _payloads(order: Sequence[Stack], values: Sequence[float], first: Sequence[S
     least = "" if len(order) == len(first) + 1 else ", which delivered least"
     if not values[-1]:
         return f"{most}; {last} delivered none."
-    more = _more(values[-1], values[0])
+    more = how_much_more(values[-1], values[0])
     return f"{most}, {more} {'than' if '%' in more else 'as'} {last}{least} ({rate(values[-1])})."
 
 
-def _more(a: float, b: float) -> str:
+def how_much_more(a: float, b: float) -> str:
     """How much more b is than a."""
-    more = _apart(a, b)
+    more = apart(a, b)
     return f"{100 * more:.2g} % more" if more < 1 else f"{1 + more:.2g} times as much"
 
 
@@ -300,7 +300,7 @@ def _elsewhere(stacks: Sequence[Stack], first: Sequence[Stack]) -> list[str]:
             continue
         least = min(stacks, key=lambda s: known[s.name])
         best = min(first, key=lambda s: known[s.name])
-        if _apart(known[least.name], known[best.name]) > ALIKE:
+        if apart(known[least.name], known[best.name]) > ALIKE:
             said.append(
                 f"{where} {least.named} is fastest ({seconds(known[least.name])}; "
                 f"{seconds(known[best.name])} with {best.named})"

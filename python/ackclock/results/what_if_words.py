@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection
 
 HEADINGS = {
-    "rounds": "in a row",
-    "waited_least": "at least",
-    "waited_most": "at most",
+    "rounds": "streak",
+    "waited_least": "least",
+    "waited_most": "most",
     "rerun_least": "if repeated, at least",
     "rerun_most": "if repeated, at most",
 }
 """Headings of columns that are not called by their names."""
 MEANINGS = {
     "early": "early: timeouts just before an ack that repaired the loss anyway.",
-    "in a row": "in a row: the most timeouts one after another without an ack.",
+    "streak": "streak: the most timeouts one after another without an ack.",
     "waited": "waited: the best estimate of the time spent waiting for timeouts.",
-    "at least": "at least, at most: the bounds of that, since a capture does not show when a path that lost "
+    "least": "least, most: the bounds of that, since a capture does not show when a path that lost "
     "everything worked again.",
     "if repeated": "if repeated: the range of that in 19 of 20 repetitions of the transfer, in which other "
     "packets are lost at the same rate, if losses are independent.",

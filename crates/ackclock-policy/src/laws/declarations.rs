@@ -137,19 +137,30 @@ mod tests {
     #[test]
     fn the_policy_in_the_readme_is_compiled_and_keeps_the_laws() {
         let readme = include_str!("../../../../README.md");
-        let shown = readme
-            .split("```rust\n")
-            .nth(1)
-            .and_then(|rest| rest.split("```").next())
-            .expect("the README shows a policy");
         assert!(
-            shown == include_str!("fixed.rs"),
-            "README.md and crates/ackclock-policy/src/laws/fixed.rs differ; the README has\n{shown}"
+            shown(readme) == include_str!("fixed.rs"),
+            "README.md and crates/ackclock-policy/src/laws/fixed.rs differ"
         );
         let found = built_in().find::<dyn crate::CongestionControl>("fixed").expect("it is registered");
         assert_eq!((found.name, found.params[0].name), ("fixed", "cwnd"));
         for name in ["scenario files take `window = { kind = \"fixed\", cwnd", "`ac.window.Fixed(cwnd="] {
             assert!(readme.contains(name), "{name}");
         }
+    }
+
+    #[test]
+    fn the_policy_in_the_guide_is_compiled_and_keeps_the_laws() {
+        assert!(
+            shown(include_str!("../../../../docs/own-policy.md")) == include_str!("gentle.rs"),
+            "docs/own-policy.md and crates/ackclock-policy/src/laws/gentle.rs differ"
+        );
+        let found = built_in().find::<dyn crate::CongestionControl>("gentle").expect("it is registered");
+        assert_eq!((found.params[0].name, found.params[1].name), ("increase", "decrease"));
+    }
+
+    /// The Rust code that a page shows first.
+    fn shown(page: &str) -> &str {
+        let code = page.split("```rust\n").nth(1).and_then(|rest| rest.split("```").next());
+        code.expect("the page shows a policy")
     }
 }

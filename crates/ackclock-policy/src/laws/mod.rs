@@ -15,6 +15,8 @@ mod declarations;
 #[cfg(test)]
 mod fixed;
 mod framings;
+#[cfg(test)]
+mod gentle;
 mod queues;
 mod recoveries;
 mod reductions;
@@ -123,12 +125,13 @@ fn for_all_defaults<T: Role + ?Sized>(registry: &Registry, law: impl Fn(&Chosen<
     }
 }
 
-/// The built-in policies, and the one that the README shows.
+/// The built-in policies, and those that the README and the guide show.
 #[cfg(test)]
 fn built_in() -> Registry {
     let mut registry = Registry::builtin();
-    // A reader who followed the README has registered it already.
+    // A reader who followed them has registered them already.
     let _ = registry.register(&fixed::ENTRY);
+    let _ = registry.register(&gentle::ENTRY);
     registry
 }
 

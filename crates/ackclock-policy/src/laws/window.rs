@@ -19,7 +19,11 @@ fn random_events(
     let mut v = SenderView { smss, now: Instant::ZERO, counts_marks: rng.chance(0.5), ..view() };
     v.window = w.start(&v).window;
     v.initial_window = v.window.cwnd;
-    assert!(v.window.cwnd >= u64::from(smss), "{:?}: {c:?}", v.window);
+    assert!(
+        v.window.cwnd >= u64::from(smss),
+        "a new connection has {:?}, less than a segment of {smss}: {c:?}",
+        v.window
+    );
     for _ in 0..400 {
         v.now += span(rng) / 1000;
         v.flight_size = rng.below(v.window.cwnd.min(1 << 32) + 3 * u64::from(smss));
@@ -121,13 +125,24 @@ pub fn windows_keep_their_floors(registry: &Registry) {
                 Event::Congestion(Congestion::Rto { repeated })
                     if repeated || keeps_ssthresh || no_threshold =>
                 {
-                    assert_eq!(after.window.ssthresh, before.window.ssthresh, "RFC 5681 §3.1: {c:?}");
+                    assert_eq!(
+                        after.window.ssthresh, before.window.ssthresh,
+                        "a repeated timeout leaves the threshold as it is (RFC 5681 §3.1): {c:?}"
+                    );
                 }
                 Event::Congestion(_) if no_threshold => {
-                    assert_eq!(after.window.ssthresh, before.window.ssthresh, "{c:?}")
+                    assert_eq!(after.window.ssthresh, before.window.ssthresh, "it keeps its threshold: {c:?}")
                 }
-                Event::Congestion(_) => assert!(after.window.ssthresh >= two, "{:?}: {c:?}", after.window),
-                _ => assert!(after.window.ssthresh >= two || small_start, "{:?}: {c:?}", after.window),
+                Event::Congestion(_) => assert!(
+                    after.window.ssthresh >= two,
+                    "{event:?} left {:?}, a threshold below two segments ({two}): {c:?}",
+                    after.window
+                ),
+                _ => assert!(
+                    after.window.ssthresh >= two || small_start,
+                    "{event:?} left {:?}, a threshold below two segments ({two}): {c:?}",
+                    after.window
+                ),
             }
         });
     });

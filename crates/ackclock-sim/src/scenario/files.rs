@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
 /// The largest file that a scenario may name.
@@ -46,14 +46,33 @@ impl Files {
             self.folder.as_ref().ok_or("cannot be read here: the scenario did not come from a file")?;
         let path = if self.anywhere { folder.join(name) } else { within(folder, name)? };
         // A device or a pipe has no size, and may have no end.
-        let about = fs::metadata(&path).map_err(|e| format!("cannot be read ({e})"))?;
+        let about = fs::metadata(&path).map_err(|e| why(&e))?;
         if !about.is_file() {
-            return Err("is not a regular file".to_owned());
+            return Err(if about.is_dir() {
+                "is a folder; expected a file"
+            } else {
+                "is not a regular file"
+            }
+            .to_owned());
         }
         let mut bytes = Vec::new();
         let read = File::open(&path).and_then(|f| f.take(LARGEST + 1).read_to_end(&mut bytes));
-        read.map_err(|e| format!("cannot be read ({e})"))?;
+        read.map_err(|e| why(&e))?;
         text(bytes)
+    }
+}
+
+/// Why a file cannot be read, without the words of the system where there are better ones.
+fn why(e: &io::Error) -> String {
+    match e.kind() {
+        io::ErrorKind::NotFound => "does not exist; expected the path of a file".to_owned(),
+        io::ErrorKind::PermissionDenied => {
+            "this user may not read; expected a file that may be read".to_owned()
+        }
+        _ => {
+            let said = e.to_string();
+            format!("cannot be read ({})", said.split(" (os error").next().unwrap_or(&said))
+        }
     }
 }
 
@@ -71,9 +90,9 @@ fn within(folder: &Path, name: &str) -> Result<PathBuf, String> {
     let outside =
         || "lies outside the scenario's folder; put it there, or allow it with `--allow-files`".to_owned();
     let leaves = Path::new(name).components().any(|c| !matches!(c, Component::Normal(_) | Component::CurDir));
-    let failed = |e: std::io::Error| if leaves { outside() } else { format!("cannot be read ({e})") };
+    let failed = |e: io::Error| if leaves { outside() } else { why(&e) };
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let root = folder.canonicalize().map_err(|e| format!("cannot be read ({e})"))?;
+    let root = folder.canonicalize().map_err(|e| why(&e))?;
     let path = root.join(name).canonicalize().map_err(failed)?;
     if path.starts_with(&root) { Ok(path) } else { Err(outside()) }
 }

@@ -263,8 +263,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         "load = 1.2",
         "load = 1.2\nsizes = { kind = \"cdf\", file = \"nowhere.txt\" }",
-        "line 12: `workload.sizes.file` is `nowhere.txt`, which cannot be read (No such file or directory \
-         (os error 2))",
+        "line 12: `workload.sizes.file` is `nowhere.txt`, which does not exist; expected the path of a file",
     ),
     (
         "load = 1.2",
@@ -416,8 +415,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         PATH,
         "[path]\nkind = \"graph\"\nedges_file = \"nowhere.edges\"",
-        "line 6: `path.edges_file` is `nowhere.edges`, which cannot be read (No such file or directory (os \
-         error 2))",
+        "line 6: `path.edges_file` is `nowhere.edges`, which does not exist; expected the path of a file",
     ),
     (
         PATH,
@@ -440,7 +438,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         PATH,
         "[path]\nkind = \"graph\"\nedges_file = \"sweeps\"",
-        "line 6: `path.edges_file` is `sweeps`, which is not a regular file",
+        "line 6: `path.edges_file` is `sweeps`, which is a folder; expected a file",
     ),
     (
         "load = 1.2",

@@ -109,15 +109,15 @@ SCENARIOS: dict[str, tuple[ac.Single, Any, dict[str, Any]]] = {
 
 
 LATE = (
-    "packets on the testbed are late by hundredths of a millisecond; with a fault that releases them every 0.05, "
-    "0.1 or 0.2 ms (`batch`) the simulation gives "
+    "packets on the testbed are late by hundredths of a millisecond; with a fault that releases them every "
+    "0.05, 0.1 or 0.2 ms (`batch`) the simulation gives "
 )
 MECHANISMS = (
     (
         "bulk, 100 Mbit/s over 60 ms/bbr/*",
         "both run out of data in the second and in the third repair, until a third of the send buffer is "
-        "free (`sk_stream_is_writeable`), and the samples of those round trips do not count; which round trip ends "
-        "start-up, and with it the loss, is another one from seed to seed of the kernel, too",
+        "free (`sk_stream_is_writeable`), and the samples of those round trips do not count; which round trip "
+        "ends start-up, and with it the loss, is another one from seed to seed of the kernel, too",
     ),
     (
         "incast of 8/[cr]*",
@@ -126,18 +126,23 @@ MECHANISMS = (
     ),
     (
         "bulk, queue of 1 bdp/bbr/queueing delay",
-        "the largest sample of ten rounds counts, of which the pace keeps 1 % away; " + LATE + "3.5 to 3.9 ms for 3.4",
+        "the largest sample of ten rounds counts, of which the pace keeps 1 % away; "
+        + LATE
+        + "3.5 to 3.9 ms for 3.4",
     ),
     (
         "bulk*/bbr/queueing delay",
-        "the largest sample of ten rounds counts, of which the pace keeps 1 % away; " + LATE + "up to a quarter more",
+        "the largest sample of ten rounds counts, of which the pace keeps 1 % away; "
+        + LATE
+        + "up to a quarter more",
     ),
     ("bulk, 1 % loss/*/queueing delay", LATE + "a tenth to a third more"),
     ("bulk, an outage*/reno/queueing delay", LATE + "3.7 to 4.3 ms for 4.2"),
     (
         "bulk, delay from 20*/*",
-        LATE + "8 to 30 times as many losses with CUBIC, whose slow start ends a round trip later, and with Reno a "
-        "queueing delay that is up to 9 % smaller",
+        LATE
+        + "8 to 30 times as many losses with CUBIC, whose slow start ends a round trip later, and with Reno "
+        "a queueing delay that is up to 9 % smaller",
     ),
     ("bulk, queue of 20 packets/reno/*", LATE + "0.050 to 0.066 % for 0.067 %"),
     ("bulk, 2 Mbit/s over 200 ms/*/loss at the bottleneck", "two packets of 800"),
@@ -250,8 +255,8 @@ test). `make linux` measures all of it again.
 ## What differs
 
 The column ± is half the 95 % confidence interval of the difference, as a share of the kernel's number. The
-last one says why, found by laying both runs side by side over time (`series`): a mechanism of the kernel, what
-packets that are late do, or that it is not known.
+last one says why, found by laying both runs side by side over time (`series`): a mechanism of the kernel,
+what packets that are late do, or that it is not known.
 
 | scenario | TCP | number | kernel | simulated | difference | ± | why |
 |---|---|---|---|---|---|---|---|

@@ -116,8 +116,8 @@ MECHANISMS = (
     (
         "bulk, 100 Mbit/s over 60 ms/bbr/*",
         "both run out of data in the second and in the third repair, until a third of the send buffer is "
-        "free (`sk_stream_is_writeable`), and the samples of those round trips do not count; which round trip "
-        "ends start-up, and with it the loss, is another one from seed to seed of the kernel, too",
+        "free (`sk_stream_is_writeable`), and the samples of those round trips do not count; which round "
+        "trip ends start-up, and with it the loss, is another one from seed to seed of the kernel, too",
     ),
     (
         "incast of 8/[cr]*",

@@ -89,6 +89,13 @@ def test_the_testbed_is_that_of_the_register():
     assert "1312500B" in wide
 
 
+def test_what_the_paper_measured_runs_freebsds_defaults():
+    for found in (testbed.freebsd("1s"), testbed.freebsd("200ms", preset="tahoe")):
+        resolved = testbed.scenario(testbed.dumbbell(10), testbed.web("I", 10), found, 10).resolve()
+        for words in ("timestamps = true", 'mss = "1448B"', 'ack_delay = "100ms"', "karn_backoff = false"):
+            assert resolved.count(words) == len(found), words
+
+
 def test_the_backoff_of_the_testbed_is_that_of_its_labels():
     resolved = testbed.scenario(
         testbed.dumbbell(10), testbed.web("I", 10), testbed.stacks("1s"), 10

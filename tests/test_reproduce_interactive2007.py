@@ -16,6 +16,7 @@ from ackclock.reproduce.interactive2007 import (
     f5b_artificial_loss,
     seen,
     testbed,
+    x1_always_timeout,
 )
 from ackclock.reproduce.interactive2007.approaches import Curve
 from ackclock.reproduce.interactive2007.artificial import Point
@@ -191,3 +192,20 @@ def test_curves_are_compared_at_the_losses_that_both_reach():
 
 def test_the_waits_of_the_model_are_those_of_the_backoff():
     assert all(c.holds for c in algorithms.waits())
+
+
+def test_a_packet_with_others_close_behind_is_no_lone_packet():
+    def run(times):
+        rows = [(t, seq, "new") for seq, t in enumerate(times)] + [(9.0, 0, "fast-retransmit")]
+        columns = {
+            "time": [t for t, _, _ in rows],
+            "seq": [seq for _, seq, _ in rows],
+            "kind": [kind for _, _, kind in rows],
+            "sent": [True] * len(rows),
+            "len": [500] * len(rows),
+            "connection": [0] * len(rows),
+        }
+        return type("Run", (), {"traces": {"segments": pa.table(columns)}})()
+
+    assert x1_always_timeout.close_together(run([0.0, 0.01, 0.02, 0.03])) == 1
+    assert x1_always_timeout.close_together(run([0.0, 0.4, 0.8, 1.2])) == 0

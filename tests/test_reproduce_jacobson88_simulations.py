@@ -7,16 +7,18 @@ import pytest
 import ackclock as ac
 from ackclock.models.jacobson88.shared_medium import Bench
 from ackclock.reproduce import Setting
+from ackclock.reproduce.jacobson88 import f9_with_avoidance as f9
 from ackclock.reproduce.jacobson88 import n1_first_collapse as n1
 from ackclock.reproduce.jacobson88 import n2_burst as n2
 from ackclock.reproduce.jacobson88 import n4_damage_loss as n4
-from ackclock.reproduce.jacobson88 import senders
+from ackclock.reproduce.jacobson88 import senders, testbed
 from ackclock.reproduce.jacobson88 import x1_idle_restart as x1
 from ackclock.reproduce.jacobson88 import x3_rate_based as x3
 from ackclock.reproduce.jacobson88 import x4_multiplicative_increase as x4
 from ackclock.reproduce.jacobson88 import x5_decrease as x5
 from ackclock.reproduce.jacobson88 import x9_backoff as x9
 from ackclock.reproduce.jacobson88 import x13_dynamic_range as x13
+from ackclock.reproduce.jacobson88.receivers import Effect
 
 
 def test_one_transfer_has_all_of_the_link_before_and_after():
@@ -92,3 +94,20 @@ def test_a_line_is_fitted_and_a_source_counted():
     # From 10 a second on the rate grows by a tenth of a packet per second with each packet.
     assert 9 <= counts[0] <= 11
     assert 11 <= np.diff(counts)[0] <= 13
+
+
+def test_the_receivers_effect_is_the_median_over_the_delays():
+    def at(speed, old, new):
+        return [Effect(speed, old, new, 0.01)] * len(f9.ORDERS)
+
+    found = at(1.0, 0.01, 0.01) + at(1.8, 0.018, 0.005) + at(2.5, 0.05, 0.005)
+    assert f9.over_delays(found) == pytest.approx((1.8, 3.6))
+
+
+def test_the_old_tcp_is_that_of_4_3bsd():
+    stack = ac.Scenario.of(
+        ac.Single(ac.Link("1Mbit/s"), rtt="1s"), ac.Bulk(), {"old": testbed.old_tcp()}
+    ).resolve_tree()["stacks"]["old"]
+    assert stack["backoff"]["kind"] == "bsd43-table" and stack["backoff"]["release"] == "4.3BSD"
+    assert (stack["estimator"]["min_rto"], stack["estimator"]["max_rto"]) == ("1s", "30s")
+    assert stack["karn_samples"] and not stack["karn_backoff"]

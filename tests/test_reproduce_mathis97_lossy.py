@@ -8,6 +8,7 @@ from ackclock.models import mathis97 as m
 from ackclock.reproduce.item import Setting
 from ackclock.reproduce.mathis97 import (
     f3_bandwidth,
+    f4_window,
     f8_clock_preserving,
     lossy,
     t4_ten_tcps,
@@ -127,3 +128,12 @@ def test_every_exclusion_has_its_transfer():
     row = x7_exclusions.of_vegas(rows[1])
     assert row["what"].startswith("Vegas, 0.5 Mbit/s")
     assert row["bandwidth"] / row["model"] == pytest.approx(rows[1]["over"])
+
+
+def test_the_first_timeout_is_sought_for_each_seed():
+    rows = [
+        {"seed": seed, "loss": loss, "timeouts": n}
+        for seed, loss, n in ((1, 0.003, 0), (1, 0.01, 2), (1, 0.02, 1), (2, 0.003, 1), (3, 0.02, 0))
+    ]
+    first = f4_window.first_timeouts(rows)
+    assert first[:2] == [0.01, 0.003] and math.isnan(first[2])

@@ -9,6 +9,7 @@ import pytest
 import ackclock as ac
 from ackclock.reproduce.mathis97 import f7_phase_topology as f7
 from ackclock.reproduce.mathis97 import phase
+from ackclock.reproduce.mathis97 import t2_phase_effects as t2
 from ackclock.reproduce.mathis97 import t3_long_queue as t3
 from ackclock.reproduce.mathis97.steady import Connection, Line
 
@@ -80,3 +81,32 @@ def test_how_far_apart_does_not_ask_who_gains():
     deltas, ratios = f7.means(rows, "RED")
     assert deltas.tolist() == [0.5, 1.0]
     assert ratios.tolist() == pytest.approx([3.0, 2.0])
+
+
+def column(bandwidths, ca, timeouts):
+    """A run of table 2 whose link says nothing of either connection."""
+    line = Line("tcp", "L", 500, 48795, 48_795_000, 259, 0.08349, 0.98)
+    tcp = [
+        Connection("tcp", name, 500, int(500 * b * 1e3 / 8e3), a, t, t, 0, r)
+        for name, b, a, t, r in zip(phase.NAMES, bandwidths, ca, timeouts, (0.325, 0.315), strict=True)
+    ]
+    return phase.Column(line, tcp, phase.DELTA)
+
+
+def test_the_counts_of_table_2_are_those_of_the_paper_within_three_errors():
+    paper, red = column((133, 648), (103, 41), (37, 0)), column((430, 368), (64, 73), (0, 0))
+    assert t2.like_the_paper(paper, 1) and not t2.like_the_paper(paper, 0)
+    drop_tail = [c for c in t2.checks([paper] * 3, [red] * 3) if c.name.startswith("drop-tail")]
+    assert [c.name for c in drop_tail if not c.holds] == []
+    few = t2.checks([column((198, 601), (96, 44), (15, 4))] * 3, [red] * 3)
+    assert [c.name for c in few if not c.holds][:2] == [
+        "drop-tail: bandwidth of TCP2 over TCP1",
+        "drop-tail: p of TCP1 over TCP2",
+    ]
+    assert {"drop-tail: timeouts of TCP1", "drop-tail: timeouts of TCP2"} <= {
+        c.name for c in few if not c.holds
+    }
+
+
+def test_the_ratio_of_signals_has_no_bound_where_one_connection_has_none():
+    assert t2.p_ratio(column((133, 648), (103, 0), (37, 0))) == float("inf")

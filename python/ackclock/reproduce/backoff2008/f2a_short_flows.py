@@ -8,7 +8,7 @@ from ackclock.reproduce.item import Outcome, Setting, item
     "B-F2a",
     kind="SIM",
     title="CCDF of response times with and without backoff, Trace-I",
-    choices={**testbed.CHOICES, "duration": tails.duration("I")},
+    choices={**testbed.ON_FREEBSD, "duration": tails.duration("I")},
 )
 def reproduce(setting: Setting) -> Outcome:
     """Runs TCP, TCP*(3) and TCP*(inf) over the congested bottleneck, and TCP over the uncongested one."""

@@ -8,7 +8,7 @@ from ackclock.reproduce.item import Outcome, Setting, item
     "B-F2b",
     kind="SIM",
     title="CCDF of response times with and without backoff, Trace-II",
-    choices={**testbed.CHOICES, "duration": tails.duration("II")},
+    choices={**testbed.ON_FREEBSD, "duration": tails.duration("II")},
 )
 def reproduce(setting: Setting) -> Outcome:
     """As B-F2a, with sizes of a heavy tail."""

@@ -8,7 +8,7 @@ from ackclock.reproduce.item import Outcome, Setting, item
     "B-F2c",
     kind="SIM",
     title="CCDF of response times with and without backoff, Trace-III",
-    choices={**testbed.CHOICES, "duration": tails.duration("III")},
+    choices={**testbed.ON_FREEBSD, "duration": tails.duration("III")},
 )
 def reproduce(setting: Setting) -> Outcome:
     """As B-F2a, with long flows among the short ones."""

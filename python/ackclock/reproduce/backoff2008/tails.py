@@ -39,9 +39,9 @@ def compare(trace: str, min_rto: str, setting: Setting, label: str, *, part: flo
     seconds = part * (testbed.FULL if setting.full else SECONDS)[trace]
     subtitle = words(trace, min_rto)
     congested = testbed.scenario(
-        testbed.dumbbell(10), testbed.web(trace, 10), testbed.stacks(min_rto), seconds, title=subtitle
+        testbed.dumbbell(10), testbed.web(trace, 10), testbed.freebsd(min_rto), seconds, title=subtitle
     )
-    wide = {UNCONGESTED: testbed.stacks(min_rto)[TCP]}
+    wide = {UNCONGESTED: testbed.freebsd(min_rto)[TCP]}
     uncongested = testbed.scenario(
         testbed.dumbbell(50), testbed.web(trace, 50), wide, seconds, title=subtitle
     )

@@ -103,12 +103,16 @@ FREEBSD = {
 """What `freebsd` has in place of other choices."""
 
 
-def freebsd(min_rto: str, *labels: str) -> dict[str, ac.Stack]:
+ON_FREEBSD = {**CHOICES, **FREEBSD}
+"""What the items that the paper measured on its testbed, or that are run in its image, leave unstated."""
+
+
+def freebsd(min_rto: str, *labels: str, preset: str = "sack") -> dict[str, ac.Stack]:
     """The same stacks with the defaults of FreeBSD 6.1, which the testbed ran: timestamps and delayed acks of
     100 ms.
     """
     more = {"timestamps": True, "mss": "1448B", "ack": ac.Delayed(ack_delay="100ms")}
-    return {label: stack.but(**more) for label, stack in stacks(min_rto, *labels).items()}
+    return {label: stack.but(**more) for label, stack in stacks(min_rto, *labels, preset=preset).items()}
 
 
 def scenario(

@@ -22,7 +22,7 @@ SECONDS, FULL, SEEDS = 40, 600, 3
     title="More flows than the bandwidth-delay product has packets",
     choices={
         **{
-            key: testbed.CHOICES[key]
+            key: testbed.ON_FREEBSD[key]
             for key in ("round-trip times", "queue", "RED", "packets", "backoff counter", "giving up")
         },
         "flows": f"endless transfers, {', '.join(f'{x:g}' for x in TIMES)} times the {BDP_PACKETS} packets "
@@ -36,7 +36,7 @@ def reproduce(setting: Setting) -> Outcome:
     flows = [round(x * BDP_PACKETS) for x in TIMES]
     scenarios = []
     for n in flows:
-        stacks = {f"{label}, {n}": s for label, s in testbed.stacks("200ms", TCP, NONE).items()}
+        stacks = {f"{label}, {n}": s for label, s in testbed.freebsd("200ms", TCP, NONE).items()}
         load = ac.Bulk(flows=n, spread="5s")
         seconds = FULL if setting.full else SECONDS
         scenarios.append(

@@ -13,7 +13,7 @@ PART = 0.5
     "B-X1",
     kind="SIM",
     title="Figure 2 with a minimum RTO of 200 ms",
-    choices={**testbed.CHOICES, "duration": testbed.times(tails.SECONDS, part=PART)},
+    choices={**testbed.ON_FREEBSD, "duration": testbed.times(tails.SECONDS, part=PART)},
 )
 def reproduce(setting: Setting) -> Outcome:
     """The three traces of B-F2 with (0.2, 3.0) for minimum and initial RTO."""

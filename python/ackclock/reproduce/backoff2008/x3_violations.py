@@ -27,7 +27,7 @@ def reproduce(setting: Setting) -> Outcome:
     """The share of retransmissions that were spurious, in figure 2 and in a flash crowd."""
     found = {}
     for i, trace in enumerate(x2_goodput.SECONDS):
-        runs = x2_goodput.both(trace, setting, "B-X3", (0.25 * i, 0.25 * (i + 1)))
+        runs = x2_goodput.both(trace, setting, "B-X3", (0.25 * i, 0.25 * (i + 1)), testbed.stacks)
         found |= {(f"Trace-{trace}", stack): flash.violations(runs, stack) for stack in (TCP, NONE)}
     crowd = flash.onset("udp", setting, "B-X3", share=(0.75, 1.0))
     found |= {("flash crowd", stack): flash.violations(crowd, stack) for stack in (TCP, NONE)}

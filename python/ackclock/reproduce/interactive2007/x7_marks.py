@@ -10,11 +10,15 @@ from ackclock.reproduce.item import Outcome, Setting, at_least, item, within
 from ackclock.results import Run
 from ackclock.results.responses import Responses, mean
 
-RATE = 0.2
-"""Mbit/s: little, so that a second has few dummies."""
+RATE = testbed.RATE
+"""Mbit/s of the default scenario. A slow path would hold packets back for longer, and the intervals between
+those that are sent would be those of its packets.
+"""
 PACKET, DUMMY = 300, testbed.PAYLOAD
 """Payload of a packet and of a dummy: different, so that a trace distinguishes them."""
-SECONDS, SEEDS, FULL_SEEDS = 1000, 2, 5
+SECONDS, SEEDS, FULL_SEEDS = 1000, 2, 20
+LOSSY_SEEDS = 5
+"""At most so many of them with loss as well, which is shown and decides nothing."""
 LOSS = 0.02
 MERGED = 0.005
 """Share of the packets that leave with the next one in a segment, typed within a round trip of each other:
@@ -48,7 +52,8 @@ def packets(run: Run) -> Responses:
     kind="SIM",
     title="Statistics of marked packets in a bulk flow",
     choices={
-        "flow": f"the backlogged source, whose packets take the place of marks; {RATE:g} Mbit/s, "
+        "flow": f"the backlogged source, whose packets take the place of marks; {RATE:g} Mbit/s as by "
+        "default, "
         "receiver's window of two dummies",
         "distinguished by": f"dummies are {DUMMY} bytes, packets {PACKET}: the trace shows which is which",
         "marked in a trace": f"{seen.MARKED} processes of marks with a mean of {testbed.THINK:g} s over "
@@ -57,7 +62,10 @@ def packets(run: Run) -> Responses:
         "beside that",
         "settings": "sizes, window and the check without a loss were chosen after first runs, in which "
         "packets had been merged with dummies",
-        "duration": f"{SECONDS} s, seeds 1 to {SEEDS} ({FULL_SEEDS} seeds with --full)",
+        "duration": f"{SECONDS} s, seeds 1 to {SEEDS} ({FULL_SEEDS} seeds with --full; the first five "
+        "alone drew "
+        "intervals that such a test takes for none with 0.6 %, each of the twenty by itself with 3.6 % or "
+        "more)",
     },
     points_at=["application backlogged(think=1s)"],
     tests=[
@@ -71,7 +79,9 @@ def reproduce(setting: Setting) -> Outcome:
     from scipy import stats
 
     seeds = range(1, (FULL_SEEDS if setting.full else SEEDS) + 1)
-    runs = setting.run_all([scenario(seed, loss, SECONDS) for loss in (0.0, LOSS) for seed in seeds], "I-X7")
+    few = seeds[:LOSSY_SEEDS]
+    jobs = [(seed, 0.0) for seed in seeds] + [(seed, LOSS) for seed in few]
+    runs = setting.run_all([scenario(seed, loss, SECONDS) for seed, loss in jobs], "I-X7")
     clear, lossy = runs[: len(seeds)], runs[len(seeds) :]
     intervals = []
     for run in clear:
@@ -97,7 +107,7 @@ def reproduce(setting: Setting) -> Outcome:
     rows = []
     for seed, loss, run in [
         *((s, 0.0, r) for s, r in zip(seeds, clear, strict=True)),
-        *((s, LOSS, r) for s, r in zip(seeds, lossy, strict=True)),
+        *((s, LOSS, r) for s, r in zip(few, lossy, strict=True)),
     ]:
         (flow,) = run.flows.to_pylist()
         found = packets(run)

@@ -104,7 +104,18 @@ def readings() -> dict[str, tuple[ac.Stack, ac.Chain, float, list[object]]]:
     fine = {"timer": ac.timer.RestartOnAck(), "estimator": ac.Rfc793(min_rto="500ms")}
     rows = {
         "as chosen": (old, path, share, []),
-        "shortest timeout two ticks": (old.but(estimator=ac.Rfc793(min_rto="1s")), path, share, []),
+        "shortest timeout one tick": (
+            old.but(estimator=testbed.old_estimator(min_rto="500ms")),
+            path,
+            share,
+            [],
+        ),
+        "4.2BSD's table of backoffs": (
+            old.but(backoff=ac.backoff.Bsd43Table(release="4.2BSD")),
+            path,
+            share,
+            [],
+        ),
         "exact samples, no backoff": (
             old.but(estimator=ac.Rfc793(min_rto="500ms"), backoff="none"),
             path,
@@ -112,7 +123,7 @@ def readings() -> dict[str, tuple[ac.Stack, ac.Chain, float, list[object]]]:
             [],
         ),
         "fine timer, shortest 0.5 s": (old.but(**fine), path, share, []),
-        "Karn's rule": (old.but(karn_samples=True), path, share, []),
+        "copies timed as well": (old.but(karn_samples=False), path, share, []),
         "exponential backoff": (old.but(backoff="exponential"), path, share, []),
         "out of order acknowledged at once": (old.but(ack="bsd43"), path, share, []),
         "every packet acknowledged": (old.but(ack="every"), path, share, []),

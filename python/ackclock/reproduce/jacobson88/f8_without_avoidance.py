@@ -12,16 +12,21 @@ from ackclock.reproduce.jacobson88.testbed import KB
 
 READINGS = {
     "as chosen": {},
-    "Karn's rule": {"karn_samples": True},
-    "Karn's rule, every segment timed": {"karn_samples": True, "rtt_sampling": "every-segment"},
+    "4.2BSD's table of backoffs": {"backoff": ac.backoff.Bsd43Table(release="4.2BSD")},
+    "copies timed as well": {"karn_samples": False},
+    "copies timed as well, 4.2BSD's table": {
+        "karn_samples": False,
+        "backoff": ac.backoff.Bsd43Table(release="4.2BSD"),
+    },
+    "every segment timed": {"rtt_sampling": "every-segment"},
     "no backoff": {"backoff": "none"},
     "exact samples": {"estimator": ac.Rfc793(min_rto="500ms")},
     "exact samples, no backoff": {"estimator": ac.Rfc793(min_rto="500ms"), "backoff": "none"},
     "exponential backoff": {"backoff": "exponential"},
-    "shortest timeout two ticks": {"estimator": ac.Rfc793(min_rto="1s", tick="500ms")},
+    "shortest timeout one tick": {"estimator": testbed.old_estimator(min_rto="500ms")},
     "fine timer": {"timer": ac.timer.RestartOnAck()},
     "out of order acknowledged at once": {"ack": "bsd43"},
-    "beta 1.3": {"estimator": ac.Rfc793(min_rto="500ms", tick="500ms", beta=1.3)},
+    "beta 1.3": {"estimator": testbed.old_estimator(beta=1.3)},
     "alpha 0.8, beta 1.3": {"estimator": testbed.quicker_timer()},
 }
 

@@ -13,8 +13,12 @@ from ackclock.reproduce.jacobson88.four import MIX, RECEIVER_CHOICE, Totals, lis
 from ackclock.reproduce.jacobson88.receivers import Effect, burst, packets_per_ack, where
 from ackclock.reproduce.jacobson88.testbed import KB
 
-DELAYS = (10, 20, 30, 40, 50)
-"""One-way delays (ms) that the register offers."""
+DELAYS = four.DELAYS
+"""One-way delays (ms) of the register's set, over which medians are taken."""
+SPEED, LOSS = (1.5, 2.1), (2.2, 6.0)
+"""Between which the register has the speed of the new receivers over that of the old, and the loss of the old
+over that of the new.
+"""
 ORDERS = sorted(set(itertools.permutations(MIX)))
 """Which connections have the old receivers: six ways."""
 PAPER_SPEED, PAPER_LOSS = 1.8, 3.6
@@ -111,11 +115,24 @@ def effects(
     return [Effect.of(run) for run in ac.sweep.run_all(wanted, workers=workers)]
 
 
+def over_delays(found: list[Effect]) -> tuple[float, float]:
+    """The medians over the delays of both ratios. found: each place of the old receivers at each delay."""
+    by_delay = [found[i : i + len(ORDERS)] for i in range(0, len(found), len(ORDERS))]
+    rows = [Effect.summary(group) for group in by_delay]
+    return tuple(float(np.median([r[name] for r in rows])) for name in ("speed", "loss_ratio"))
+
+
 @item(
     "J-F9",
     kind="SIM",
     title="Four TCPs with congestion avoidance",
-    choices={**four.CHOICES, **testbed.NEW_CHOICES, **RECEIVER_CHOICE},
+    choices={
+        **four.CHOICES,
+        **testbed.NEW_CHOICES,
+        **RECEIVER_CHOICE,
+        "receiver effect": "at each one-way delay the median speed and the mean losses over the six ways of "
+        "placing two old receivers; then the median over the delays of 10 to 80 ms",
+    },
 )
 def reproduce(setting: Setting) -> Outcome:
     """Four new TCPs, two with old receivers; and where the paper's effect of the receiver lies among other
@@ -134,7 +151,7 @@ def reproduce(setting: Setting) -> Outcome:
     steady = [delivered_share(r) for r in runs.values()]
     checks = [
         between(
-            "share of packets that are retransmissions, delays of 10 to 50 ms",
+            "share of packets that are retransmissions, delays of 10 to 80 ms",
             [t.share for t in totals.values()],
             0.003,
             0.03,
@@ -147,6 +164,11 @@ def reproduce(setting: Setting) -> Outcome:
             [t.sent - t.resent for t in totals.values()],
             [4 * 2048] * len(totals),
         ),
+    ]
+    speed, loss = over_delays(effects(workers=setting.workers))
+    checks += [
+        between("speed of the new receivers over the old, median over the delays", speed, *SPEED),
+        between("loss of the old receivers over the new, median over the delays", loss, *LOSS),
     ]
     figure = sequence(
         {

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 import ackclock as ac
 from ackclock.plot import style
 from ackclock.reproduce.item import Outcome, Setting, exactly, item, stated
-from ackclock.reproduce.jacobson88 import senders
+from ackclock.reproduce.jacobson88 import senders, testbed
 from ackclock.results import Run
 
 RATE, DELAY = 32_000, 0.01
@@ -26,8 +26,9 @@ def scenario(buffer: int, flows: int, seconds: int) -> ac.Scenario:
     stacks = {
         OLD: senders.old(
             WINDOW,
-            backoff="bsd43-table",
-            estimator=ac.Rfc793(min_rto="500ms", tick="500ms"),
+            backoff=ac.backoff.Bsd43Table(max_timeout="30s"),
+            estimator=testbed.old_estimator(),
+            karn_samples=True,
             timer=ac.timer.RestartOnAck(heartbeat="500ms"),
         ),
         DOUBLES: senders.old(WINDOW, karn_samples=True),
@@ -54,11 +55,11 @@ def goodput(run: Run, seconds: int) -> dict[str, float]:
     title="The first collapse: a demonstrator",
     choices={
         **senders.CHOICES,
-        "old TCP here": "as in J-F8, which decides: samples in ticks of 500 ms, of copies too, and the "
-        "table of "
-        "backoffs of 4.3BSD; beside it one that doubles, and one that takes no samples of copies and does "
-        "not "
-        "back off, so that its timeout stays what it was before the queue grew",
+        "old TCP here": "as in J-F8, which decides: samples in ticks of 500 ms, none of copies, timeouts "
+        "of 1 to "
+        "30 s, and the table of backoffs of 4.3BSD; beside it one that doubles, up to 64 times, and one "
+        "that does "
+        "not back off, so that its timeout stays what it was before the queue grew",
         "path": f"{RATE / 1e3:g} kbit/s, {1e3 * DELAY:g} ms one way, one queue that all share; "
         f"{', '.join(map(str, BUFFERS))} packets, which all decide",
         "load": f"1 to {FLOWS[-1]} transfers without end, windows of {WINDOW} packets (16 KB), begun "

@@ -28,12 +28,13 @@ QUEUE = 50
 OPTIONS = {"mss": f"{DATA}B", "rcv_buf": f"{WINDOW}B", "window_scaling": False, "sack": False}
 
 OLD_CHOICES = {
-    "old TCP's clock": "timeouts expire on ticks of a free-running 500 ms clock, as in 4.3BSD; the "
-    "shortest is one tick, and there is no other clamp",
-    "old TCP's samples and backoff": "as published in 4.3BSD: one segment timed at a time, in whole ticks, "
-    "from one on; the timer starts anew at every ack; a table of backoffs that hardly grows at first (1, 1, "
-    "1.2, 1.4, 1.7, 2, 3, 5, 8, 16, 32), here of the timeout and not of the smoothed time alone; no "
-    "Karn's rule",
+    "old TCP's clock": "timeouts expire on ticks of a free-running 500 ms clock; the shortest is two "
+    "ticks, the longest 30 s, as in 4.3BSD",
+    "old TCP's samples and backoff": "as published in 4.3BSD (tcp_timer.c and tcp_input.c 7.1, June 1986): "
+    "one segment timed at a time, in whole ticks, from one on; a timeout ends the timing under way, so that "
+    "no copy gives a sample; the timer starts anew at every ack, and any new ack ends the backoff; its table "
+    "of backoffs (1, 1, 2, 4, 6, 8, 10, 15, 20, 30 times the timeout). Unlike there the handshake gives a "
+    "first sample",
     "old receiver": "a free-running 200 ms clock, for which segments out of order wait as well, as in 4.3BSD",
 }
 NEW_CHOICES = {
@@ -49,11 +50,17 @@ def old_tcp(**changes: object) -> ac.Stack:
     return ac.Stack(
         "rfc793",
         timer=timer,
-        estimator=ac.Rfc793(min_rto="500ms", tick="500ms"),
-        backoff="bsd43-table",
+        estimator=old_estimator(),
+        backoff=ac.backoff.Bsd43Table(max_timeout="30s"),
+        karn_samples=True,
         ack=old_acks(),
         **OPTIONS,
     ).but(**changes)
+
+
+def old_estimator(**changes: object) -> object:
+    """RFC 793's estimator with 4.3BSD's clock and limits (TCPTV_MIN, TCPTV_MAX)."""
+    return ac.Rfc793(**{"min_rto": "1s", "max_rto": "30s", "tick": "500ms", **changes})
 
 
 def new_tcp(**changes: object) -> ac.Stack:

@@ -31,6 +31,7 @@ def scenario(window: int, p: float, losses: int) -> ac.Scenario:
         "timer": "precise",
         "backoff": "none",
         "ack": "every",
+        "karn_samples": True,
     }
     fixed = senders.old(window, **timer)
     stacks = {
@@ -54,9 +55,8 @@ def scenario(window: int, p: float, losses: int) -> ac.Scenario:
         "senders": "one timer and one repair (J-A16's) for all three, with no window control, with "
         "avoidance alone (J-A9), and with slow-start and avoidance (J-A10); windows of 8, 16 and 32 packets "
         "at most, which they have from the beginning",
-        "timer": "RFC 793's without a floor and without backoff, counted from when a packet was sent, so "
-        "that a "
-        "timeout is the two round trips of J-E8",
+        "timer": "RFC 793's without a floor and without backoff, counted from when a packet was sent, and no "
+        "samples of copies, so that a timeout is the two round trips of J-E8 however many are lost",
         "path": f"10 Mbit/s and a round-trip time of {ROUND_TRIP:g} s, no queue; data packets are damaged "
         "independently, with p from p*/10 to 5 p* where p* = 3/w^2",
         "duration": f"{FLOWS} connections with 60 losses each on average (600 with --full); intervals are "

@@ -8,7 +8,7 @@ from ackclock.plot.flight import flight
 from ackclock.plot.rates import rates
 from ackclock.plot.round_trips import round_trips
 from ackclock.plot.sequence import sequence
-from ackclock.plot.spread import Measured, measured
+from ackclock.plot.spread import Measured, measured, measured_panels
 from ackclock.plot.style import FigureWarning, could_not_be_drawn, save
 from ackclock.plot.timers import outlines, timers
 from ackclock.plot.what_if import what_if
@@ -23,6 +23,7 @@ __all__ = [
     "details",
     "flight",
     "measured",
+    "measured_panels",
     "outlines",
     "rates",
     "round_trips",

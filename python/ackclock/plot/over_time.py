@@ -15,7 +15,6 @@ BREAK = 4.0
 """How many times the usual distance of samples a line goes on for."""
 MARKED = 25
 """Lines of at most so many points mark each of them."""
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 MARKS = ((0, (6, 3)), (0, (1, 2)), "-.")
 GREYS = ("0.25", "0.6", "0.85", "0.4", "0.72", "0.95")
 HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "--")
@@ -126,7 +125,7 @@ def draw(axes: Axes, panel: Panel) -> None:
         )
         axes.plot(panel.x, band.middle, label=band.words, zorder=3, **look)
     for i, (name, values) in enumerate(panel.lines.items()):
-        marker = {"marker": MARKERS[i % len(MARKERS)], "markersize": 3.5} if few else {}
+        marker = {"marker": style.MARKERS[i % len(style.MARKERS)], "markersize": 3.5} if few else {}
         x, y = joined(panel.x, values) if panel.joined else (panel.x, values)
         axes.plot(x, y, label=name, linewidth=1.4, zorder=3, **style.line(i), **marker)
     if panel.stacked:

@@ -8,8 +8,6 @@ from matplotlib.figure import Figure
 
 from ackclock.plot import style
 
-MARKERS = ("o", "s", "^", "D")
-
 
 def rates(
     series: Mapping[str, np.ndarray],
@@ -35,7 +33,12 @@ def rates(
         for i, (name, values) in enumerate(series.items()):
             middle = start + width * (np.arange(len(values)) + 0.5)
             mean = f"mean {_short(float(np.mean(values)))}" if len(values) else "nothing"
-            look = {**style.line(i), "linewidth": 1.4, "marker": MARKERS[i % len(MARKERS)], "markersize": 3.5}
+            look = {
+                **style.line(i),
+                "linewidth": 1.4,
+                "marker": style.MARKERS[i % len(style.MARKERS)],
+                "markersize": 3.5,
+            }
             axes.plot(middle, values, label=f"{name} ({mean})", **look)
         longest = max((len(v) for v in series.values()), default=0)
         axes.set(xlim=(start, start + width * max(longest, 1)), xlabel="time (s)", ylabel=label)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import matplotlib as mpl
@@ -94,4 +94,57 @@ def measured(
         axes.set(xlabel=xlabel, ylabel=ylabel)
         axes.grid(True, which="major")
         axes.legend(loc="best", fontsize=9, handlelength=2.6)
+    return fig
+
+
+def measured_panels(
+    panels: Mapping[str, Sequence[Measured]],
+    *,
+    title: str,
+    subtitle: str = "",
+    xlabel: str,
+    ylabel: str,
+    even: float | None = None,
+) -> Figure:
+    """Draws measured points at a few places, in panels side by side: the points of one place beside each
+    other, each with a whisker as long as its confidence interval. A point without one (a single run) is
+    hollow.
+
+    panels: series by the panel's name; those of the same number have one look. even: a value that a line
+    marks.
+    """
+    places = sorted({float(x) for series in panels.values() for m in series for x in m.x})
+    with mpl.rc_context(style.SETTINGS):
+        fig, all_axes = style.side_by_side(list(panels), 4.6, 4.6, title, subtitle)
+        for axes, series in zip(all_axes, panels.values(), strict=True):
+            if even is not None:
+                axes.axhline(even, color="#777777", linewidth=1.1, zorder=1)
+            for i, m in enumerate(series):
+                color = style.line(i)["color"]
+                x = np.array([places.index(float(x)) for x in m.x]) + (i - (len(series) - 1) / 2) * 0.18
+                half = np.full(x.size, np.nan) if m.half is None else np.asarray(m.half, float)
+                known = np.isfinite(half)
+                axes.errorbar(
+                    x[known],
+                    np.asarray(m.y, float)[known],
+                    half[known],
+                    fmt=style.MARKERS[i % len(style.MARKERS)],
+                    color=color,
+                    markersize=5,
+                    capsize=3,
+                    label=m.name,
+                    zorder=3,
+                )
+                axes.plot(
+                    x[~known], np.asarray(m.y)[~known], "o", color=color, markerfacecolor="white", zorder=3
+                )
+            axes.set_xticks(range(len(places)), [f"{x:g}" for x in places])
+            axes.set(xlabel=xlabel, xlim=(-0.5, len(places) - 0.5))
+            axes.grid(True, which="major", axis="y")
+        if any(m.half is None or not np.isfinite(m.half).all() for series in panels.values() for m in series):
+            hollow = {"color": "#777777", "markerfacecolor": "white", "label": "a single run: no interval"}
+            all_axes[-1].plot([], [], "o", **hollow)
+        all_axes[-1].legend(loc="upper right", fontsize=9)
+        all_axes[0].set_ylabel(ylabel)
+        all_axes[0].set_ylim(bottom=0)
     return fig

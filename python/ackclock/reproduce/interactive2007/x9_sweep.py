@@ -8,7 +8,7 @@ import pyarrow as pa
 from matplotlib.figure import Figure
 
 import ackclock as ac
-from ackclock.plot import Measured, measured
+from ackclock.plot import Measured, measured_panels
 from ackclock.reproduce.interactive2007 import latency, seen, testbed
 from ackclock.reproduce.interactive2007.testbed import Mix
 from ackclock.reproduce.item import Check, Outcome, Setting, item, stated
@@ -256,20 +256,22 @@ def reproduce(setting: Setting) -> Outcome:
 
 
 def picture(found: dict[Cell, Gains]) -> Figure:
-    """The mean gain of each cell against the round-trip time."""
-    series = []
+    """The mean gain of each cell at each round-trip time."""
+    panels: dict[str, list[Measured]] = {}
     for queue in QUEUES:
         for rate in RATES:
             mine = [found[Cell(rate, rtt, queue)] for rtt in RTTS]
             means, halves = (
                 np.array(v) for v in zip(*((g.mean, half_width(g.by_seed)) for g in mine), strict=True)
             )
-            series.append(Measured(f"{queue}, {rate:g} Mbit/s", 1e3 * np.array(RTTS), means, halves))
-    return measured(
-        series,
+            place = 1e3 * np.array(RTTS)
+            panels.setdefault(queue, []).append(Measured(f"{rate:g} Mbit/s", place, means, halves))
+    return measured_panels(
+        panels,
         title="How much faster a backlogged flow is, over the paper's sweep",
-        subtitle="Mean response time of telnet packets over that of marked packets; losses of 0.5 to 10 "
-        "%; 95 % bands",
+        subtitle="Over losses of 0.5 to 10 %; whiskers: 95 % over seeds; above the line the backlogged flow "
+        "is faster",
         xlabel="round-trip time (ms)",
-        ylabel="gain",
+        ylabel="response time, telnet over backlogged",
+        even=1.0,
     )

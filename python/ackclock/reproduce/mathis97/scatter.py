@@ -15,8 +15,6 @@ from matplotlib.figure import Figure
 from ackclock.models import mathis97 as m
 from ackclock.plot import style
 
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-
 
 def figure(
     title: str,
@@ -38,7 +36,12 @@ def points(
     """A group of runs; those with any timeout get open markers."""
     x, y, timed_out = np.asarray(list(x), float), np.asarray(list(y), float), np.asarray(list(timeouts), bool)
     colour = style.COLOURS[index % len(style.COLOURS)]
-    look = {"marker": MARKERS[index % len(MARKERS)], "linestyle": "none", "color": colour, "markersize": 5.5}
+    look = {
+        "marker": style.MARKERS[index % len(style.MARKERS)],
+        "linestyle": "none",
+        "color": colour,
+        "markersize": 5.5,
+    }
     axes.plot(x[~timed_out], y[~timed_out], label=label, **look)
     axes.plot(x[timed_out], y[timed_out], markerfacecolor="none", **look)
 

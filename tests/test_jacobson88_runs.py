@@ -48,7 +48,10 @@ def test_old_and_new_tcp_differ_in_what_the_paper_changed():
     )
     for line in (
         'kind = "receiver-only"',
-        "karn_samples = false",
+        # 4.3BSD ended the timing at a timeout, but any new ack ended the backoff.
+        "karn_samples = true",
+        "karn_backoff = false",
+        'kind = "bsd43-table", release = "4.3BSD"',
         'kind = "none"',
         'rcv_buf = "16384B"',
         'mss = "512B"',
@@ -57,6 +60,7 @@ def test_old_and_new_tcp_differ_in_what_the_paper_changed():
     for line in (
         'kind = "reno"',
         "karn_samples = true",
+        "karn_backoff = true",
         'kind = "exponential"',
         'kind = "jacobson88-ticks"',
         'rcv_buf = "16384B"',

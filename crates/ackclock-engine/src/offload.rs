@@ -64,7 +64,7 @@ impl Sender<'_> {
         let limit = by_cwnd.min(by_receiver);
         let recent = self.left_at.is_some_and(|at| v.now.since(at) < RECENT);
         if !recent
-            || limit >= self.most * payload
+            || limit >= self.most.saturating_mul(payload)
             || !next.last && limit >= next.bytes
             || limit >= v.rwnd.min(self.segs(self.cwnd) * payload) / PART
         {
@@ -97,9 +97,11 @@ pub struct Kept {
     pub by_window: bool,
 }
 
-/// Most segments of a packet at the rate of the window, `least` in any case; `None` before a round trip is measured.
-pub fn segs_of_window(v: &SenderView, cwnd: Bytes, payload: u32, least: u64) -> Option<u64> {
-    Some(packet_segs(window_rate(cwnd, v)?, v.rtt?.min_rtt, payload, least))
+/// Most segments of a packet at the rate of the window, `least` in any case; before a round trip is measured, as many as
+/// a packet can have (`sk_pacing_rate` is unlimited until then).
+pub fn segs_of_window(v: &SenderView, cwnd: Bytes, payload: u32, least: u64) -> u64 {
+    let rate = window_rate(cwnd, v).unwrap_or(u64::MAX);
+    packet_segs(rate, v.rtt.map_or(Duration::MAX, |rtt| rtt.min_rtt), payload, least)
 }
 
 #[cfg(test)]
@@ -172,6 +174,15 @@ mod tests {
         let last = Waiting { bytes: 2 * PAYLOAD - 1, last: true, ends: false };
         assert_eq!(keeps(last), Some(Kept { by_window: false }));
         assert_eq!(keeps(Waiting { ends: true, ..last }), None);
+    }
+
+    #[test]
+    fn without_a_round_trip_time_a_packet_is_as_large_as_can_be() {
+        let v = SenderView { rtt: None, ..view() };
+        let most = segs_of_window(&v, v.window.cwnd, PAYLOAD as u32, LEAST_SEGS);
+        assert_eq!(most, 65);
+        assert_eq!(sender(&v, most).keeps(&MORE), BY_WINDOW, "the ack is expected at once");
+        assert_eq!(sender(&v, u64::MAX).keeps(&MORE), BY_WINDOW);
     }
 
     #[test]

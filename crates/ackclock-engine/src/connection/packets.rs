@@ -21,7 +21,7 @@ impl Connection {
         let cwnd = self.repair_window().unwrap_or(v.window.cwnd);
         let most = match &self.sender.pacer {
             Some(pacer) => u64::from(pacer.quantum() / self.smss.max(1)),
-            None => segs_of_window(&v, cwnd, payload, LEAST_SEGS).unwrap_or(u64::MAX),
+            None => segs_of_window(&v, cwnd, payload, LEAST_SEGS),
         };
         let left_at = match &self.sender.pacer {
             Some(pacer) => Some(pacer.due()),

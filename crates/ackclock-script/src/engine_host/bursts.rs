@@ -14,6 +14,5 @@ pub(super) fn segments(connection: &Connection, least: u64, now: Instant) -> u64
     let view = connection.view(now);
     let cwnd = window(connection, now);
     let half = (cwnd / u64::from(view.smss.max(1)) / 2).max(1);
-    offload::segs_of_window(&view, cwnd, connection.full_payload(now), least)
-        .map_or(half, |most| most.min(half))
+    offload::segs_of_window(&view, cwnd, connection.full_payload(now), least).min(half)
 }

@@ -126,7 +126,8 @@ pub struct Config {
     /// delivered. RFC 5681 §3.2, in its note on bogus duplicate acks, has a sender not trust them.
     pub early_duplicates: bool,
     /// Remember the timestamps of what header prediction expects before the acknowledgment number is looked
-    /// at, and of other segments only where that is not old: what Linux does (`tcp_rcv_established`).
+    /// at, and of other segments only where that is not old, and do not look at the acknowledgment of expected text
+    /// that repeats it: what Linux does (`tcp_rcv_established`).
     pub predict_headers: bool,
     /// Retransmit only while fewer retransmissions are in the network than segments are lost, whichever they
     /// are of, and none again that an undo has left in the network before the timer fires: what Linux does
@@ -144,6 +145,9 @@ pub struct Config {
     /// An ECN echo on the ack that ends a repair reduces the window again, which RFC 3168 §6.1.2 does not: what Linux
     /// does (`tcp_try_to_open`).
     pub echo_after_repair: bool,
+    /// An ack that ends inside the oldest segment does not restart the retransmission timer (RFC 6298 §5.3 does): what
+    /// Linux does (`tcp_clean_rtx_queue`).
+    pub restart_by_segments: bool,
     /// After an ECN echo the window does not grow until something is acknowledged that was sent after it
     /// (RFC 3168 §6.1.2: until all is that was sent before it).
     pub hold_cwr: bool,
@@ -282,6 +286,7 @@ impl Config {
             uncapped_default: p.flag("uncapped_default"),
             grow_after_undo: p.flag("grow_after_undo"),
             echo_after_repair: p.flag("echo_after_repair"),
+            restart_by_segments: p.flag("restart_by_segments"),
             hold_cwr: p.flag("hold_cwr"),
             hold_repair: p.flag("hold_repair"),
             keep_flight: p.flag("keep_flight"),

@@ -207,6 +207,12 @@ pub trait LossRecovery: Policy {
     /// while this retransmission timeout was in force.
     fn update_deadline(&mut self, _b: &dyn ScoreboardView, _v: &SenderView, _sent: Option<Duration>) {}
 
+    /// True where the [deadline](LossRecovery::deadline) takes the place of the retransmission timer's, which
+    /// then does not fire before it. RFC 8985 §6.3 and §7.2 leave that open; Linux has one timer for both.
+    fn shares_timer(&self) -> bool {
+        false
+    }
+
     /// True where an ack that acknowledges nothing new may grow the window by what it SACKs, outside of a
     /// reduction. RFC 5681 §3.1 counts what is acknowledged.
     fn grows_out_of_order(&self) -> bool {

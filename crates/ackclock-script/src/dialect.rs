@@ -110,6 +110,7 @@ impl Dialect {
                     ("uncapped_default", "true"),
                     ("grow_after_undo", "true"),
                     ("echo_after_repair", "true"),
+                    ("restart_by_segments", "true"),
                     ("keep_flight", "true"),
                     ("acks_in_window", "true"),
                     ("needs_ack", "true"),

@@ -155,8 +155,9 @@ pub const OPTIONS: &[Param] = &[
         "predict_headers",
         false,
         "remember the timestamps of expected headers before the acknowledgment number is looked at, take their \
-         text where that is too old, and remember timestamps of other segments only where it is not old, as Linux \
-         does; otherwise those of all acceptable ones (RFC 7323 4.3), and no such text (RFC 5961 5.2)",
+         text where that is too old, do not look at it where their text repeats it, and remember timestamps of \
+         other segments only where it is not old, as Linux does; otherwise timestamps of all acceptable ones (RFC \
+         7323 4.3), and no such text (RFC 5961 5.2)",
     ),
     Param::flag(
         "repair_by_count",
@@ -188,6 +189,12 @@ pub const OPTIONS: &[Param] = &[
         false,
         "an ECN echo on the ack that ends a repair reduces the window again, as in Linux; otherwise the loss has \
          reduced it for that window of data (RFC 3168 6.1.2)",
+    ),
+    Param::flag(
+        "restart_by_segments",
+        false,
+        "an ack that ends inside the oldest segment does not restart the retransmission timer, as in Linux; \
+         otherwise each ack of new data does (RFC 6298 5.3)",
     ),
     Param::flag(
         "hold_cwr",

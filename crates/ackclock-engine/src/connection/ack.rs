@@ -208,9 +208,12 @@ impl Connection {
         }
         if advanced > 0 {
             let e = if self.sender.sent.is_empty() { TimerEvent::AllAcked } else { TimerEvent::Acked };
-            self.run_retransmission_timer(now, e, &v);
-            if seldom(info.deliveries.is_some()) {
-                self.plan_recovery(now, false);
+            let inside = acked.partly && acked.segments == 1;
+            if !seldom(inside && self.config.restart_by_segments) {
+                self.run_retransmission_timer(now, e, &v);
+                if seldom(info.deliveries.is_some()) {
+                    self.plan_recovery(now, false);
+                }
             }
             if seldom(info.reneged) {
                 self.wait_for_reneger(now);

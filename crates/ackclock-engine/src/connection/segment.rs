@@ -177,9 +177,26 @@ impl Connection {
                 self.read_ecn_flags(flags);
             }
         }
+        if seldom(self.config.predict_headers) && self.brings_text_alone(segment) {
+            return true;
+        }
         self.handle_ack(now, segment);
         self.after_ack_of_fin(now);
         !matches!(self.state, State::Closed)
+    }
+
+    /// True where text comes with the acknowledgment number of an earlier segment and is what header prediction
+    /// expects: nobody looks at its acknowledgment (`tcp_rcv_established`).
+    #[cold]
+    fn brings_text_alone(&mut self, segment: &Segment) -> bool {
+        let alone = segment.len > 0
+            && segment.ack == self.snd_una
+            && self.has_memory_set_aside()
+            && self.predicts(segment);
+        if alone {
+            self.snd_wl1 = segment.seq;
+        }
+        alone
     }
 
     /// True where the text of a segment counts although its acknowledgment is too old: where headers are

@@ -253,15 +253,25 @@ impl Connection {
         match self.sender.policies().recovery.deadline() {
             Some(at) => {
                 self.arm(Timer::Recovery, now, at);
-                // A coarse clock does not put it behind the retransmission timer if it comes first: in Linux it
-                // takes that timer's place.
-                if let Some(rto) = self.timers.deadline(Timer::Retransmission)
-                    && seldom(at <= rto && self.timers.deadline(Timer::Recovery) > Some(rto))
-                {
-                    self.timers.arm(Timer::Recovery, rto);
+                let Some(rto) = self.timers.deadline(Timer::Retransmission) else { return };
+                if seldom(self.timers.deadline(Timer::Recovery) > Some(rto)) {
+                    self.share_timer(at, rto);
                 }
             }
             None => self.timers.disarm(Timer::Recovery),
+        }
+    }
+
+    /// The loss recovery's timer, for `at`, runs until after the retransmission timer's deadline. A coarse clock does
+    /// not put it there if it comes first; otherwise it takes that timer's place where the two share one.
+    #[cold]
+    fn share_timer(&mut self, at: Instant, rto: Instant) {
+        if at <= rto {
+            self.timers.arm(Timer::Recovery, rto);
+        } else if self.sender.policies().recovery.shares_timer()
+            && let Some(later) = self.timers.deadline(Timer::Recovery)
+        {
+            self.timers.arm(Timer::Retransmission, later);
         }
     }
 }

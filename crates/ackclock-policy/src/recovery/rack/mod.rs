@@ -180,6 +180,10 @@ impl LossRecovery for Rack {
         true
     }
 
+    fn shares_timer(&self) -> bool {
+        self.state.tail.rearms()
+    }
+
     fn grows_out_of_order(&self) -> bool {
         self.state.detection.grows_out_of_order()
     }

@@ -154,3 +154,82 @@ fn an_ack_that_ends_inside_a_segment_restarts_no_timer() {
     assert_eq!(failure(text, true), None);
     assert!(failure(text, false).is_some(), "RFC 6298 §5.3 restarts it at each ack of new data");
 }
+
+#[test]
+fn new_data_in_disorder_has_a_probe_timer_be_that_of_the_timeout_again() {
+    // The timeout of the oldest segment, sent at 0.042 s, is 0.252 s.
+    let text = r#"
+`sysctl -q net.ipv4.tcp_rmem="4096 131072 6291456"`
+
+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
+0 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0
+0 setsockopt(3, SOL_TCP, TCP_NODELAY, [1], 4) = 0
+0 connect(3, ..., ...) = -1 EINPROGRESS (EINPROGRESS)
+0 > S 0:0(0) <mss 1460,sackOK,TS val 1700788422 ecr 0,nop,wscale 7>
+0.02 < S. 0:0(0) ack 1 win 64000 <mss 1000,sackOK,TS val 10020 ecr 1700788422>
+0.02 > . 1:1(0) ack 1 <nop,nop,TS val 1700788442 ecr 10020>
+0.03 write(3, ..., 1000) = 1000
+0.03 > P. 1:1001(1000) ack 1 <nop,nop,TS val 1700788452 ecr 10020>
+0.042 write(3, ..., 6000) = 6000
+0.042 > P. 1001:7001(6000) ack 1 <nop,nop,TS val 1700788464 ecr 10020>
+0.056 < . 1:1(0) ack 1 win 64000 <nop,nop,TS val 10056 ecr 1700788422,nop,nop,sack 1001:1989>
+0.056 > . 1:989(988) ack 1 <nop,nop,TS val 1700788478 ecr 10056>
+0.072 < . 1:1(0) ack 1 win 64000 <nop,nop,TS val 10072 ecr 1700788422,nop,nop,sack 2977:3965 1001:1989>
+0.072 > P. 989:1001(12) ack 1 <nop,nop,TS val 1700788494 ecr 10072>
+0.09 < . 1:1(0) ack 1 win 64000 <nop,nop,TS val 10090 ecr 1700788422,nop,nop,sack 989:1989 2977:3965>
+0.09 > . 1:989(988) ack 1 <nop,nop,TS val 1700788512 ecr 10090>
+0.11 < . 1:1(0) ack 1989 win 64000 <nop,nop,TS val 10110 ecr 1700788452,nop,nop,sack 2977:3965>
+0.132 < . 1:1(0) ack 3965 win 64000 <nop,nop,TS val 10132 ecr 1700788464>
+0.156 write(3, ..., 10000) = 10000
+0.156 > P. 7001:14905(7904) ack 1 <nop,nop,TS val 1700788578 ecr 10132>
+0.182 < . 1:1(0) ack 3965 win 64000 <nop,nop,TS val 10182 ecr 1700788464,nop,nop,sack 6929:7001>
+0.182 > P. 14905:16881(1976) ack 1 <nop,nop,TS val 1700788604 ecr 10182>
+0.285~0.320 > . 3965:4953(988) ack 1 <nop,nop,TS val 1700788718 ecr 10182>
+"#;
+    assert_eq!(failure(text, true), None);
+}
+
+#[test]
+fn the_ack_that_ends_a_recovery_forgets_duplicates() {
+    // Without SACK: the duplicate ack after it begins no other recovery.
+    let text = r#"
+`sysctl -q net.ipv4.tcp_congestion_control=cubic net.ipv4.tcp_rmem="4096 131072 6291456" net.ipv4.tcp_ecn=2 net.ipv4.tcp_invalid_ratelimit=0 net.ipv4.tcp_pingpong_thresh=255`
+0.000 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
+0.000 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0
+0.000 connect(3, ..., ...) = -1 EINPROGRESS (EINPROGRESS)
+0.000 > S 0:0(0) <mss 1460,sackOK,TS val 1700788422 ecr 0,nop,wscale 7>
+0.008 < S. 0:0(0) ack 1 win 64000 <mss 1460,nop,nop,TS val 10008 ecr 1700788422>
+0.008 > . 1:1(0) ack 1 <nop,nop,TS val 1700788430 ecr 10008>
+0.018 write(3, ..., 14600) = 14600
+0.018 > P. 1:2897(2896) ack 1 <nop,nop,TS val 1700788440 ecr 10008>
+0.018 > P. 2897:5793(2896) ack 1 <nop,nop,TS val 1700788440 ecr 10008>
+0.018 > P. 5793:8689(2896) ack 1 <nop,nop,TS val 1700788440 ecr 10008>
+0.018 > P. 8689:11585(2896) ack 1 <nop,nop,TS val 1700788440 ecr 10008>
+0.018 > P. 11585:14481(2896) ack 1 <nop,nop,TS val 1700788440 ecr 10008>
+0.030 < . 1:1(0) ack 1 win 64000 <nop,nop,TS val 10030 ecr 1700788422>
+0.044 < . 1:1(0) ack 1 win 64000 <nop,nop,TS val 10044 ecr 1700788422>
+0.044 > P. 14481:14601(120) ack 1 <nop,nop,TS val 1700788466 ecr 10044>
+0.060 < . 1:1(0) ack 1 win 64000 <nop,nop,TS val 10060 ecr 1700788422>
+0.078 < . 1:1(0) ack 1 win 64000 <nop,nop,TS val 10078 ecr 1700788422>
+0.078 > . 1:1449(1448) ack 1 <nop,nop,TS val 1700788500 ecr 10078>
+0.098 < . 1:1(0) ack 1 win 64000 <nop,nop,TS val 10098 ecr 1700788422>
+0.120 < . 1:1(0) ack 1 win 64000 <nop,nop,TS val 10120 ecr 1700788422>
+0.144 < . 1:1(0) ack 1 win 64000 <nop,nop,TS val 10144 ecr 1700788422>
+0.170 < . 1:1(0) ack 1 win 64000 <nop,nop,TS val 10170 ecr 1700788422>
+0.198 < . 1:1(0) ack 1 win 64000 <nop,nop,TS val 10198 ecr 1700788422>
+0.226 write(3, ..., 8760) = 8760
+0.226 > P. 14601:17497(2896) ack 1 <nop,nop,TS val 1700788648 ecr 10198>
+0.226 > P. 17497:20393(2896) ack 1 <nop,nop,TS val 1700788648 ecr 10198>
+0.254 < . 1:1(0) ack 14481 win 64000 <nop,nop,TS val 10254 ecr 1700788500>
+0.254 > P. 14481:14601(120) ack 1 <nop,nop,TS val 1700788676 ecr 10254>
+0.254 > P. 20393:23289(2896) ack 1 <nop,nop,TS val 1700788676 ecr 10254>
+0.282 < . 1:1(0) ack 14481 win 64000 <nop,nop,TS val 10282 ecr 1700788500>
+0.310 < . 1:1(0) ack 14481 win 64000 <nop,nop,TS val 10310 ecr 1700788500>
+0.338 < . 1:1(0) ack 14481 win 64000 <nop,nop,TS val 10338 ecr 1700788500>
+0.366 < . 1:1(0) ack 16049 win 64000 <nop,nop,TS val 10366 ecr 1700788676>
+0.366 > P. 23289:23361(72) ack 1 <nop,nop,TS val 1700788788 ecr 10366>
+0.394 < . 1:1(0) ack 16049 win 64000 <nop,nop,TS val 10394 ecr 1700788676>
+0.394 %{ assert tcpi_ca_state == TCP_CA_Disorder and tcpi_lost == 0, (tcpi_ca_state, tcpi_lost) }%
+"#;
+    assert_eq!(failure(text, true), None);
+}

@@ -243,8 +243,15 @@ impl Connection {
         let v = self.view(now);
         let timeout = self.timeout;
         let BuiltSender { policies, state } = self.sender.split_mut();
+        let waited = self.timers.is_armed(Timer::Recovery);
         policies.recovery.update_deadline(&state.sent, &v, sent.then_some(timeout));
         self.follow_recovery_deadline(now);
+        if seldom(sent && waited && !self.timers.is_armed(Timer::Recovery))
+            && self.sender.policies().recovery.shares_timer()
+        {
+            // Its place is the retransmission timer's again (`tcp_event_new_data_sent`).
+            self.rearm_from_oldest(now);
+        }
     }
 
     /// Arms or disarms the loss recovery's timer, as its policy requests.

@@ -152,6 +152,7 @@ impl Connection {
             && u32::from(segment.window) << self.snd_wnd_shift == self.snd_wnd
             && segment.options.sack.is_empty()
             && !self.receive.has_gap()
+            && !self.rare.is_some_and(|r| r.fin_at.is_some())
             && self.rcv_window() > 0
             // Until urgent data is read, none is (`tcp_check_urg`).
             && self.urgent_left().is_none()

@@ -1,3 +1,4 @@
+use super::episode::is_over;
 use crate::{AckInfo, Param, Params, Phase, ScoreboardView, SenderView};
 
 /// Duplicate acks without SACK, no more than all outstanding segments can elicit but those that are missing: what is
@@ -39,8 +40,9 @@ impl Bounded {
             if reordered {
                 self.threshold = (left + 1).min(MOST) as u16;
             }
-            // A recovery that this ack has undone keeps them, as one that goes on (`tcp_try_undo_partial`).
-            let repairs = v.phase == Phase::Recovery || a.acks_original;
+            // A recovery that this ack has undone keeps them, as one that goes on (`tcp_try_undo_partial`); one that
+            // it ends does not (`tcp_reset_reno_sack`).
+            let repairs = (v.phase == Phase::Recovery || a.acks_original) && !is_over(v);
             let kept = if repairs { left.saturating_sub(a.segments_acked.max(1) - 1) } else { 0 };
             self.left = (if is_more(b, v, kept) { kept } else { kept.saturating_sub(1) }) as u16;
         } else if a.is_dup && !is_ignored(v) {

@@ -61,7 +61,7 @@ impl State {
         self.timer = match (until, self.timer) {
             (Some(at), _) if at > v.now => Some(Timer::Reordering(at + self.tail.margin())),
             (Some(at), _) => Some(Timer::Reordering(at)),
-            (None, Some(Timer::Probe(at))) if self.tail.is_watching(b, v) => Some(Timer::Probe(at)),
+            (None, Some(Timer::Probe(at))) if self.tail.keeps(repairing, b, v) => Some(Timer::Probe(at)),
             _ => None,
         };
     }

@@ -63,6 +63,12 @@ impl Tail {
         self.on && v.flight_size > 0 && matches!(v.phase, Phase::Open | Phase::Cwr) && unsacked
     }
 
+    /// True where a probe timer goes on although nothing is due to be examined: as long as the tail is watched, in
+    /// Linux until a repair begins (`tcp_rack_mark_lost` leaves the timer alone then).
+    pub fn keeps(&self, repairing: bool, b: &dyn ScoreboardView, v: &SenderView) -> bool {
+        self.is_watching(b, v) || self.rearms() && !repairing
+    }
+
     /// In Linux new data, with its probe, takes the place of the reordering timer.
     pub fn replaces_reordering_timer(&self) -> bool {
         self.rearms()
@@ -85,7 +91,8 @@ impl Tail {
     /// §7.3, TLP_send_probe(): new data if there is any and the receiver's window has room, or else the last
     /// segment.
     pub fn probe(&mut self, b: &dyn ScoreboardView, v: &SenderView) -> Option<SeqRange> {
-        if !self.is_watching(b, v) || self.end_seq.is_some() || !self.sampled {
+        let repairing = matches!(v.phase, Phase::Recovery | Phase::Loss);
+        if !self.keeps(repairing, b, v) || self.end_seq.is_some() || !self.sampled {
             return None;
         }
         let range = match new_data(v) {

@@ -31,7 +31,7 @@ impl Detection {
         let advanced = self.advanced;
         self.advanced &= !dubious;
         self.lost_again = false;
-        !self.linux || advanced
+        !self.linux || advanced && dubious
     }
 
     /// True for an ack that Linux looks at more closely (`tcp_ack_is_dubious`).

@@ -115,7 +115,7 @@ impl Detection {
         self.initialize(v.snd_una - a.newly_acked as u32);
         // Step 1. The sample of the handshake counts as well.
         let before = v.rtt.filter(|_| self.min_rtt.get().is_none()).map(|r| r.min_rtt);
-        for rtt in before.into_iter().chain(a.rtt) {
+        for rtt in before.into_iter().chain(self.newest_sample(a, v)) {
             self.min_rtt.add(rtt, v.now);
         }
         if let Some(d) = &a.deliveries {

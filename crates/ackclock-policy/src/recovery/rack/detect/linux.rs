@@ -1,6 +1,6 @@
 //! What Linux does otherwise than RFC 8985.
 
-use ackclock_units::SeqNumber;
+use ackclock_units::{Duration, SeqNumber};
 
 use super::{Detection, at_least_sacked};
 use crate::{AckInfo, Deliveries, Param, Phase, ScoreboardView, SenderView};
@@ -32,6 +32,17 @@ impl Detection {
         self.advanced &= !dubious;
         self.lost_again = false;
         !self.linux || advanced && dubious
+    }
+
+    /// The round-trip time that may be the smallest one: the sample of the ack. Linux takes that of the highest segment it
+    /// delivers, which has not waited for a delayed ack (`ca_rtt_us` of `tcp_clean_rtx_queue`).
+    pub(super) fn newest_sample(&self, a: &AckInfo, v: &SenderView) -> Option<Duration> {
+        let all_once = |d: &&Deliveries| self.linux && d.retransmitted.is_none();
+        let newest = |d: &Deliveries| {
+            let (highest, once) = d.highest_acked.or(d.highest_sacked)?;
+            once.then(|| v.now.since(highest.xmit_ts))
+        };
+        a.deliveries.as_ref().filter(all_once).and_then(newest).filter(|_| a.rtt.is_some()).or(a.rtt)
     }
 
     /// True for an ack that Linux looks at more closely (`tcp_ack_is_dubious`).

@@ -56,8 +56,10 @@ impl FRto {
         if a.ack < t.retransmitted_to && !self.as_linux {
             return if sack { TimeoutVerdict::Unknown } else { TimeoutVerdict::Genuine };
         }
-        // Step 2b needs a new segment, and room for it at the receiver.
-        let segment = if self.as_linux { 1 } else { u64::from(v.smss) };
+        // Step 2b needs a new segment, and room for it at the receiver. In Linux that may be short, and where there is no
+        // room for it whole, lost ones are sent again (`tcp_xmit_recovery`).
+        let smss = u64::from(v.smss);
+        let segment = if self.as_linux { v.unsent.clamp(1, smss) } else { smss };
         if v.unsent < segment || v.flight_size + segment > v.rwnd {
             return TimeoutVerdict::Genuine;
         }

@@ -15,7 +15,7 @@ from ackclock.cli.run import override
 from ackclock.cli.whole import Whole
 from ackclock.console import bar, note, print_json, print_table, say
 from ackclock.plain import listed
-from ackclock.quantities import count, shortened
+from ackclock.quantities import count, for_people
 from ackclock.scenario.scenario import Progress
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ HOLDS, FALLS_SHORT, OPEN = "holds", "falls short", "open"
 SHOWN = {True: "holds", False: "FALLS SHORT", HOLDS: "holds", FALLS_SHORT: "FALLS SHORT", OPEN: "open"}
 """How verdicts of checks are printed."""
 AS_BEFORE = "What the checks expect stays as it was."
-NUMBERS = re.compile(r"[\d.]+(?:e[-+]?\d+)?")
 MOST_REASONS = 3
 """Reasons why scenarios did not take a value that are printed."""
 MOST_VALUES, LONGEST = 4, 40
@@ -290,7 +289,7 @@ def _show(result: dict[str, Any], *, asked: bool) -> None:
     of_checks = chance["checks"] if chance else result["checks"]
     verdicts = [c["verdict"] if chance else c["holds"] for c in of_checks]
     rows = [
-        (SHOWN[v], c["name"], *_for_people(c["expected"], c["got"], v in (True, HOLDS)))
+        (SHOWN[v], c["name"], *for_people(c["expected"], c["got"], v in (True, HOLDS)))
         for c, v in zip(of_checks, verdicts, strict=True)
     ]
     print_table(
@@ -330,17 +329,6 @@ def _show(result: dict[str, Any], *, asked: bool) -> None:
         first = shlex.quote(shortest(scenarios[0]))
         note(f"Scenarios it ran: {len(scenarios)}, each for `ackclock run`; the first: {first}")
     say()
-
-
-def _for_people(expected: str, got: str, holds: bool) -> tuple[str, str]:
-    """What a check expects and what it got, in three digits unless these hide that they differ; `--json` and
-    the records have all.
-    """
-    short = shortened(expected), shortened(got)
-    # A number that is just beyond its limit must not look like the limit.
-    alike = set(NUMBERS.findall(short[0])) & set(NUMBERS.findall(short[1]))
-    same = set(NUMBERS.findall(expected)) & set(NUMBERS.findall(got))
-    return short if holds or len(alike) <= len(same) else (expected, got)
 
 
 def _held(checks: Sequence[dict[str, Any]]) -> str:

@@ -27,7 +27,7 @@ def reproduce(setting: Setting) -> Outcome:
         ),
         within("rows of a cycle without margin", int((lite.margin <= 0).sum()), 18, 2),
         six_digits(
-            "margins of the last flight: first, middle, last row",
+            "margins of the last flight: first, middle, last row (service times)",
             flight[[0, 20, 39]],
             [-0.961547, 0.461760, 0.0384226],
         ),

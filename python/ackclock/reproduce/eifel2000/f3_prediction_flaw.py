@@ -20,7 +20,7 @@ def reproduce(setting: Setting) -> Outcome:
         RowModel(10, model.CYCLES, 0.1),
         [model.ticked("lite", "1ms")],
         "A timeout that rises as the round-trip time falls",
-        "Row model, largest load 10, tick 1 ms, service time 100 ms",
+        "Step-by-step model, largest load 10, tick 1 ms, service time 100 ms",
     )
     return Outcome(checks(lite.rto, float(lite.before[0])), {"rows": rows}, {"rto": fig})
 

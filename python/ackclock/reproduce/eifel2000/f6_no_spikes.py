@@ -21,7 +21,7 @@ def reproduce(setting: Setting) -> Outcome:
         RowModel(10, model.CYCLES, 0.1),
         [model.ticked("lite", "1ms"), model.ticked("eifel", "1ms")],
         "The Eifel timer against the Lite timer",
-        "Row model, largest load 10, tick 1 ms, service time 100 ms",
+        "Step-by-step model, largest load 10, tick 1 ms, service time 100 ms",
     )
     return Outcome(checks(model.steady("lite", 10), model.steady("eifel", 10)), {"rows": rows}, {"rto": fig})
 

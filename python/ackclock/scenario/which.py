@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection
 from pathlib import Path
 
 from ackclock._core import InputError
@@ -33,15 +33,18 @@ def check_scenario(file: Path, text: str) -> None:
         )
 
 
-def check_plan(file: Path, found: Iterable[str]) -> None:
-    """Refuses a scenario where a plan belongs; `found` are the keys of the file."""
-    if not _met(OF_PLANS, found) and (keys := _met(OF_SCENARIOS, found)):
+def check_plan(file: Path, found: Collection[str]) -> None:
+    """Refuses a scenario where a plan belongs; `found` are the keys of the file. Keys of scenarios are words;
+    another one is left to the reader of plans, which names it.
+    """
+    words = all(key.isidentifier() for key in found)
+    if words and not _met(OF_PLANS, found) and (keys := _met(OF_SCENARIOS, found)):
         raise InputError(
             f"{file}: this is a scenario (it has {keys}), which `ackclock run {shlex.quote(str(file))}` "
             f'runs; expected a sweep plan, which names one (`scenario = "{file.name}"`) and the axes to vary'
         )
 
 
-def _met(keys: tuple[str, ...], found: Iterable[str]) -> str:
+def _met(keys: tuple[str, ...], found: Collection[str]) -> str:
     """Those of the keys that are there, as words; empty where none is."""
     return ", ".join(f"`{key}`" for key in keys if key in set(found))

@@ -203,8 +203,9 @@ def gallery() -> str:
     """Figures with the command that makes each: of the examples, and one of each item of the papers."""
     text = (
         f"{NOTE}# Gallery\n\nEvery figure is made by the command under it; its folder has the data, "
-        "too. Any value of a "
-        "scenario can be changed with `--set`.\n"
+        "too. Any value of a scenario can be changed with `--set`. Commands that name `scenarios/` run in a "
+        "clone of the repository; `ackclock examples` has scenarios for any folder, and `ackclock reproduce` "
+        "runs anywhere.\n"
     )
     for title, figures in (("Examples", worked()), *((p.title, drawn(p.name)) for p in PAPERS.values())):
         text += f"\n## {title}\n"

@@ -134,6 +134,9 @@ def web(tmp_path):
         (("--set", "bogus"), "`--set bogus` is not a key of a link and a value"),
         (("--scenario", "graph.toml"), "has a path of the kind `graph`"),
         (("--scenario", "no such"), "`no such` does not exist"),
+        (("--scenario", "sweeps/backoff-choices.toml"), "is a sweep plan"),
+        (("--delay", "5ms", "--pcap", "lossy.pcap"), "expected a folder, which gets a file for each end"),
+        (("--delay", "5ms", "--pcap", "policer.toml"), "`policer.toml` is a file; give a folder"),
         (("--delay", "5ms", "--summary", "no/such"), "does not exist; give a file in one that does"),
     ],
 )
@@ -143,6 +146,7 @@ def test_wrong_input_is_one_sentence(arguments, sentence, monkeypatch, capsys):
     assert run_command(["link", *arguments, "--", "true"]) == 2
     said = capsys.readouterr()
     assert sentence in said.err and said.err.count("\n") == 1 and not said.out
+    assert not Path("lossy.pcap").exists()
 
 
 @LINUX

@@ -213,6 +213,23 @@ def test_wrong_input_is_one_sentence(capsys, monkeypatch, tmp_path, arguments, s
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("nosuch", ""),
+        ("mathsi", "did you mean `mathis`"),
+        ("MATHIS", "did you mean `mathis`"),
+        ("m-e33", "did you mean `M-E3`"),
+    ],
+)
+def test_an_unknown_model_names_the_nearest_and_how_to_list_all(ackclock, name, hint):
+    done = ackclock("model", name)
+    assert done.code == 2 and done.is_one_sentence(), done
+    assert f"`{name}` is not a model; {hint}" in done.err
+    assert done.err.rstrip().endswith("`ackclock model --help` lists all")
+    assert len(done.err) < 160, done.err
+
+
 def test_a_missing_input_is_named(ackclock):
     done = ackclock("model", "mathis-window", "--p", "0.1", "--beside", "cubic-window")
     assert done.is_one_sentence()

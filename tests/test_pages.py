@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from ackclock.quantities import for_people
 from ackclock.reproduce import ITEMS, counted, pages
 from ackclock.reproduce.item import Check, Item, Outcome
 from ackclock.reproduce.papers import PAPERS, order
@@ -21,8 +22,11 @@ def test_a_section_says_what_is_on_record(paper, id, text):
     assert kept["reason"] in text
     rows = re.findall(r"(?m)^\| (yes|\*\*no\*\*) \| (.*) \| (.*) \| (.*) \|$", text)
     assert all(holds == "yes" for holds, *_ in rows) == (kept["verdict"] == HOLDS)
-    got = {name: got for _, name, _, got in rows}
-    assert got == {pages.cell(c["name"]): pages.cell(c["got"]) for c in kept["checks"]}
+    shown = {name: (expected, got) for _, name, expected, got in rows}
+    assert shown == {
+        pages.cell(c["name"]): tuple(map(pages.cell, for_people(c["expected"], c["got"], c["holds"])))
+        for c in kept["checks"]
+    }
     assert all(part in text for part in (f"## {id}: {ITEMS[id].title}\n", *pages.declared(ITEMS[id]))), (
         f"run `python -m ackclock.reproduce.pages {id}`"
     )

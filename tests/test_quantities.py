@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ackclock.cli.reproduce import _for_people
-from ackclock.quantities import percent, seconds, shortened
+from ackclock.quantities import for_people, percent, seconds, shortened
 
 ROOT = Path(__file__).parents[1] / "python/ackclock"
 
@@ -110,4 +109,4 @@ def test_numbers_within_a_text_have_three_digits(text, shown):
     ],
 )
 def test_a_check_that_falls_short_by_little_keeps_its_digits(expected, got, holds, shown):
-    assert _for_people(expected, got, holds) == shown
+    assert for_people(expected, got, holds) == shown

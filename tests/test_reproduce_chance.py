@@ -191,8 +191,9 @@ def test_reproduce_takes_seeds_and_values_and_writes_its_scenarios(ackclock, tmp
     assert [t["seeds"] for t in trees] == [[5]] * len(trees)
     assert {t["drain"] for t in trees} == {"60s"}
     assert ackclock("run", result["scenarios"][-1]).code == 0
-    # A second command replaces the folder and its scenarios.
-    assert ackclock("reproduce", "B-F7").code == 0
+    # A second command replaces the folder and its scenarios, and says which seeds it took.
+    again = ackclock("reproduce", "B-F7", "--seed", "2")
+    assert again.code == 0 and "Run with seed 2, in place of" in again.out
 
 
 def test_reproduce_over_seeds_prints_the_verdict_on_chance(ackclock):

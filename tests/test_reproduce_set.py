@@ -97,7 +97,7 @@ def test_keys_of_an_item_take_no_time_and_its_own_values_change_nothing(ackclock
     }
     assert not any(key.startswith("seed") for key in rows)
     text = ackclock("reproduce", ITEM, "--keys")
-    assert "path.link.rate" in text.out and "Such as `--set duration=" in text.err
+    assert "path.link.rate" in text.out and "Such as `--set path.link.delay=3ms`" in text.err
     done = ackclock("reproduce", ITEM, "--set", "path.link.faults.0.of=data", "--json").json
     assert done["refused"] == {} and done["holds"]
 

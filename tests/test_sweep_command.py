@@ -105,6 +105,33 @@ def test_an_invalid_plan_is_one_sentence_and_exit_2(ackclock, tmp_path, change, 
     assert [p.name for p in tmp_path.iterdir()] == ["two.toml"]
 
 
+@pytest.mark.parametrize(
+    ("command", "file", "says"),
+    [
+        (
+            "run",
+            "plan.toml",
+            "a sweep plan (it has `scenario`, `axes`), which `ackclock sweep plan.toml`",
+        ),
+        ("testbed", "plan.toml", "a sweep plan (it has `scenario`, `axes`)"),
+        (
+            "sweep",
+            "one.toml",
+            "a scenario (it has `path`, `workload`, `stacks`), which `ackclock run one.toml`",
+        ),
+    ],
+)
+def test_a_plan_for_a_scenario_and_the_other_way_round_names_the_command(
+    ackclock, tmp_path, command, file, says
+):
+    (tmp_path / "plan.toml").write_text(PLAN)
+    (tmp_path / "one.toml").write_text((ROOT / "scenarios/short-lossy.toml").read_text())
+    done = ackclock(command, file)
+    assert done.code == 2 and done.is_one_sentence(), done
+    assert done.err.startswith(f"ackclock: {file}: this is ") and says in done.err, done.err
+    assert not (tmp_path / "runs").exists()
+
+
 @pytest.mark.parametrize("axes", [True, False])
 @pytest.mark.parametrize(
     ("change", "says"),

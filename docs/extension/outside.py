@@ -25,7 +25,8 @@ PAGES |= {
     (ROOT / "README.md").resolve(): DOCS / "index.md",
     (DOCS / "README.md").resolve(): DOCS / "index.md",
 }
-LINK = re.compile(r"(?<!!)\[((?:[^\[\]\n]|\[[^\[\]\n]*\])+)\]\(([^):#\s]+)(#[^)\s]*)?\)")
+LINK = re.compile(r"(?<!!)\[((?:[^\[\]\n]|\n(?!\s*\n)|\[[^\[\]\n]*\])+)\]\(([^):#\s]+)(#[^)\s]*)?\)")
+"""A link; its words may go on in the next line of their paragraph."""
 PART = re.compile(r"<!-- from (\S+): (.+) -->\n.*\n")
 
 

@@ -9,6 +9,8 @@ UNITS_OF_TIME = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 FRACTION = re.compile(r"(?<![\w.,])-?\d+\.\d+(?:e[-+]?\d+)?(?![\w.])")
 """A number with a fraction within a text; addresses and versions are none."""
+NUMBERS = re.compile(r"[\d.]+(?:e[-+]?\d+)?")
+"""Numbers within a text, without their signs."""
 LEAST_SHARE = 1e-5
 """A smaller ratio is not given in digits."""
 
@@ -64,3 +66,14 @@ def shortened(text: str) -> str:
         return f"{x:.3g}" if abs(x) < 999.5 else f"{x:.0f}"
 
     return FRACTION.sub(short, text)
+
+
+def for_people(expected: str, got: str, holds: bool) -> tuple[str, str]:
+    """What a check expects and what it got, in three digits unless these hide that they differ; JSON and
+    records have all.
+    """
+    short = shortened(expected), shortened(got)
+    # A number that is just beyond its limit must not look like the limit.
+    alike = set(NUMBERS.findall(short[0])) & set(NUMBERS.findall(short[1]))
+    same = set(NUMBERS.findall(expected)) & set(NUMBERS.findall(got))
+    return short if holds or len(alike) <= len(same) else (expected, got)

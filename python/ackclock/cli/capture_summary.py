@@ -168,8 +168,9 @@ def _models(who: str, m: dict[str, Any]) -> str:
             )
             p = percent(m[key]["p"]) + ("?" if m[key]["p_uncertain"] else "")
             # Mathis's p leaves out episodes with a timeout.
-            apart = key == "mathis" and m["mathis"]["p"] != m["pftk"]["p"]
-            rates.append(f"{p} without episodes of a timeout" if apart else p)
+            apart = m["mathis"]["p"] != m["pftk"]["p"]
+            which = "with" if key == "pftk" else "without"
+            rates.append(f"{p} for {name} {which} episodes that ended in a timeout" if apart else p)
     had = (
         f"The {who} achieved {rate(m['achieved'])} over all the time in which it had data to send, with the "
         "set-up and waits for timers"

@@ -31,6 +31,8 @@ QUANTITIES = {
     ),
 }
 """Options of a direction: metavar and meaning."""
+FILES = (".pcap", ".pcapng", ".cap", ".gz", ".zst")
+"""Ends of the names of captures."""
 
 
 def directed(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -77,7 +79,7 @@ def directed(command: Callable[..., Any]) -> Callable[..., Any]:
     "--pcap",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Folder for captures of both ends (pcapng).",
+    help="Folder for the captures of both ends, near.pcapng and far.pcapng.",
 )
 @click.option(
     "--summary",
@@ -123,6 +125,8 @@ def command(
         return code
     if summary is not None:
         check_file(summary)
+    if pcap is not None:
+        check_folder(pcap)
     with ExitStack() as stack:
         if pcap is not None:
             stack.enter_context(captures(pcap))
@@ -220,15 +224,28 @@ def show(second: dict[str, Any], titled: bool) -> None:
 @contextmanager
 def captures(folder: Path) -> Iterator[None]:
     """A folder of ours for both captures. It can be read, and taken again, while they are being written."""
-    from ackclock.results import owned, target
+    from ackclock.results import owned
 
-    target.check_writable(folder)
     if folder.exists():
         owned.remove(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with owned.marked(folder) as mark:
         owned.finish(mark, folder, ("near.pcapng", "far.pcapng"))
         yield
+
+
+def check_folder(path: Path) -> None:
+    """Refuses a folder that could not be written, before the command runs, and a name that is meant as that
+    of a file.
+    """
+    from ackclock.results import target
+
+    if path.suffix.lower() in FILES and not path.is_dir():
+        raise InputError(
+            f"`--pcap {path}` has the name of a file; expected a folder, which gets a file for each end of "
+            f"the link, such as `--pcap {path.with_suffix('')}`"
+        )
+    target.check_writable(path)
 
 
 def check_file(path: Path) -> None:

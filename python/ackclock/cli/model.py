@@ -18,10 +18,13 @@ from ackclock.cli.beside import Beside
 from ackclock.cli.values import Values, parse
 from ackclock.console import note, print_json, print_table
 from ackclock.models import FORMULAS, Formula, Input
+from ackclock.plain import listed
 from ackclock.quantities import number
 
 MOST_ROWS = 100_000
 MOST_LINES = 12
+NEAR = 3
+"""How many similar names an error for an unknown one has at most."""
 UNITS = {"time": "s", "span": "s", "size": "B", "rate": "bit/s"}
 ROW_MODELS = {"eifel": "The timers of the Eifel paper side by side, ack by ack."}
 """Step-by-step models, by name."""
@@ -54,12 +57,11 @@ class Models(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Suggests the nearest model in the error for an unknown one."""
-        names = [*ROW_MODELS] + [f.name for f in FORMULAS.values()] + [f.id for f in FORMULAS.values()]
-        if args and args[0] not in names:
-            near = difflib.get_close_matches(args[0], names, 1)
-            hint = f"did you mean `{near[0]}`?" if near else f"known are {', '.join(self.list_commands(ctx))}"
-            raise click.UsageError(f"`{args[0]}` is not a model; {hint}", ctx)
+        """Suggests the nearest models in the error for an unknown one."""
+        if args and self.get_command(ctx, args[0]) is None:
+            raise click.UsageError(
+                f"`{args[0]}` is not a model; {_nearest(args[0])}`ackclock model --help` lists all", ctx
+            )
         return super().resolve_command(ctx, args)
 
 
@@ -78,6 +80,17 @@ def command() -> None:
     with a row for each combination. --out draws the first range as a curve, and --beside adds other formulas
     for comparison.
     """
+
+
+def _nearest(met: str) -> str:
+    """The models whose names are like one that is not known, or have it as a part."""
+    names = {name.casefold(): name for name in ROW_MODELS}
+    names |= {word.casefold(): word for f in FORMULAS.values() for word in (f.name, f.id)}
+    wanted = met.casefold()
+    within = [name for name in names if len(wanted) > 2 and wanted in name]
+    found = dict.fromkeys([*difflib.get_close_matches(wanted, names, NEAR), *within])
+    near = [f"`{names[name]}`" for name in itertools.islice(found, NEAR)]
+    return f"did you mean {listed(near, 'or')}? " if near else ""
 
 
 def _sorted() -> list[Formula]:

@@ -15,21 +15,23 @@ from ackclock.cli.run import override
 from ackclock.cli.whole import Whole
 from ackclock.console import bar, note, print_json, print_table, say
 from ackclock.plain import listed
-from ackclock.quantities import count, shortened
+from ackclock.quantities import count, for_people
 from ackclock.scenario.scenario import Progress
 
 if TYPE_CHECKING:
     from ackclock.reproduce.item import Item
+    from ackclock.reproduce.keys import Key
 
 HOLDS, FALLS_SHORT, OPEN = "holds", "falls short", "open"
 SHOWN = {True: "holds", False: "FALLS SHORT", HOLDS: "holds", FALLS_SHORT: "FALLS SHORT", OPEN: "open"}
 """How verdicts of checks are printed."""
 AS_BEFORE = "What the checks expect stays as it was."
-NUMBERS = re.compile(r"[\d.]+(?:e[-+]?\d+)?")
 MOST_REASONS = 3
 """Reasons why scenarios did not take a value that are printed."""
 MOST_VALUES, LONGEST = 4, 40
 """Values of a key that `--keys` prints, and the characters of each."""
+CHANGED, SHORT = ("delay", "rtt", "rate", "load", "p", "duration"), 10
+"""Keys that are first as the example of `--keys`, and the characters of a value that one would type."""
 LISTED = {True: "holds", False: "falls short", None: "-"}
 """How a list prints verdicts at the paper's size."""
 
@@ -223,8 +225,15 @@ def _keys(items: Sequence[Item], full: bool, as_json: bool) -> None:
     say()
     for word, of in stands.items():
         say(f"{word}: {', '.join(of)}.")
-    one = next((k for k in found if not k.stands_for), found[0])
+    one = min(found, key=_tells_little)
     note(f"Such as `--set {shlex.quote(f'{one.key}={one.values[0]}')}`.")
+
+
+def _tells_little(key: Key) -> tuple[bool, bool, int]:
+    """The order of keys as an example: first those that people change, with a value that one would type."""
+    name = key.key.rpartition(".")[2]
+    typed = not key.stands_for and len(key.values[0]) <= SHORT
+    return name not in CHANGED, not typed, CHANGED.index(name) if name in CHANGED else 0
 
 
 def _few(values: Sequence[str]) -> str:
@@ -290,7 +299,7 @@ def _show(result: dict[str, Any], *, asked: bool) -> None:
     of_checks = chance["checks"] if chance else result["checks"]
     verdicts = [c["verdict"] if chance else c["holds"] for c in of_checks]
     rows = [
-        (SHOWN[v], c["name"], *_for_people(c["expected"], c["got"], v in (True, HOLDS)))
+        (SHOWN[v], c["name"], *for_people(c["expected"], c["got"], v in (True, HOLDS)))
         for c, v in zip(of_checks, verdicts, strict=True)
     ]
     print_table(
@@ -302,6 +311,8 @@ def _show(result: dict[str, Any], *, asked: bool) -> None:
         say(
             "It takes no seeds: it draws nothing at random, so it was run once, and another seed is the same."
         )
+    elif asked:
+        say(f"Run with {_seeds(result['seeds'])}, in place of the seeds that the list below names.")
     if result["skipped"]:
         say(f"Skipped, neither passed nor failed: {result['skipped']}")
     for key, value in result["set"].items():
@@ -332,15 +343,14 @@ def _show(result: dict[str, Any], *, asked: bool) -> None:
     say()
 
 
-def _for_people(expected: str, got: str, holds: bool) -> tuple[str, str]:
-    """What a check expects and what it got, in three digits unless these hide that they differ; `--json` and
-    the records have all.
-    """
-    short = shortened(expected), shortened(got)
-    # A number that is just beyond its limit must not look like the limit.
-    alike = set(NUMBERS.findall(short[0])) & set(NUMBERS.findall(short[1]))
-    same = set(NUMBERS.findall(expected)) & set(NUMBERS.findall(got))
-    return short if holds or len(alike) <= len(same) else (expected, got)
+def _seeds(seeds: Sequence[int]) -> str:
+    """Seeds in words."""
+    first, last = min(seeds), max(seeds)
+    if first == last:
+        return f"seed {first}"
+    if sorted(set(seeds)) == list(range(first, last + 1)):
+        return f"seeds {first} to {last}"
+    return f"seeds {listed([str(n) for n in sorted(set(seeds))])}"
 
 
 def _held(checks: Sequence[dict[str, Any]]) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from ackclock import _core, files
 from ackclock._core import InputError, ScenarioError
 from ackclock.scenario import tree
+from ackclock.scenario.which import check_scenario
 
 UP, DOWN = "up", "down"
 KEYS = {DOWN: "path.link", UP: "path.back"}
@@ -110,6 +111,7 @@ def described(
 def _of(scenario: Path) -> dict[str, Any]:
     """The link and the way back of a scenario file, resolved."""
     text = files.text(scenario, files.SCENARIO, "give a scenario, a TOML file")
+    check_scenario(scenario, text)
     path = _core.resolve_tree(text, [], str(scenario), scenario.parent, True)["path"]
     kind = path["kind"]
     key = {"single": "link", "dumbbell": "bottleneck"}.get(kind)

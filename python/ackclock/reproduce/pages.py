@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock._core import InputError
 from ackclock.console import note
+from ackclock.quantities import for_people
 from ackclock.reproduce import counted, full, real_form
 from ackclock.reproduce.item import ITEMS, KINDS, Item, find
 from ackclock.reproduce.papers import PAPERS, Paper, order
@@ -44,16 +45,17 @@ def section(i: Item, entry: dict[str, Any]) -> str:
     if entry["answer"]:
         text += f"\n**The answer.** {entry['answer']}\n"
     text += "".join(f"\n![{i.id}: {i.title}](images/{image(i.id, name)})\n" for name in entry["figures"])
-    rows = "".join(
-        f"| {'yes' if c['holds'] else '**no**'} | {cell(c['name'])} | {cell(c['expected'])} | "
-        f"{cell(c['got'])} |\n"
-        for c in entry["checks"]
-    )
-    text += f"\n| holds | check | expected | got |\n|---|---|---|---|\n{rows}"
+    text += f"\n| holds | check | expected | got |\n|---|---|---|---|\n{''.join(map(row, entry['checks']))}"
     text += "".join(declared(i))
     if entry["notes"]:
         text += "\n" + "".join(f"- {line}\n" for line in entry["notes"])
     return text + real_form.section(i.id)
+
+
+def row(check: dict[str, Any]) -> str:
+    """A check in Markdown, with as many digits as say what it is; the record has all."""
+    shown = for_people(check["expected"], check["got"], check["holds"])
+    return f"| {'yes' if check['holds'] else '**no**'} | {' | '.join(map(cell, (check['name'], *shown)))} |\n"
 
 
 def said(id: str, entry: dict[str, Any]) -> str:
@@ -148,8 +150,8 @@ def head(paper: Paper, entries: dict[str, dict[str, Any]]) -> str:
         "An item holds at the paper's size if its full form on record (`--full`) does, or its only form "
         "where it has just one. One with a full form that was not run is not counted. The quick form, at "
         "most a minute on two cores, is tested at every change. Below is each item with its verdict, its "
-        "figures, and its checks: what was expected and what the quick form gave. `ackclock reproduce ID` "
-        "runs an item.\n"
+        "figures, and its checks: what was expected and what the quick form gave, in three digits where "
+        "these say all. `ackclock reproduce ID` runs an item, and its `--json` has all digits.\n"
     )
     introduction, readings = read(paper)
     # The answers come before the items that fall short.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ackclock._core import InputError, MissingRightError, VoidRunError
+from ackclock.quantities import for_people
 from ackclock.reproduce import record
 from ackclock.reproduce.item import ITEMS, Item, Outcome, Setting
 from ackclock.reproduce.verdicts import HOLDS
@@ -120,10 +121,9 @@ def section(id: str) -> str:
     text = f"\n**For real: {said}.** {form.title}. Run {found['date']} in {found['wall']} s.\n"
     text += "".join(f"\n![{form.id}: {form.title}](images/{image(id, name)})\n" for name in found["figures"])
     text += "\n| holds | check for real | expected | got |\n|---|---|---|---|\n"
-    text += "".join(
-        f"| {'yes' if c['holds'] else '**no**'} | {c['name']} | {c['expected']} | {c['got']} |\n"
-        for c in found["checks"]
-    )
+    for c in found["checks"]:
+        expected, got = for_people(c["expected"], c["got"], c["holds"])
+        text += f"| {'yes' if c['holds'] else '**no**'} | {c['name']} | {expected} | {got} |\n"
     lines = [*(f"{what}: {chosen}" for what, chosen in form.choices.items()), *found["notes"]]
     return text + "\n" + "".join(f"- {line}\n" for line in lines)
 

@@ -17,6 +17,7 @@ from ackclock.policy.declared import shown
 from ackclock.scenario.path import Path
 from ackclock.scenario.stack import Stack
 from ackclock.scenario.tree import Tree, inline, plain, table, to_toml
+from ackclock.scenario.which import check_scenario
 
 if TYPE_CHECKING:
     from ackclock.results import Run
@@ -64,6 +65,7 @@ class Scenario:
         """Reads a scenario file. allow_files: whether it may name files outside its own folder."""
         file = File(file)
         text = files.text(file, files.SCENARIO, "give the path of a scenario file (TOML)")
+        check_scenario(file, text)
         return Scenario(text, str(file), file.parent, allow_files=allow_files)
 
     @staticmethod

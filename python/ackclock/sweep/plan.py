@@ -12,6 +12,7 @@ from ackclock import files
 from ackclock._core import InputError
 from ackclock.scenario import Scenario
 from ackclock.scenario.tree import to_toml
+from ackclock.scenario.which import check_plan
 from ackclock.sweep.axis import KEYS as AXIS_KEYS
 from ackclock.sweep.axis import near
 from ackclock.sweep.result import Case
@@ -83,6 +84,7 @@ def read(file: Path, overrides: Mapping[str, str] | None = None, *, allow_files:
     def stop(sentence: str) -> InputError:
         return InputError(f"{file}: {sentence}")
 
+    check_plan(file, found)
     unknown = [key for key in found if key not in KEYS]
     if unknown:
         raise stop(f"`{unknown[0]}` is not a known key{near(unknown[0], list(KEYS))}")

@@ -187,5 +187,5 @@ def recorder() -> list[Check]:
         ),
         # The timer begins anew with the ack of the third; the copy takes a round trip.
         six_digits("the last one lost (s)", round(lost.flow["response_time"], 3), 0.2 + 1.0 + 0.1),
-        exactly("payload sent for the first time", lost.link["unique_bytes"], 4 * driven.MSS),
+        exactly("payload sent for the first time (bytes)", lost.link["unique_bytes"], 4 * driven.MSS),
     ]

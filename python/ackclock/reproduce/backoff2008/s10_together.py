@@ -278,10 +278,10 @@ def picture(rows: list[dict[str, Any]]) -> Figure:
         for i, j in np.ndindex(values.shape):
             axes.text(j, i, f"{values[i, j]:.2f}", ha="center", va="center", fontsize=9)
         axes.set_xticks(
-            range(len(across)), [f"{q}; {o}" for o, q in across], rotation=35, ha="right", fontsize=8.5
+            range(len(across)), [f"{q}\n{o}".replace(", ", ",\n", 1) for o, q in across], fontsize=8.5
         )
         axes.set_yticks(range(len(down)), [f"{o}; {r}" for o, r in down], fontsize=8.5)
-        axes.set(xlabel="queue; time of arrivals", ylabel="offered; what ends a backoff")
+        axes.set(xlabel="queue, and time of arrivals", ylabel="offered; what ends a backoff")
         axes.tick_params(length=0)
         for side in axes.spines.values():
             side.set_visible(False)

@@ -315,15 +315,15 @@ def picture(values: np.ndarray, held: np.ndarray) -> Figure:
     fig, axes = style.figure(
         "Headline checks under other choices",
         "Blue: the check in brackets holds; orange: it fails. Each column changes one choice of the first",
-        size=(11.0, 5.6),
+        size=(12.0, 5.4),
     )
     with mpl.rc_context(style.SETTINGS):
         colours = np.where(held[:, :, None], mpl.colors.to_rgb("#a9cfe8"), mpl.colors.to_rgb("#f0b58a"))
         axes.imshow(colours, aspect="auto")
         for i, j in np.ndindex(values.shape):
             axes.text(j, i, f"{values[i, j]:.2f}", ha="center", va="center", fontsize=8.5)
-        axes.set_xticks(range(len(CHOICES)), [c.name for c in CHOICES], rotation=35, ha="right", fontsize=8.5)
-        axes.set_yticks(range(len(HEADLINES)), [textwrap.fill(h.row(), 40) for h in HEADLINES], fontsize=9)
+        axes.set_xticks(range(len(CHOICES)), [textwrap.fill(c.name, 10) for c in CHOICES], fontsize=8.5)
+        axes.set_yticks(range(len(HEADLINES)), [textwrap.fill(h.row(), 38) for h in HEADLINES], fontsize=9)
         axes.tick_params(length=0)
         for side in axes.spines.values():
             side.set_visible(False)

@@ -59,10 +59,14 @@ def cycle(name: str, load: int, rows, first: list[float]) -> list[Check]:
     ratio = rows.ratio[rows.series["load"] > rows.series["load"][0]]
     what = f"{name}, load {load}"
     found = [
-        six_digits(f"{what}: first rows", rows.rto[: len(first)], first),
-        six_digits(f"{what}: largest RTO, RTO at the end", [rows.rto.max(), rows.rto[-1]], [largest, end]),
+        six_digits(f"{what}: RTO of the first rows (service times)", rows.rto[: len(first)], first),
+        six_digits(
+            f"{what}: largest RTO, RTO at the end (service times)",
+            [rows.rto.max(), rows.rto[-1]],
+            [largest, end],
+        ),
         exactly(f"{what}: row of the largest", int(rows.rto.argmax()) + 1, at),
-        six_digits(f"{what}: least margin", rows.margin.min(), margin),
+        six_digits(f"{what}: least margin (service times)", rows.margin.min(), margin),
         exactly(f"{what}: rows without margin", int((rows.margin <= 0).sum()), without),
         six_digits(
             f"{what}: least and largest ratio after the first flight", [ratio.min(), ratio.max()], ratios

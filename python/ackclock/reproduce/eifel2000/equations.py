@@ -67,7 +67,13 @@ pinned(
 pinned(
     "E-E6",
     "Flight estimate",
-    lambda: [six_digits("SSTHRESH, CWND of 5, 6 and 13, 26", e.eifel_flight([5, 13], [6, 26]), [6, 14])],
+    lambda: [
+        six_digits(
+            "flight (segments) with SSTHRESH, CWND of 5, 6 and 13, 26",
+            e.eifel_flight([5, 13], [6, 26]),
+            [6, 14],
+        )
+    ],
 )
 pinned(
     "E-E7",
@@ -142,7 +148,7 @@ pinned(
     "Eifel timeout",
     lambda: [
         *(
-            six_digits(f"SRTT, RTTVAR, RTO: sample {m:g}{RATES[rate]}", _step(m, rate=rate), row)
+            six_digits(f"SRTT, RTTVAR, RTO (s): sample {m:g}{RATES[rate]}", _step(m, rate=rate), row)
             for (m, rate), row in zip(CASES, GOLDEN, strict=True)
         ),
         six_digits("jump from SRTT 5, RTTVAR 0 to 8", _step(8, srtt=5, rttvar=0), [5.5, 0.5, 8.5]),
@@ -163,12 +169,16 @@ pinned(
 pinned(
     "E-E13",
     "Eifel countdown",
-    lambda: [six_digits("RTO 5, ages 2 and 7", e.eifel_countdown(5, [2, 7]), [3, 0])],
+    lambda: [six_digits("time left (s) with RTO 5 s, ages 2 and 7 s", e.eifel_countdown(5, [2, 7]), [3, 0])],
 )
 pinned(
     "E-E14",
     "Cycle length",
-    lambda: [six_digits("MAXCWND 26, 10, 40", e.cycle_length([26, 10, 40]), [253.5, 37.5, 600])],
+    lambda: [
+        six_digits(
+            "segments of a cycle with MAXCWND 26, 10, 40", e.cycle_length([26, 10, 40]), [253.5, 37.5, 600]
+        )
+    ],
 )
 pinned(
     "E-E15",
@@ -182,7 +192,11 @@ pinned(
         ),
     ],
 )
-pinned("E-E16", "Aggressive timeout", lambda: [six_digits("AGG 0.67, RTO 10", e.rto_agg(0.67, 10), 6.7)])
+pinned(
+    "E-E16",
+    "Aggressive timeout",
+    lambda: [six_digits("timeout (s) with AGG 0.67, RTO 10 s", e.rto_agg(0.67, 10), 6.7)],
+)
 pinned(
     "E-E17",
     "Arithmetic of the testbed",

@@ -73,7 +73,7 @@ def figure(rows: Rows) -> Figure:
     time = rows.series["time"][:n]
     fig, (above, below) = frame(
         "A timeout that trains itself",
-        f"Row model, largest load {LOAD}, k = 0.05; triangles mark spurious timeouts",
+        f"Step-by-step model, largest load {LOAD}, k = 0.05; triangles mark spurious timeouts",
         2,
     )
     with mpl.rc_context(style.SETTINGS):

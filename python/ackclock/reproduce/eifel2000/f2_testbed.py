@@ -15,7 +15,7 @@ SECONDS = 9000
 @item(
     "E-F2",
     kind="SIM",
-    title="The testbed: two hosts on a serial line of 2.4 kb/s",
+    title="The testbed: two hosts on a serial line of 2.4 kbit/s",
     choices=testbed.CHOICES,
 )
 def reproduce(setting: Setting) -> Outcome:

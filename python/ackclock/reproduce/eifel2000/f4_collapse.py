@@ -27,7 +27,7 @@ def reproduce(setting: Setting) -> Outcome:
         ),
         within("rows of a cycle without margin", int((lite.margin <= 0).sum()), 18, 2),
         six_digits(
-            "margins of the last flight: first, middle, last row",
+            "margins of the last flight: first, middle, last row (service times)",
             flight[[0, 20, 39]],
             [-0.961547, 0.461760, 0.0384226],
         ),
@@ -36,7 +36,7 @@ def reproduce(setting: Setting) -> Outcome:
         RowModel(40, model.CYCLES, 6.25),
         [model.ticked("lite", "500ms")],
         "A timeout that collapses into the round-trip time",
-        "Row model, largest load 40, tick 500 ms, service time 6.25 s; below, the end of a cycle",
+        "Step-by-step model, largest load 40, tick 500 ms, service time 6.25 s; below, the end of a cycle",
         zoom=True,
     )
     return Outcome(checks, {"rows": rows}, {"rto": fig})

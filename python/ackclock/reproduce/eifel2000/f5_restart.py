@@ -119,7 +119,7 @@ def figure(shown: list[Cut]) -> Figure:
     """The countdown and the age of the oldest segment: before the line goes dead, and until it expires."""
     fig, panels = frame(
         "What a restarted countdown adds",
-        f"Simulated line of 2.4 kb/s, {SHOWN} segments outstanding; all are lost in the end",
+        f"Simulated line of 2.4 kbit/s, {SHOWN} segments outstanding; all are lost in the end",
         2,
     )
     with mpl.rc_context(style.SETTINGS):

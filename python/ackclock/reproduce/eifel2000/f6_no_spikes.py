@@ -21,7 +21,7 @@ def reproduce(setting: Setting) -> Outcome:
         RowModel(10, model.CYCLES, 0.1),
         [model.ticked("lite", "1ms"), model.ticked("eifel", "1ms")],
         "The Eifel timer against the Lite timer",
-        "Row model, largest load 10, tick 1 ms, service time 100 ms",
+        "Step-by-step model, largest load 10, tick 1 ms, service time 100 ms",
     )
     return Outcome(checks(model.steady("lite", 10), model.steady("eifel", 10)), {"rows": rows}, {"rto": fig})
 
@@ -36,7 +36,7 @@ def checks(lite: Rows, eifel: Rows) -> list[Check]:
     first_l, first_e = flight(lite, 6), flight(eifel, 6)
     found = [
         at_most(
-            "largest RTO_E of the first flight",
+            "largest RTO_E of the first flight (service times)",
             float(first_e.max()),
             float(eifel.before[0]),
             "below that at the end of the cycle before",
@@ -47,7 +47,7 @@ def checks(lite: Rows, eifel: Rows) -> list[Check]:
             first_l.max() > lite.before[0],
         ),
         six_digits(
-            "those four numbers",
+            "those four numbers (service times)",
             [first_e.max(), eifel.before[0], first_l.max(), lite.before[0]],
             [14.0787, 14.7122, 16.7465, 12.0523],
         ),

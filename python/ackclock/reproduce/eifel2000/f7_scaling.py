@@ -39,6 +39,6 @@ def reproduce(setting: Setting) -> Outcome:
         RowModel(40, model.CYCLES, 6.25),
         [model.ticked("eifel", "500ms")],
         "A timeout that scales with the load",
-        "Row model, largest load 40, tick 500 ms, service time 6.25 s",
+        "Step-by-step model, largest load 40, tick 500 ms, service time 6.25 s",
     )
     return Outcome(checks, {"rows": rows}, {"rto": fig})

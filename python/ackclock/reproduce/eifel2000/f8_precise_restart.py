@@ -115,7 +115,7 @@ def readings() -> list[Reading]:
 
 
 CHOICES = {
-    "line": "9.6 kb/s with 10 bits for each byte (service time 1.5625 s) and with 8 (1.25 s); propagation "
+    "line": "9.6 kbit/s with 10 bits for each byte (service time 1.5625 s) and with 8 (1.25 s); propagation "
     "delay 5 ms each way",
     "buffer of 1 packet": "one packet waits and one is being sent: with the one that is dropped, 3 "
     "segments are outstanding at most",

@@ -60,7 +60,7 @@ def expiries(packets: pa.Table) -> list[Expiry]:
     title="A precise countdown expires before a third duplicate ack would come",
     choices={
         **f8.CHOICES,
-        "line": "9.6 kb/s with 10 bits for each byte",
+        "line": "9.6 kbit/s with 10 bits for each byte",
         "window": "congestion avoidance where it equals the threshold",
         "third duplicate ack": "a service time after the second, as if one segment more had followed",
     },
@@ -119,7 +119,7 @@ def figure(packets: dict[str, pa.Table], found: dict[str, list[Expiry]]) -> Figu
     """A section of both transfers from the last ack before a timeout on, as time-sequence plots."""
     fig, panels = frame(
         "Two countdowns after the same loss",
-        "Simulated line of 9.6 kb/s, buffer of 1 packet, tick 500 ms; sections from shortly before a loss",
+        "Simulated line of 9.6 kbit/s, buffer of 1 packet, tick 500 ms; sections from shortly before a loss",
         2,
     )
     with mpl.rc_context(style.SETTINGS):

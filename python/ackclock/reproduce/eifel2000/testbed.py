@@ -19,7 +19,7 @@ from ackclock.results import Run
 
 BITS, PACKETS, MTU, TICK = 2400, 40, 1500, 0.5
 """Rate of the line (bit/s), room for packets, their size (B), tick of the hosts' clocks (s)."""
-SUBTITLE = "Simulated line of 2.4 kb/s, 40 packets, service time 6.25 s, tick 500 ms"
+SUBTITLE = "Simulated line of 2.4 kbit/s, 40 packets, service time 6.25 s, tick 500 ms"
 SERVICE = MTU * 10 / BITS
 """Service time (s): 6.25 with ten bits for each byte (E-E17)."""
 

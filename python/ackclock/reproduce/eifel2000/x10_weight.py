@@ -43,7 +43,7 @@ def reproduce(setting: Setting) -> Outcome:
         )
         for m in WEIGHTS
     ]
-    checks = [six_digits("RTO after the jump, m = 1, 2, 3, 4", made, [8.5, 11.5, 14.5, 17.5])]
+    checks = [six_digits("RTO (s) after the jump, m = 1, 2, 3, 4", made, [8.5, 11.5, 14.5, 17.5])]
     rows = []
     for load in LOADS:
         ratios = [after_first(load, m) for m in WEIGHTS]

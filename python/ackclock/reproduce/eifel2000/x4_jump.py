@@ -27,12 +27,12 @@ def reproduce(setting: Setting) -> Outcome:
     """The weight 1/GAIN: when the deviation has died away, RTO = SRTT + DELTA."""
     (rtt, made), (_, long) = jump(ROWS), jump(LONG)
     checks = [
-        within(f"{n.upper()} after {ROWS} rows and the jump", float(made[n][-1]), e, e / 1000)
+        within(f"{n.upper()} after {ROWS} rows and the jump (s)", float(made[n][-1]), e, e / 1000)
         for n, e in zip(NAMES, EXPECTED, strict=True)
     ]
     checks += [
         six_digits(
-            f"SRTT, RTTVAR, RTO after {LONG} rows and the jump", [long[n][-1] for n in NAMES], EXPECTED
+            f"SRTT, RTTVAR, RTO after {LONG} rows and the jump (s)", [long[n][-1] for n in NAMES], EXPECTED
         ),
         # DELTA is the error of the old SRTT.
         six_digits(

@@ -37,7 +37,7 @@ def reproduce(setting: Setting) -> Outcome:
         cycle = rows[-RowModel(load).cycle_rows :]
         checks.append(
             six_digits(
-                f"Lite, load {load}, from CSV: largest RTO and that at the end (E-E18)",
+                f"Lite, load {load}, from CSV: largest RTO and that at the end (s; E-E18)",
                 [cycle.max(), cycle[-1]],
                 [peak, last],
             )
@@ -47,7 +47,7 @@ def reproduce(setting: Setting) -> Outcome:
         cycle = rows[-RowModel(load).cycle_rows :]
         checks.append(
             six_digits(
-                f"Eifel, load {load}, from CSV: largest RTO and that at the end (E-E18)",
+                f"Eifel, load {load}, from CSV: largest RTO and that at the end (s; E-E18)",
                 [cycle.max(), cycle[-1]],
                 [peak, last],
             )
@@ -64,7 +64,7 @@ def reproduce(setting: Setting) -> Outcome:
     made = jump.run(exact("eifel")).made
     checks.append(
         six_digits(
-            "Eifel, a jump from 5 to 8 after 1500 rows: SRTT, RTTVAR, RTO (E-E12)",
+            "Eifel, a jump from 5 to 8 after 1500 rows: SRTT, RTTVAR, RTO (s; E-E12)",
             [made[n][-1] for n in ("srtt", "rttvar", "rto")],
             [5.5, 0.5, 8.5],
         )

@@ -51,7 +51,7 @@ def reproduce(setting: Setting) -> Outcome:
             six_digits(
                 f"{words}: largest rise, service times", [r.max() for r in rises.values()], LARGEST[rule]
             ),
-            six_digits(f"{words}: largest RTO of a cycle", list(tops.values()), TOP[rule]),
+            six_digits(f"{words}: largest RTO of a cycle (s)", list(tops.values()), TOP[rule]),
         ]
         rows += [
             {"flight": rule, "load": n, "spikes": int((rises[n] > 1).sum()), "largest": rises[n].max()}

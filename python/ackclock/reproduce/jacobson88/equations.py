@@ -202,7 +202,9 @@ pinned(
     "J-E9",
     "Regaining a window, and the loss threshold",
     lambda: [
-        six_digits("w^2/3 of 8, 16, 32", j.regain_packets([8, 16, 32]), [21.3333, 85.3333, 341.333]),
+        six_digits(
+            "w^2/3 (packets) of 8, 16, 32", j.regain_packets([8, 16, 32]), [21.3333, 85.3333, 341.333]
+        ),
         six_digits("threshold at w = 8", j.loss_threshold(8), 0.046875),
         six_digits(
             "exact climb and threshold at w = 8",

@@ -83,7 +83,7 @@ def reproduce(setting: Setting) -> Outcome:
             0,
             1e-6,
         ),
-        exactly("and of what was written", round(sums[0]), 200_000),
+        exactly("and of what was written (bytes)", round(sums[0]), 200_000),
     ]
     # A spike that was missed or imagined leaves the columns without pairs.
     windows = {"windows": pa.table({"read": got, "made": wanted})} if got.size == wanted.size else {}

@@ -86,7 +86,9 @@ def reproduce(setting: Setting) -> Outcome:
             one["utilisation"] - 0.05,
             "that at u = 1 less 0.05",
         ),
-        at_most("knee: mean queue at u = 1/4", quarter["queue"], one["queue"], "no longer than at u = 1"),
+        at_most(
+            "knee: mean queue (packets) at u = 1/4", quarter["queue"], one["queue"], "no longer than at u = 1"
+        ),
     ]
     notes = [
         f"{r['gateway']}, u = {r['u']:g}, {r['recovery']}: {100 * r['drops']:.2f} % dropped, mean window "

@@ -80,10 +80,10 @@ def reproduce(setting: Setting) -> Outcome:
         ),
         at_most("(a) mean queue (packets)", a["queue_mean"], 0.01, "none"),
         exactly("(b) losses on the wire", b["dropped_wire"], 0),
-        exactly("(b) longest queue", b["queue_max"], LIMIT),
+        exactly("(b) longest queue (packets)", b["queue_max"], LIMIT),
         at_least("(b) drops of the full queue", b["dropped_queue"], 1, "some"),
         exactly("(b) drops before it is full", b["dropped_early"], 0),
         at_least("(c) drops before it is full", c["dropped_early"], 1, "some"),
-        at_most("(c) mean queue", c["queue_mean"], b["queue_mean"], "below that of (b)"),
+        at_most("(c) mean queue (packets)", c["queue_mean"], b["queue_mean"], "below that of (b)"),
     ]
     return Outcome(checks, {"links": pa.Table.from_pylist(list(rows.values()))})

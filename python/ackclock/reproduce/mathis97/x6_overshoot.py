@@ -69,7 +69,7 @@ def closed_form() -> list[Check]:
         six_digits("steady window, packets", m.average_window(P, 1.0), 16),
         six_digits("steady rate, Mbit/s", m.bandwidth(P, RTT, SIZE, 1.0) / 1e6, 1.92),
         six_digits("rate of 256 packets a round trip, Mbit/s", 256 * SIZE * 8 / RTT / 1e6, 30.72),
-        six_digits("overshoot", m.overshoot_factor(P), 16),
+        six_digits("peak over the steady window (a ratio)", m.overshoot_factor(P), 16),
     ]
 
 

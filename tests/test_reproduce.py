@@ -12,7 +12,7 @@ FIRST = {"B-F2a", "B-F1", *(f"B-E{n}" for n in range(1, 9))}
 def test_the_list_gives_id_paper_kind_and_title(ackclock):
     listed = ackclock("reproduce", "--list", "--json").json
     assert {row["id"] for row in listed} >= FIRST
-    assert all(list(row) == ["id", "paper", "kind", "title", "holds", "decides"] for row in listed)
+    assert all(list(row) == ["id", "paper", "kind", "title", "holds", "verdict", "decides"] for row in listed)
     assert all(row["paper"] == "backoff2008" for row in listed if row["id"] in FIRST)
     assert ackclock("reproduce", "--list").code == 0
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ackclock.reproduce.keys import Key
 
 HOLDS, FALLS_SHORT, OPEN = "holds", "falls short", "open"
-SHOWN = {True: "holds", False: "FALLS SHORT", HOLDS: "holds", FALLS_SHORT: "FALLS SHORT", OPEN: "open"}
+SHOWN = {HOLDS: "holds", FALLS_SHORT: "FALLS SHORT", OPEN: "open"}
 """How verdicts of checks are printed."""
 AS_BEFORE = "What the checks expect stays as it was."
 MOST_REASONS = 3
@@ -32,8 +32,6 @@ MOST_VALUES, LONGEST = 4, 40
 """Values of a key that `--keys` prints, and the characters of each."""
 CHANGED, SHORT = ("delay", "rtt", "rate", "load", "p", "duration"), 10
 """Keys that are first as the example of `--keys`, and the characters of a value that one would type."""
-LISTED = {True: "holds", False: "falls short", None: "-"}
-"""How a list prints verdicts at the paper's size."""
 
 
 @click.command("reproduce")
@@ -159,9 +157,11 @@ def command(
         )
     elif len(results) > 1:
         skipped = sum(bool(r["skipped"]) for r in results)
+        undecided = sum(_verdict(r) is None and not r["skipped"] for r in results)
         say(
             f"{sum(bool(_verdict(r)) for r in results)} of {len(results)} items "
-            f"hold{f', {skipped} were skipped' if skipped else ''}."
+            f"hold{f', {undecided} are open' if undecided else ''}"
+            f"{f', {skipped} were skipped' if skipped else ''}."
         )
     return None if holds else 1
 
@@ -251,9 +251,13 @@ def _part(progress: Progress, n: int, of: int) -> Progress:
 def _verdict(result: dict[str, Any]) -> bool | None:
     """Whether an item holds, over all repetitions where there are several; None where that is open."""
     chance = result["chance"]
-    if not chance:
-        return result["holds"]
-    return {HOLDS: True, FALLS_SHORT: False}.get(chance["verdict"])
+    verdict = chance["verdict"] if chance else result["verdict"]
+    return {HOLDS: True, FALLS_SHORT: False}.get(verdict)
+
+
+def _of_check(check: dict[str, Any]) -> str:
+    """The verdict of a check that was run once."""
+    return OPEN if check.get("open") else HOLDS if check["holds"] else FALLS_SHORT
 
 
 def _list(items: Sequence[Item], as_json: bool) -> None:
@@ -265,8 +269,9 @@ def _list(items: Sequence[Item], as_json: bool) -> None:
     record, rows = recorded(), []
     for i in sorted(items, key=lambda i: order(i.id)):
         verdict, decides = counted.decided(i.id, record[i.id]) if i.id in record else (None, counted.QUICK)
-        holds = None if verdict is None or i.kind == "CONTEXT" else verdict == HOLDS
-        rows.append({**i.listing(), "holds": holds, "decides": decides})
+        verdict = None if i.kind == "CONTEXT" else verdict
+        holds = {HOLDS: True, FALLS_SHORT: False}.get(verdict)
+        rows.append({**i.listing(), "holds": holds, "verdict": verdict, "decides": decides})
     if as_json:
         print_json(rows)
         return
@@ -278,7 +283,7 @@ def _list(items: Sequence[Item], as_json: bool) -> None:
     say()
     print_table(
         [(key, "left") for key in ("id", "at its size", "kind", "title")],
-        [[r["id"], LISTED[r["holds"]], r["kind"], r["title"]] for r in rows],
+        [[r["id"], r["verdict"] or "-", r["kind"], r["title"]] for r in rows],
         names=("id", "kind"),
     )
     shown = {kind for i in items for kind in i.kind.split(", ")}
@@ -297,9 +302,9 @@ def _show(result: dict[str, Any], *, asked: bool) -> None:
     if not chance and result["checks"]:
         say(_held(result["checks"]))
     of_checks = chance["checks"] if chance else result["checks"]
-    verdicts = [c["verdict"] if chance else c["holds"] for c in of_checks]
+    verdicts = [c["verdict"] if chance else _of_check(c) for c in of_checks]
     rows = [
-        (SHOWN[v], c["name"], *for_people(c["expected"], c["got"], v in (True, HOLDS)))
+        (SHOWN[v], c["name"], *for_people(c["expected"], c["got"], v == HOLDS))
         for c, v in zip(of_checks, verdicts, strict=True)
     ]
     print_table(
@@ -355,10 +360,17 @@ def _seeds(seeds: Sequence[int]) -> str:
 
 def _held(checks: Sequence[dict[str, Any]]) -> str:
     """How many checks hold, in a sentence."""
-    n, of = sum(bool(c["holds"]) for c in checks), len(checks)
+    verdicts, of = [_of_check(c) for c in checks], len(checks)
+    n, undecided = verdicts.count(HOLDS), verdicts.count(OPEN)
     if n == of:
         return "Its check holds." if of == 1 else f"All {of} checks hold."
-    return "Its check falls short." if of == 1 else f"{n} of {of} checks hold; {of - n} fall short."
+    if of == 1:
+        return (
+            "Its check is open: the interval contains the limit." if undecided else "Its check falls short."
+        )
+    rest = [f"{of - n - undecided} fall short"] if n + undecided < of else []
+    rest += [f"{undecided} are open: the interval contains the limit"] if undecided else []
+    return f"{n} of {of} checks hold; {', '.join(rest)}."
 
 
 def _show_set(key: str, value: str, result: dict[str, Any]) -> None:

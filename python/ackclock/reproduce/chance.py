@@ -8,12 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ackclock.reproduce.item import Check, Item, Outcome, Setting
-from ackclock.reproduce.verdicts import FALLS_SHORT, HOLDS
+from ackclock.reproduce.item import FALLS_SHORT, HOLDS, OPEN, Check, Item, Number, Outcome, Setting
 from ackclock.results.confidence import LEVEL, half_width
 
-OPEN = "open"
-"""The verdict where the interval contains the limit: more repetitions would decide."""
 ENOUGH = 10
 """Repetitions from which an interval is a verdict on chance: with fewer, its width is itself chance."""
 HALF = 0.5
@@ -88,13 +85,13 @@ def judge(checks: Sequence[Check]) -> Judged:
     first, held, of = checks[0], sum(c.holds for c in checks), len(checks)
     if len({(c.got, c.holds) for c in checks}) == 1:
         got = first.got if of == 1 else f"{first.got} in all {of}"
-        return Judged(first, HOLDS if first.holds else FALLS_SHORT, got, held, of)
+        return Judged(first, first.verdict, got, held, of)
     numbers = [c.number for c in checks if c.number is not None]
     values = np.array([n.value for n in numbers])
     if len(numbers) == of and np.isfinite(values).all():
         mean, width = float(values.mean()), half_width(values)
         least, most = numbers[0].least, numbers[0].most
-        verdict = _side(mean - width, mean + width, least, most)
+        verdict = side(mean - width, mean + width, least, most)
         return Judged(first, verdict, f"{mean:.4g} +/- {width:.2g} ({held} of {of})", held, of)
     low, high = share(held, of)
     verdict = HOLDS if low > HALF else FALLS_SHORT if high < HALF else OPEN
@@ -111,7 +108,28 @@ def share(held: int, of: int) -> tuple[float, float]:
     return float(found.low), float(found.high)
 
 
-def _side(low: float, high: float, least: float, most: float) -> str:
+def over_seeds(
+    name: str,
+    expected: str,
+    got: float,
+    by_seed: Sequence[float] | np.ndarray,
+    least: float = -np.inf,
+    most: float = np.inf,
+) -> Check:
+    """A check of one number whose runs have several seeds. From `ENOUGH` seeds on the interval decides, and
+    the check is open where that contains a limit; with fewer, the number itself does.
+
+    by_seed: what each seed gave, from whose spread the interval around `got` follows.
+    """
+    v = np.asarray(by_seed, float)
+    width = half_width(v) if v.size > 1 else 0.0
+    around = width if v.size >= ENOUGH else 0.0
+    verdict = side(got - around, got + around, least, most) if np.isfinite(got + around) else FALLS_SHORT
+    shown = f"{got:.4g} +/- {width:.2g}" if v.size > 1 else f"{got:.4g}"
+    return Check(name, expected, shown, verdict == HOLDS, Number(got, least, most), verdict == OPEN)
+
+
+def side(low: float, high: float, least: float, most: float) -> str:
     """On which side of its limits an interval lies."""
     if least <= low and high <= most:
         return HOLDS

@@ -9,7 +9,7 @@ from typing import Any
 from ackclock.reproduce import full
 from ackclock.reproduce.item import ITEMS
 from ackclock.reproduce.papers import Paper
-from ackclock.reproduce.verdicts import HOLDS
+from ackclock.reproduce.verdicts import HOLDS, OPEN
 
 EXPERIMENTS, EQUATIONS, RULES = "experiments", "formulas", "algorithms and instruments"
 QUESTIONS, CONTEXT, BEYOND = "open questions", "context, nothing to check", "beyond the paper"
@@ -24,12 +24,14 @@ FULL, ONLY, QUICK = "the full form", "its only form", "no run at the paper's siz
 
 @dataclass
 class Counts:
-    """Items of a group: each is in one of the first four numbers."""
+    """Items of a group: each is in one of the first five numbers."""
 
     holds: int = 0
     """At the paper's size."""
     short: int = 0
     """At the paper's size."""
+    open: int = 0
+    """At the paper's size: the interval over the seeds contains the limit."""
     not_run: int = 0
     """At the paper's size; the quick form may hold or not."""
     missing: int = 0
@@ -40,7 +42,7 @@ class Counts:
     @property
     def of(self) -> int:
         """All that the register lists."""
-        return self.holds + self.short + self.not_run + self.missing
+        return self.holds + self.short + self.open + self.not_run + self.missing
 
 
 def decided(id: str, entry: Mapping[str, Any]) -> tuple[str | None, str]:
@@ -81,6 +83,8 @@ def count(paper: Paper, record: Mapping[str, Mapping[str, Any]]) -> dict[str, Co
             counts.not_run += 1
         elif verdict == HOLDS:
             counts.holds += 1
+        elif verdict == OPEN:
+            counts.open += 1
         else:
             counts.short += 1
         counts.quick += record[id]["verdict"] == HOLDS and name != CONTEXT
@@ -94,5 +98,6 @@ def sentence(counts: Mapping[str, Counts]) -> str:
         return "The paper has no experiments."
     return (
         f"{c.holds} of {c.of} experiments hold at the paper's own size (fall short: "
-        f"{c.short}, not run at that size yet: {c.not_run}, not in the project yet: {c.missing})."
+        f"{c.short}, open: {c.open}, not run at that size yet: {c.not_run}, not in the project yet: "
+        f"{c.missing})."
     )

@@ -38,6 +38,9 @@ KINDS = {
 """The kinds of item."""
 
 
+HOLDS, FALLS_SHORT, OPEN = "holds", "falls short", "open"
+"""Verdicts. Open: the interval over the seeds contains the limit, so that more seeds would decide."""
+
 NEAR = 3
 """How many similar names an error for an unknown one has at most."""
 COMPARED = frozenset({"below", "less than", "fewer than", "more than", "no more than", "most"})
@@ -63,10 +66,18 @@ class Check:
     holds: bool
     number: Number | None = None
     """What it compares, where that is one number."""
+    open: bool = False
+    """Whether the interval over its seeds contains the limit: it then neither holds nor falls short."""
+
+    @property
+    def verdict(self) -> str:
+        """Holds, falls short or open."""
+        return OPEN if self.open else HOLDS if self.holds else FALLS_SHORT
 
     def row(self) -> dict[str, Any]:
-        """What records and JSON hold of it."""
-        return {"name": self.name, "expected": self.expected, "got": self.got, "holds": self.holds}
+        """What records and JSON hold of it; `open` only where it is."""
+        row = {"name": self.name, "expected": self.expected, "got": self.got, "holds": self.holds}
+        return {**row, "open": True} if self.open else row
 
 
 @dataclass
@@ -88,7 +99,13 @@ class Outcome:
     @property
     def holds(self) -> bool:
         """True when every check does."""
-        return all(c.holds for c in self.checks)
+        return self.verdict == HOLDS
+
+    @property
+    def verdict(self) -> str:
+        """Falls short where a check does; else open where one is; else it holds."""
+        verdicts = {c.verdict for c in self.checks}
+        return FALLS_SHORT if FALLS_SHORT in verdicts else OPEN if OPEN in verdicts else HOLDS
 
 
 class Setting:

@@ -22,7 +22,8 @@ from ackclock.reproduce import counted, full, real_form
 from ackclock.reproduce.item import ITEMS, KINDS, Item, find
 from ackclock.reproduce.papers import PAPERS, Paper, order
 from ackclock.reproduce.pointer import ROOT, Reference
-from ackclock.reproduce.verdicts import FALLS_SHORT, HOLDS, disagreement, keep, recorded
+from ackclock.reproduce.verdicts import HOLDS, OPEN, disagreement, keep, recorded
+from ackclock.reproduce.verdicts import said as does
 from ackclock.reproduce.verdicts import stale as stale_reason
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def section(i: Item, entry: dict[str, Any]) -> str:
 def row(check: dict[str, Any]) -> str:
     """A check in Markdown, with as many digits as say what it is; the record has all."""
     shown = for_people(check["expected"], check["got"], check["holds"])
-    return f"| {'yes' if check['holds'] else '**no**'} | {' | '.join(map(cell, (check['name'], *shown)))} |\n"
+    verdict = "yes" if check["holds"] else "**open**" if check.get("open") else "**no**"
+    return f"| {verdict} | {' | '.join(map(cell, (check['name'], *shown)))} |\n"
 
 
 def said(id: str, entry: dict[str, Any]) -> str:
@@ -63,14 +65,14 @@ def said(id: str, entry: dict[str, Any]) -> str:
     one.
     """
     verdict, decides = counted.decided(id, entry)
-    quick = "holds" if entry["verdict"] == HOLDS else "falls short"
+    quick = does(entry["verdict"])
     reason = f" {entry['reason']}" if entry["reason"] else ""
     reason += " (Written for other figures than those below.)" if stale_reason(entry) else ""
     if counted.group(id) == counted.CONTEXT:
         return "**Context**, which neither holds nor falls short."
     if verdict is None:
         return f"**The quick form {quick}**; it was not run at the paper's size yet.{reason}"
-    word = "Holds" if verdict == HOLDS else "Falls short"
+    word = "Open" if verdict == OPEN else verdict.capitalize()
     if decides == counted.ONLY:
         return f"**{word}.**{reason}"
     return f"**{word} at the paper's size.** The quick form, whose numbers are below, {quick}.{reason}"
@@ -136,9 +138,11 @@ def png(fig: Figure) -> bytes:
 
 def head(paper: Paper, entries: dict[str, dict[str, Any]]) -> str:
     """The top of a page: title, how many items hold at the paper's size, the answers, the items that fall
-    short, what is missing, the paper's contradictions. entries: the records by id.
+    short, those that are open, what is missing, the paper's contradictions. entries: the records by id.
     """
-    short = {id: line for id, entry in entries.items() if (line := falls_short(id, entry))}
+    lines = {id: line for id, entry in entries.items() if (line := falls_short(id, entry))}
+    undecided = {id: line for id, line in lines.items() if counted.decided(id, entries[id])[0] == OPEN}
+    short = {id: line for id, line in lines.items() if id not in undecided}
     counts = counted.count(paper, entries)
     text = f"{NOTE}# {paper.citation}\n\n{claimed(paper, entries)}"
     text += (
@@ -148,7 +152,8 @@ def head(paper: Paper, entries: dict[str, dict[str, Any]]) -> str:
     text += f"**{counted.sentence(counts)}**\n\n{table(counts)}\n"
     text += (
         "An item holds at the paper's size if its full form on record (`--full`) does, or its only form "
-        "where it has just one. One with a full form that was not run is not counted. The quick form, at "
+        "where it has just one. One with a full form that was not run is not counted. Open: the interval "
+        "over the seeds contains the limit, so that another seed may turn the verdict. The quick form, at "
         "most a minute on two cores, is tested at every change. Below is each item with its verdict, its "
         "figures, and its checks: what was expected and what the quick form gave, in three digits where "
         "these say all. `ackclock reproduce ID` runs an item, and its `--json` has all digits.\n"
@@ -159,6 +164,9 @@ def head(paper: Paper, entries: dict[str, dict[str, Any]]) -> str:
     if short:
         heading = "\n## Those that fall short\n\n" if answers else "\nThose that fall short:\n\n"
         answers += heading + "".join(f"- [{id}](#{anchor(id)}): {line}\n" for id, line in short.items())
+    if undecided:
+        heading = "\n## Those that are open\n\n" if answers else "\nThose that are open:\n\n"
+        answers += heading + "".join(f"- [{id}](#{anchor(id)}): {line}\n" for id, line in undecided.items())
     if missing := [id for id in paper.ids() if id not in entries]:
         answers += f"\nNot in the project yet: {', '.join(missing)}.\n"
     text += answers
@@ -180,10 +188,10 @@ def claimed(paper: Paper, entries: dict[str, dict[str, Any]]) -> str:
         found: dict[str, list[str]] = {}
         for id in claim.ids:
             verdict, _ = counted.decided(id, entries[id])
-            quick = f"{entries[id]['verdict']} in the quick form, not run at the paper's size"
+            quick = f"{does(entries[id]['verdict'])} in the quick form, not run at the paper's size"
             found.setdefault(verdict or quick, []).append(f"[{id}](#{anchor(id)})")
         # What holds comes first.
-        ordered = sorted(found.items(), key=lambda of: FALLS_SHORT in of[0])
+        ordered = sorted(found.items(), key=lambda of: HOLDS not in of[0])
         said = "; ".join(f"{words}: {', '.join(ids)}" for words, ids in ordered)
         rows += f"| {cell(claim.words)} | {said} |\n"
     return f"| the paper claims | here |\n|---|---|\n{rows}\n"
@@ -192,19 +200,20 @@ def claimed(paper: Paper, entries: dict[str, dict[str, Any]]) -> str:
 def table(counts: dict[str, counted.Counts]) -> str:
     """The counts of a paper in Markdown."""
     rows = "".join(
-        f"| {name} | {c.of} | - | - | - | {c.missing} | - |\n"
+        f"| {name} | {c.of} | - | - | - | - | {c.missing} | - |\n"
         if name == counted.CONTEXT
-        else f"| {name} | {c.of} | {c.holds} | {c.short} | {c.not_run} | {c.missing} | {c.quick} |\n"
+        else f"| {name} | {c.of} | {c.holds} | {c.short} | {c.open} | {c.not_run} | {c.missing} | "
+        f"{c.quick} |\n"
         for name, c in counts.items()
     )
     return (
-        "| | all | hold at the paper's size | fall short at it | not run at it yet | not in the project yet "
-        f"| quick form holds |\n|---|---|---|---|---|---|---|\n{rows}"
+        "| | all | hold at the paper's size | fall short at it | open at it | not run at it yet | not in "
+        f"the project yet | quick form holds |\n|---|---|---|---|---|---|---|---|\n{rows}"
     )
 
 
 def falls_short(id: str, entry: dict[str, Any]) -> str:
-    """In which form an item falls short, and why; empty where it does not."""
+    """In which form an item falls short or is open, and why; empty where it does neither."""
     verdict, decides = counted.decided(id, entry)
     quick = entry["verdict"] != HOLDS
     if decides == counted.ONLY:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ackclock._core import version
 from ackclock.reproduce import pointer
 from ackclock.reproduce.chance import ENOUGH, Repeated
-from ackclock.reproduce.item import Item, Outcome, Setting
+from ackclock.reproduce.item import OPEN, Item, Outcome, Setting
 from ackclock.results import folder
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ def save(
     ran = setting.variation
     result: dict[str, Any] = {
         **i.listing(),
-        "holds": None if outcome.skipped else outcome.holds,
+        "holds": None if outcome.skipped or outcome.verdict == OPEN else outcome.holds,
+        "verdict": None if outcome.skipped else outcome.verdict,
         "skipped": outcome.skipped,
         "checks": [c.row() for c in outcome.checks],
         "choices": i.choices,

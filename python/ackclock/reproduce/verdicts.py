@@ -3,7 +3,7 @@ falls short, and its results, from which the papers' pages are written.
 
 `python -m ackclock.reproduce.verdicts [ID | PAPER ...]` runs the items, by default all, and records their
 results; recorded reasons are kept. `python -m ackclock.reproduce.verdicts because ID 'SENTENCE'` records why
-an item falls short, of the figures on record: a reason is stale once they change.
+an item falls short or is open, of the figures on record: a reason is stale once they change.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from typing import Any
 from ackclock._core import InputError
 from ackclock.console import note
 from ackclock.reproduce import record
-from ackclock.reproduce.item import Outcome, find
+from ackclock.reproduce.item import FALLS_SHORT, HOLDS, OPEN, Outcome, find
 
 NAME = "verdicts"
-HOLDS, FALLS_SHORT = "holds", "falls short"
 
 
 def recorded() -> dict[str, dict[str, Any]]:
@@ -26,18 +25,13 @@ def recorded() -> dict[str, dict[str, Any]]:
     return record.read(NAME)
 
 
-def verdict(outcome: Outcome) -> str:
-    """An outcome's verdict."""
-    return HOLDS if outcome.holds else FALLS_SHORT
-
-
 def entry(outcome: Outcome, reason: str = "", explains: dict[str, str] | None = None) -> dict[str, Any]:
-    """The record of an outcome: `verdict`, `reason` (why it falls short, a sentence; empty where all
-    checks hold), `explains` (what the checks that fell short gave when that was written), `full_form`
+    """The record of an outcome: `verdict`, `reason` (why it falls short or is open, a sentence; empty where
+    all checks hold), `explains` (what the checks that do not hold gave when that was written), `full_form`
     (whether `--full` runs another form), `answer`, `checks`, names of `figures`, `notes`.
     """
     return {
-        "verdict": verdict(outcome),
+        "verdict": outcome.verdict,
         "reason": "" if outcome.holds else reason,
         "explains": {} if outcome.holds or not reason else explains or {},
         "full_form": outcome.full_form,
@@ -49,7 +43,7 @@ def entry(outcome: Outcome, reason: str = "", explains: dict[str, str] | None = 
 
 
 def short(checks: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """What the checks that fall short gave, by name."""
+    """What the checks that do not hold gave, by name."""
     return {c["name"]: c["got"] for c in checks if not c["holds"]}
 
 
@@ -59,12 +53,12 @@ def stale(found: Mapping[str, Any]) -> bool:
 
 
 def explain(id: str, reason: str) -> None:
-    """Records why an item falls short, of the figures that are on record. Raises `InputError` where it does
-    not.
+    """Records why an item falls short or is open, of the figures that are on record. Raises `InputError`
+    where it holds.
     """
     found = recorded().get(id)
-    if found is None or found["verdict"] != FALLS_SHORT:
-        raise InputError(f"{id} does not fall short on record; expected an item that does")
+    if found is None or found["verdict"] == HOLDS:
+        raise InputError(f"{id} neither falls short nor is open on record; expected an item that does or is")
     if not reason.strip():
         raise InputError(f"the reason of {id} is empty; expected a sentence")
     record.add(NAME, {id: {**found, "reason": reason.strip(), "explains": short(found["checks"])}})
@@ -77,15 +71,21 @@ def disagreement(id: str, outcome: Outcome) -> str | None:
         return f"{id} has no verdict on record: run `python -m ackclock.reproduce.verdicts {id}`"
     if outcome.skipped:
         return None
-    if found["verdict"] != verdict(outcome):
+    if found["verdict"] != outcome.verdict:
         short = "; ".join(f"{c.name}: {c.got} instead of {c.expected}" for c in outcome.checks if not c.holds)
-        return f"{id} now {verdict(outcome)}, on record it {found['verdict']}{': ' + short if short else ''}"
+        words = f"{said(outcome.verdict)}, on record it {said(found['verdict'])}"
+        return f"{id} now {words}{': ' + short if short else ''}"
     if found.get("full_form", outcome.full_form) != outcome.full_form:
         forms = "two forms, on record one" if outcome.full_form else "one form, on record two"
         return f"{id} now has {forms}"
     if found["verdict"] == FALLS_SHORT and not found["reason"]:
         return f"{id} falls short, and the record gives no reason"
     return None
+
+
+def said(verdict: str) -> str:
+    """A verdict as what an item does: holds, falls short, is open."""
+    return f"is {OPEN}" if verdict == OPEN else verdict
 
 
 def keep(outcomes: dict[str, Outcome]) -> None:
@@ -98,7 +98,7 @@ def keep(outcomes: dict[str, Outcome]) -> None:
         old = before.get(id, {})
         entries[id] = entry(outcome, old.get("reason", ""), old.get("explains"))
         if stale(entries[id]):
-            note(f"{id} falls short otherwise than when its reason was written: `verdicts because {id} ...`")
+            note(f"{id}: its reason was written for other figures than these: `verdicts because {id} ...`")
     record.add(NAME, entries)
 
 

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import ackclock as ac
-from ackclock.reproduce.item import Check, Number, Setting
+from ackclock.reproduce import chance
+from ackclock.reproduce.item import Check, Setting
 from ackclock.results import Run
 from ackclock.results.confidence import half_width
 from ackclock.results.joined import numbered_table
@@ -161,9 +162,10 @@ def shown(values: Any, digits: int = 4) -> str:
 def ratio(
     name: str, top: Any, bottom: Any, *, most: float | None = None, least: float | None = None
 ) -> Check:
-    """Holds when the mean over the runs of `top` over that of `bottom` lies between the bounds.
+    """Holds when the mean over the runs of `top` over that of `bottom` lies between the bounds; from
+    `chance.ENOUGH` runs on the interval decides, and it may be open.
 
-    Runs with the same seed are pairs, for the interval shown.
+    Runs with the same seed are pairs, for the interval.
     """
     a, b = np.atleast_1d(np.asarray(top, float)), np.atleast_1d(np.asarray(bottom, float))
     got = float(a.mean() / b.mean())
@@ -171,7 +173,5 @@ def ratio(
         wanted = f"{least:g} to {most:g}"
     else:
         wanted = f"at most {most:g}" if most is not None else f"at least {least:g}"
-    holds = bool(np.isfinite(got) and (most is None or got <= most) and (least is None or got >= least))
-    width = f" +/- {half_width(a / b):.2g}" if a.size > 1 and a.size == b.size else ""
-    number = Number(got, -np.inf if least is None else least, np.inf if most is None else most)
-    return Check(name, wanted, f"{got:.4g}{width}", holds, number)
+    low, high = -np.inf if least is None else least, np.inf if most is None else most
+    return chance.over_seeds(name, wanted, got, a / b if a.size == b.size else [], low, high)

@@ -27,7 +27,7 @@ UDP_RATE, TCP_RATE = 10.0, 200
 SECONDS, FULL = 60, 300
 
 CHOICES = {
-    **testbed.CHOICES,
+    **testbed.ON_FREEBSD,
     "load": "80 % of the bottleneck, headers included, by web flows of Trace-I; the crowd comes on top",
     "queue": "drop-tail of 2 bandwidth-delay products of the mean round-trip time, both ways",
     "crowds": "Pareto periods of shape 1.5, means 16 s ON and 8 s OFF",
@@ -73,7 +73,7 @@ def one_crowd(kind: str) -> Workload:
 
 def stacks() -> dict[str, ac.Stack]:
     """TCP and TCP*(inf)."""
-    return testbed.stacks("200ms", TCP, NONE)
+    return testbed.freebsd("200ms", TCP, NONE)
 
 
 def scenario(workload: Workload, seconds: float, **more: Any) -> ac.Scenario:

@@ -24,7 +24,6 @@ SEEDS = 3
 
 CHOICES = {
     **deployment.CHOICES,
-    **testbed.FREEBSD,
     "shares": f"{100 * SHARE:g} % of the new stack, and none of it",
     "arrivals": f"Poisson, one connection for each transfer; {', '.join(f'{x:g}' for x in MBIT)} Mbit/s "
     "of payload, of which the paper leaves open what it was. The geometric mean over these loads decides",
@@ -106,7 +105,6 @@ def measure(
             seconds=FULL if setting.full else SECONDS,
             quick_seeds=SEEDS,
             mbit=mbit,
-            stacks=testbed.freebsd,
         )
     return Slowdowns(old, new, found)
 

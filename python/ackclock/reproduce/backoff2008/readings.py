@@ -17,8 +17,9 @@ READINGS = [
         "sample of the round-trip time ends it; with timestamps, which FreeBSD offers, every new ack "
         "brings one. Without them a backed-off timeout stays until a segment that was sent once is "
         "acknowledged (Karn).",
-        "A new ack ends it, and timestamps are not offered, since the paper does not name them; B-S1, "
-        "B-S5, B-S6 and B-S10 have all three rules.",
+        "Timestamps, and so a sample with every new ack, for what the paper ran on its testbed or may have "
+        "run there. B-F11, B-F12a, B-X14 and most of B-S1 to B-S10 have no timestamps, and any new ack ends "
+        "it; B-S1, B-S5, B-S6 and B-S10 have all three rules.",
     ),
     (
         "B-A3",

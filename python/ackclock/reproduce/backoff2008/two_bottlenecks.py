@@ -18,7 +18,7 @@ ENDS = (("S0", "R1"), ("S1", "R1"), ("R2", "C1"), ("R2", "R3"), ("S2", "R3"), ("
 FIRST, SECOND = "R1-R2", "R3-R4"
 
 CHOICES = {
-    **testbed.CHOICES,
+    **testbed.ON_FREEBSD,
     "load": f"{testbed.OFFERED_MBIT:g} Mbit/s of payload at each bottleneck, a quarter of it over both "
     "(S0-C0), the rest over one (S1-C1, S2-C2)",
     "queue": "RED of two bandwidth-delay products at 10 Mbit/s before the bottlenecks, drop-tail of two at "
@@ -56,5 +56,5 @@ def scenario(
     trace: str, seconds: float, *, first: float = BOTTLENECK, second: float = BOTTLENECK, **more: Any
 ) -> ac.Scenario:
     """TCP and TCP*(inf) over it."""
-    stacks = testbed.stacks("200ms", testbed.TCP, testbed.NONE)
+    stacks = testbed.freebsd("200ms", testbed.TCP, testbed.NONE)
     return testbed.scenario(path(first, second), workloads(trace), stacks, seconds, **more)

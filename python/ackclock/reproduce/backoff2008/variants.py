@@ -12,9 +12,8 @@ VARIANTS = {"Tahoe": "tahoe", "Reno": "reno", "SACK": "sack"}
 SECONDS, FULL, SEEDS = 20, testbed.FULL["I"], 3
 
 CHOICES = {
-    **testbed.CHOICES,
-    "packets": "segments of 1460 bytes, requests of 300 bytes; initial windows of three segments (RFC "
-    "5681) for Reno and SACK, one for Tahoe",
+    **testbed.ON_FREEBSD,
+    "packets": f"{testbed.FREEBSD['packets']}; Tahoe begins with one segment",
     "random numbers": f"seeds 1 to {SEEDS}",
     "spread of means": "largest over smallest of the three, for each backoff",
     "duration": f"arrivals for {SECONDS} s ({FULL} s with --full), then as long as the last flows need",
@@ -26,7 +25,7 @@ def experiment(queue: str, setting: Setting, label: str) -> Outcome:
     stacks = {
         f"{name}, {'TCP' if b == TCP else 'no backoff'}": s
         for name, preset in VARIANTS.items()
-        for b, s in testbed.stacks("200ms", TCP, NONE, preset=preset).items()
+        for b, s in testbed.freebsd("200ms", TCP, NONE, preset=preset).items()
     }
     scenario = testbed.scenario(
         testbed.dumbbell(10, queue),

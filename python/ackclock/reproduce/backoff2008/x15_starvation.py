@@ -17,6 +17,8 @@ SHARES = (0.1, 0.5, 0.9)
 STARVED = 100.0
 """Seconds after its start at which a flow that is not done has starved."""
 SECONDS = {"I": 40, "II": 150, "III": 400}
+SEEDS = 4
+"""Of the quick form."""
 ERRORS = 2.0
 """Standard errors by which shares must differ."""
 DECIDING = ("I", "II")
@@ -60,7 +62,6 @@ def starved(m: Mixes, stack: str, share: float) -> Share:
     title="Starvation of the TCP flows that remain beside TCP*(inf)",
     choices={
         **deployment.CHOICES,
-        **testbed.FREEBSD,
         "shares": ", ".join(f"{100 * s:g}" for s in SHARES) + " % of TCP*(inf)",
         "starved": f"not done {STARVED:g} s after its start. Of flows of at most 10 kB (Trace-I) this is the "
         "backoff; a long flow of Traces II and III may need as long without any. That nothing is "
@@ -68,7 +69,7 @@ def starved(m: Mixes, stack: str, share: float) -> Share:
         "errors": "binomial, of all flows of all seeds together; a difference must exceed two of both "
         "together",
         "duration": testbed.times(SECONDS),
-        "random numbers": f"seeds 1 to {deployment.SEEDS} (1 to {deployment.FULL_SEEDS} with --full)",
+        "random numbers": f"seeds 1 to {SEEDS} (1 to {deployment.FULL_SEEDS} with --full)",
     },
     tests=["tests/test_reproduce_backoff2008_starved.py::test_shares_are_compared_by_their_errors"],
 )
@@ -86,8 +87,8 @@ def reproduce(setting: Setting) -> Outcome:
             part,
             "B-X15",
             shares=SHARES,
+            quick_seeds=SEEDS,
             seconds=testbed.FULL if setting.full else SECONDS,
-            stacks=testbed.freebsd,
         )
     shares = {
         (trace, stack, s): starved(m, stack, s)

@@ -1,10 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pyarrow as pa
 
-import ackclock as ac
 from ackclock.reproduce.backoff2008 import comparison, testbed
 from ackclock.reproduce.backoff2008.comparison import Comparison, ratio
 from ackclock.reproduce.backoff2008.testbed import NONE, TCP
@@ -13,19 +10,11 @@ from ackclock.reproduce.item import Outcome, Setting, item
 SECONDS = {"I": 20, "II": 150, "III": 200}
 
 
-def both(
-    trace: str,
-    setting: Setting,
-    label: str,
-    share: tuple[float, float],
-    stacks: Callable[..., dict[str, ac.Stack]] = testbed.freebsd,
-) -> Comparison:
-    """TCP and TCP*(inf) over the congested bottleneck of B-F2. stacks: which ones, of a minimum timeout and
-    labels.
-    """
+def both(trace: str, setting: Setting, label: str, share: tuple[float, float]) -> Comparison:
+    """TCP and TCP*(inf) over the congested bottleneck of B-F2."""
     seconds = (testbed.FULL if setting.full else SECONDS)[trace]
     scenario = testbed.scenario(
-        testbed.dumbbell(10), testbed.web(trace, 10), stacks("1s", TCP, NONE), seconds
+        testbed.dumbbell(10), testbed.web(trace, 10), testbed.freebsd("1s", TCP, NONE), seconds
     )
     return comparison.run(scenario, setting, label, share=share)
 

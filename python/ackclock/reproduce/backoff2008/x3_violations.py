@@ -12,7 +12,7 @@ from ackclock.reproduce.item import Outcome, Setting, at_least, at_most, item
     kind="SIM",
     title="How often the implicit packet conservation principle is violated",
     choices={
-        **testbed.CHOICES,
+        **testbed.ON_FREEBSD,
         "violations": (
             "timeouts whose original had arrived or was still to arrive, over all retransmissions; "
             "spurious retransmissions by fast recovery have nothing to do with RTO and RTT, and are in the "
@@ -27,7 +27,7 @@ def reproduce(setting: Setting) -> Outcome:
     """The share of retransmissions that were spurious, in figure 2 and in a flash crowd."""
     found = {}
     for i, trace in enumerate(x2_goodput.SECONDS):
-        runs = x2_goodput.both(trace, setting, "B-X3", (0.25 * i, 0.25 * (i + 1)), testbed.stacks)
+        runs = x2_goodput.both(trace, setting, "B-X3", (0.25 * i, 0.25 * (i + 1)))
         found |= {(f"Trace-{trace}", stack): flash.violations(runs, stack) for stack in (TCP, NONE)}
     crowd = flash.onset("udp", setting, "B-X3", share=(0.75, 1.0))
     found |= {("flash crowd", stack): flash.violations(crowd, stack) for stack in (TCP, NONE)}

@@ -5,7 +5,7 @@ import pyarrow as pa
 from ackclock.reproduce.backoff2008 import deployment
 from ackclock.reproduce.backoff2008.comparison import ratio
 from ackclock.reproduce.backoff2008.testbed import NONE, TCP
-from ackclock.reproduce.item import Check, Outcome, Setting, at_least, item
+from ackclock.reproduce.item import Check, Outcome, Setting, item
 
 
 @item(
@@ -16,7 +16,8 @@ from ackclock.reproduce.item import Check, Outcome, Setting, at_least, item
         **deployment.CHOICES,
         "queue": "drop-tail of 2 bandwidth-delay products of the mean round-trip time, both ways",
         "same signs": "TCP beside 90 % is no faster than alone, for each trace, and slower than TCP*(inf) "
-        "beside it for Trace-I",
+        "beside it for Trace-I. The 95 % interval over the seeds decides; where it contains 1 the check is "
+        "open",
         "shares": "90 % of the new stack, and none of it",
     },
 )
@@ -30,7 +31,12 @@ def reproduce(setting: Setting) -> Outcome:
         )
         m = deployment.mixes(trace, TCP, NONE, part, "B-X5", queue="drop-tail", shares=(0.9,))
         checks.append(
-            at_least(f"Trace-{trace}: mean of TCP beside 90 % over alone", m.slowdown(0.9), 1.0, "at least")
+            ratio(
+                f"Trace-{trace}: mean of TCP beside 90 % over alone",
+                m.mean(TCP, 0.9),
+                m.mean(TCP, 0.0),
+                least=1.0,
+            )
         )
         if trace == "I":
             checks.append(

@@ -272,3 +272,33 @@ fn the_smallest_round_trip_is_that_of_the_highest_segment() {
 "#;
     assert_eq!(failure(text, true), None);
 }
+
+#[test]
+fn the_test_of_a_timeout_ends_where_no_new_segment_fits() {
+    // F-RTO would send new data, for a whole segment of which the window has no room: what is lost is sent again.
+    let text = r#"
+`sysctl -q net.ipv4.tcp_congestion_control=cubic net.ipv4.tcp_rmem="4096 131072 6291456" net.ipv4.tcp_invalid_ratelimit=0 net.ipv4.tcp_pingpong_thresh=255`
+0.000 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
+0.000 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0
+0.000 bind(3, ..., ...) = 0
+0.000 listen(3, 4) = 0
+0.008 < S 0:0(0) win 64000 <mss 536>
+0.008 > S. 0:0(0) ack 1 <mss 1460>
+0.018 < F. 1:1(0) ack 1 win 64000
+0.018 > . 1:1(0) ack 2
+0.030 accept(3, ..., ...) = 4
+0.030 fcntl(4, F_SETFL, O_RDWR|O_NONBLOCK) = 0
+0.044 < . 2:3(1) ack 1 win 64000
+0.060 write(4, ..., 8040) = 8040
+0.060 > P. 1:1073(1072) ack 2
+0.060 > P. 1073:2145(1072) ack 2
+0.060 > P. 2145:3217(1072) ack 2
+0.060 > P. 3217:4289(1072) ack 2
+0.060 > P. 4289:5361(1072) ack 2
+0.270 > . 1:537(536) ack 2
+0.319 write(4, ..., 31) = 31
+0.339 < . 3:3(0) ack 537 win 5000
+0.339 > . 537:1073(536) ack 2
+"#;
+    assert_eq!(failure(text, true), None);
+}

@@ -104,4 +104,4 @@ def test_several_sets_of_seeds_decide_a_full_form_by_their_interval(recorded, mo
     assert (entry["verdict"], entry["repetitions"]) == ("open", 10)
     assert entry["got"]["a"].endswith("(5 of 10)")
     assert "over 10 sets of seeds" in full.sentence(ID)
-    assert full.main(["--seeds", "none", ID]) == 2
+    assert full.main(["--seeds", "none", ID]) == full.main([ID, "--seeds", "0"]) == 2

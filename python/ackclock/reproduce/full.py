@@ -80,12 +80,15 @@ def sentence(id: str) -> str:
 
 def main(words: list[str]) -> int:
     """Runs full forms one after the other, and records each as it is done; one that cannot end is named."""
-    repetitions, ids = 1, words
-    if words[:1] == ["--seeds"]:
-        repetitions, ids = (int(words[1]) if words[1:] and words[1].isdecimal() else 0), words[2:]
+    repetitions, ids = 1, list(words)
+    if "--seeds" in ids:
+        at = ids.index("--seeds")
+        given = ids[at + 1 : at + 2]
+        repetitions = int(given[0]) if given and given[0].isdecimal() else 0
         if repetitions < 1:
-            note(f"--seeds {' '.join(words[1:2])} is not a number of sets of seeds; expected 1 or more")
+            note(f"`{' '.join(['--seeds', *given])}` is not a number of sets of seeds; expected 1 or more")
             return 2
+        del ids[at : at + 2]
     try:
         wanted = [i.id for name in ids for i in find(name)]
     except InputError as e:

@@ -168,8 +168,8 @@ pub(super) const SAMPLE_BEFORE_PROBE: Param = Param::flag(
     "sample_before_probe",
     true,
     "send no tail loss probe before a round-trip time was measured since the last one (RFC 8985 7.3); Linux \
-     does, and while a probe is out, the probe timer restarts the retransmission timer from when the oldest \
-     segment was sent",
+     does, and has one timer: that of a probe or of reordering takes the place of the retransmission timer, \
+     which then runs from when the oldest segment was sent, and a probe's goes on when something is SACKed",
 );
 /// What Linux adds for its timers (`TCP_TIMEOUT_MIN_US`).
 pub(super) const PTO_MARGIN: Param = Param::duration(

@@ -132,9 +132,11 @@ fn late_copy(a: &AckInfo, b: &dyn ScoreboardView) -> Option<SeqNumber> {
 pub(in crate::recovery::rack) const LINUX: Param = Param::flag(
     "linux",
     false,
-    "as Linux does: take RACK.rtt of the highest segment that an ack acknowledges, or SACKs if it acknowledges none; \
+    "as Linux does: take RACK.rtt and the smallest round-trip time of the highest segment that an ack acknowledges, or SACKs if it \
+     acknowledges none; \
      let DSACKs widen the reordering window only after reordering has been seen; look for losses only where \
-     something was delivered since the last time and no original of what is repaired arrives, on whose account \
+     something was delivered since the last time, the ack does more than acknowledge new data outside of a repair, and \
+     no original of what is repaired arrives, on whose account \
      nothing is retransmitted either, and no more at what was found lost before an undo; begin another recovery, with another reduction, where a retransmission is lost \
      after a timeout or a recovery leaves lost segments; send no new data when the timer finds losses; grow the window by what is SACKed where segments have come \
      later than `dup_thresh` others. Otherwise of the one sent last, by every DSACK, at every ack, at all that is \

@@ -30,7 +30,7 @@ def test_help_names_every_command(ackclock):
         (["simulate"], "`simulate` is not a command; known are demo, examples, run"),
         (["policies", "red", "--jsn"], "--jsn"),
         (["policies", "rreno"], "did you mean `reno`?"),
-        (["model", "B-E10"], "did you mean `B-E1`?"),
+        (["model", "B-E10"], "did you mean `B-E1`, `J-E10` or `I-E10`?"),
         (
             ["model", "B-E1", "--rto", "1", "--capacity", "50"],
             "`--rto`: `1` is not a time: give a number with a unit",

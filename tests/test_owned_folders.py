@@ -265,7 +265,9 @@ def test_a_sweep_that_is_killed_leaves_what_the_next_one_takes_away(tmp_path):
     )
     deadline = time.monotonic() + 60
     # It is killed while it runs one, not in the moment before a mark is in the folder of the next.
-    while not list((tmp_path).glob("kept/[!.]*/*")) and time.monotonic() < deadline:
+    one, next_one = "kept/[!.]*/*", "kept/.partial-*"
+    while not list(tmp_path.glob(one)) or list(tmp_path.glob(next_one)):
+        assert time.monotonic() < deadline
         time.sleep(0.02)
     killed.kill()
     killed.wait()

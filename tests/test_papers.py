@@ -74,6 +74,7 @@ def test_a_new_folder_is_listed_in_its_place(with_toy):
         "kind": "CF",
         "title": "Twice two",
         "holds": None,
+        "verdict": None,
         "decides": "no run at the paper's size yet",
     }
     papers = list(dict.fromkeys(row["paper"] for row in listed))
@@ -115,7 +116,7 @@ def test_its_verdict_lies_in_its_folder_and_its_page_is_written_from_that(with_t
     assert done.returncode == 0, done.stderr
     page = (made / "toy2024.md").read_text()
     assert '# Toy, "One item" (2024)\n' in page
-    assert "| formulas | 1 | 1 | 0 | 0 | 0 | 1 |" in page
+    assert "| formulas | 1 | 1 | 0 | 0 | 0 | 0 | 1 |" in page
     for part in (
         "## T24-E1: Twice two\n\n**Holds.**",
         "| yes | 2 + 2 | 4 | 4 |",

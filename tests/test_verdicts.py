@@ -39,10 +39,10 @@ def test_a_reason_is_stale_once_the_figures_that_it_explains_change(monkeypatch,
     assert recorded()["B-E1"]["explains"] == {"x": "2"}
     keep({"B-E1": small})
     assert not stale(recorded()["B-E1"])
-    assert "otherwise" not in capsys.readouterr().err
+    assert "written for other figures" not in capsys.readouterr().err
     keep({"B-E1": smaller})
     assert stale(recorded()["B-E1"])
-    assert "falls short otherwise than when its reason was written" in capsys.readouterr().err
+    assert "B-E1: its reason was written for other figures than these" in capsys.readouterr().err
     assert "Written for other figures" in pages.said("B-E1", recorded()["B-E1"])
     assert main(["because", "B-E1", "The load is far too low."]) == 0
     assert not stale(recorded()["B-E1"])

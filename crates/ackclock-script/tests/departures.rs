@@ -302,3 +302,68 @@ fn the_test_of_a_timeout_ends_where_no_new_segment_fits() {
 "#;
     assert_eq!(failure(text, true), None);
 }
+
+#[test]
+fn a_second_ack_of_originals_ends_the_repair_of_an_undone_timeout() {
+    // Without SACK the first, by its timestamp, restores the window only. Then three duplicate acks begin a recovery.
+    let text = r#"
+`sysctl -q net.ipv4.tcp_congestion_control=cubic net.ipv4.tcp_rmem="4096 131072 6291456" net.ipv4.tcp_invalid_ratelimit=0 net.ipv4.tcp_pingpong_thresh=255`
+0.000 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
+0.000 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0
+0.000 bind(3, ..., ...) = 0
+0.000 listen(3, 4) = 0
+0.008 < S 0:0(0) win 64000 <mss 300,nop,nop,TS val 10008 ecr 0>
+0.008 > S. 0:0(0) ack 1 <mss 1460,nop,nop,TS val 1700788430 ecr 10008>
+0.018 < . 1:1(0) ack 1 win 64000 <nop,nop,TS val 10018 ecr 1700788430>
+0.030 accept(3, ..., ...) = 4
+0.030 fcntl(4, F_SETFL, O_RDWR|O_NONBLOCK) = 0
+0.044 write(4, ..., 4500) = 4500
+0.044 > P. 1:577(576) ack 1 <nop,nop,TS val 1700788466 ecr 10018>
+0.044 > P. 577:1153(576) ack 1 <nop,nop,TS val 1700788466 ecr 10018>
+0.044 > P. 1153:1729(576) ack 1 <nop,nop,TS val 1700788466 ecr 10018>
+0.044 > P. 1729:2305(576) ack 1 <nop,nop,TS val 1700788466 ecr 10018>
+0.044 > P. 2305:2881(576) ack 1 <nop,nop,TS val 1700788466 ecr 10018>
+0.254 > . 1:289(288) ack 1 <nop,nop,TS val 1700788676 ecr 10018>
+0.304 < . 1:1(0) ack 865 win 64000 <nop,nop,TS val 10304 ecr 1700788430>
+0.304 > P. 2881:3457(576) ack 1 <nop,nop,TS val 1700788726 ecr 10304>
+0.304 > P. 3457:4033(576) ack 1 <nop,nop,TS val 1700788726 ecr 10304>
+0.304 > P. 4033:4501(468) ack 1 <nop,nop,TS val 1700788726 ecr 10304>
+0.322 < . 1:1(0) ack 1441 win 64000 <nop,nop,TS val 10322 ecr 1700788466>
+0.342 < . 1:1(0) ack 1441 win 64000 <nop,nop,TS val 10342 ecr 1700788676>
+0.364 < . 1:1(0) ack 1441 win 64000 <nop,nop,TS val 10364 ecr 1700788676>
+0.388 < . 1:1(0) ack 1441 win 64000 <nop,nop,TS val 10388 ecr 1700788676>
+0.388 > . 1441:1729(288) ack 1 <nop,nop,TS val 1700788810 ecr 10388>
+"#;
+    assert_eq!(failure(text, true), None);
+}
+
+#[test]
+fn duplicate_acks_after_the_timeout_of_a_syn_count_for_nothing() {
+    // Without SACK, until data is acknowledged.
+    let text = r#"
+`sysctl -q net.ipv4.tcp_congestion_control=cubic net.ipv4.tcp_rmem="4096 131072 6291456" net.ipv4.tcp_invalid_ratelimit=0 net.ipv4.tcp_pingpong_thresh=255`
+0.000 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
+0.000 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0
+0.000 connect(3, ..., ...) = -1 EINPROGRESS (EINPROGRESS)
+0.000 > S 0:0(0) <mss 1460,sackOK,TS val 100 ecr 0,nop,wscale 7>
+1.000~1.040 > S 0:0(0) <mss 1460,sackOK,TS val 1100 ecr 0,nop,wscale 7>
+1.060 < S. 0:0(0) ack 1 win 64000 <mss 1000>
+1.060 > . 1:1(0) ack 1
+1.080 write(3, ..., 5000) = 5000
+1.080 > . 1:2001(2000) ack 1
+1.080 > . 2001:4001(2000) ack 1
+1.080 > P. 4001:5001(1000) ack 1
+1.100 < . 1:1(0) ack 1 win 64000
+1.110 < . 1:1(0) ack 1 win 64000
+1.120 < . 1:1(0) ack 1 win 64000
+1.130 < . 1:1(0) ack 1 win 64000
+1.130 %{ assert tcpi_ca_state == TCP_CA_Loss and tcpi_retrans == 0, (tcpi_ca_state, tcpi_retrans) }%
+1.140 < . 1:1(0) ack 1001 win 64000
+1.150 < . 1:1(0) ack 1001 win 64000
+1.160 < . 1:1(0) ack 1001 win 64000
+1.170 < . 1:1(0) ack 1001 win 64000
+1.170 > . 1001:2001(1000) ack 1
+"#;
+    assert_eq!(failure(text, true), None);
+    assert!(failure(text, false).is_some(), "RFC 5681 §3.2 counts them");
+}

@@ -159,9 +159,6 @@ impl Connection {
         o.report.text_taken = ack == end;
         let sent_at = o.first_sent_at.unwrap_or(now);
         self.ensure_sender(now);
-        if self.sender.policies().recovery.is_time_based() {
-            self.sender.make_mut().sent.record_deliveries();
-        }
         if ack == end {
             return;
         }

@@ -180,9 +180,6 @@ impl Connection {
             }
             let v = self.view(now);
             self.run_retransmission_timer(now, TimerEvent::Sent { retransmission: false }, &v);
-            if self.stats.data_segments_sent == 0 && self.sender.policies().recovery.is_time_based() {
-                self.sender.make_mut().sent.record_deliveries();
-            }
         }
         if self.sender.sent.keeps_deliveries() {
             self.plan_recovery(now, true);

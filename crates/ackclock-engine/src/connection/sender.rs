@@ -4,7 +4,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use ackclock_policy::{BUFFERED_WINDOWS, Needs, SamplingRate, SenderView, Window};
+use ackclock_policy::{BUFFERED_WINDOWS, Needs, Phase, SamplingRate, SenderView, Window};
 use ackclock_trace::LossClass;
 use ackclock_units::{Bytes, Instant, Rng, SeqNumber, SeqRange, seldom};
 
@@ -190,6 +190,9 @@ impl Connection {
         sender.window = Window { cwnd: smss, ssthresh: Bytes::MAX };
         let v = SenderView { counts_marks: self.uses_accurate_ecn(), ..self.view(now) };
         let BuiltSender { policies, state } = self.sender.split_mut();
+        if policies.recovery.is_time_based() {
+            state.sent.record_deliveries();
+        }
         let needs = policies.window.needs();
         if needs.rate_samples {
             state.sent.measure_rates();
@@ -226,6 +229,12 @@ impl Connection {
         self.apply(control, now);
         if seldom(self.config.skip_test > 0) {
             self.start_skip_test();
+        }
+        if seldom(self.config.hold_repair) && !self.sack_on && !self.passive && self.stats.timeouts > 0 {
+            // The timeout of a SYN begins a repair, which is held as others are (`tcp_enter_loss`).
+            self.phase = Phase::Loss;
+            let v = self.view(now);
+            self.sender.make_mut().quota = self.sender.policies().recovery.quota(&v);
         }
     }
 }

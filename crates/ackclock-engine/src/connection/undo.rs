@@ -176,6 +176,15 @@ impl Connection {
         self.notify_episode_end(EpisodeEnd::Spurious, now);
     }
 
+    /// The timeout's reduction is undone by other means, but not its repair: it is examined further, and nothing is
+    /// sent for that.
+    #[cold]
+    pub(super) fn keep_undone_timeout(&mut self) {
+        if let Some(w) = self.rare.undecided_timeout_mut() {
+            (w.testing, w.counted) = (false, true);
+        }
+    }
+
     /// SRTT and RTTVAR after a spurious timeout, if this is the first sample of data sent since (RFC 4015
     /// §3.6, step 11).
     pub(super) fn rebased(&mut self, rtt: Duration) -> Option<(Duration, Duration)> {

@@ -117,7 +117,12 @@ impl Connection {
         let goes_on = before == Phase::Loss && !self.sack_on && self.config.hold_repair;
         let held = goes_on || self.holds_repair();
         if before == Phase::Loss {
-            self.rare.reset(|r| r.undecided_timeout = None);
+            if goes_on {
+                // Another ack of originals ends the repair as well (`tcp_process_loss`: FLAG_ORIG_SACK_ACKED).
+                self.keep_undone_timeout();
+            } else {
+                self.rare.reset(|r| r.undecided_timeout = None);
+            }
             // By its timestamp the ack has been counted already.
             if e.acks_original != Some(true) {
                 self.count_spurious_timeout();

@@ -77,9 +77,14 @@ impl Tail {
     /// §7.2, TLP_calc_PTO(): when to probe. `None` when a probe could not be sent then (§7.3): one is
     /// pending, or no round-trip time was measured since the last one.
     pub fn pto(&self, b: &dyn ScoreboardView, v: &SenderView, sent: Option<Duration>) -> Option<Instant> {
-        let rtt = v.rtt.filter(|_| (self.end_seq.is_none() && self.sampled) || self.rearms())?;
+        if (self.end_seq.is_some() || !self.sampled) && !self.rearms() {
+            return None;
+        }
         let single = b.segment(v.snd_una).is_some_and(|s| s.range.end >= v.snd_nxt);
-        let at = v.now + rtt.srtt * 2 + if single { self.max_ack_delay } else { self.pto_margin };
+        let pto = v.rtt.map_or(PTO_WITHOUT_SAMPLE, |rtt| {
+            rtt.srtt * 2 + if single { self.max_ack_delay } else { self.pto_margin }
+        });
+        let at = v.now + pto;
         let rto = match (v.oldest_sent_at, sent) {
             // Linux counts the timeout from the oldest segment, unless an ack has just restarted the timer.
             (Some(oldest), Some(timeout)) if self.rearms() => Some(oldest + timeout).filter(|at| *at > v.now),
@@ -150,6 +155,8 @@ impl Tail {
     }
 }
 
+/// §7.2: before a round-trip time is measured.
+const PTO_WITHOUT_SAMPLE: Duration = Duration::from_secs(1);
 /// Bytes of a segment that timestamps take (RFC 7323 §3.2, with padding).
 const TIMESTAMPS: u32 = 12;
 /// Probing.

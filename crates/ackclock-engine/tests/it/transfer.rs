@@ -1,11 +1,9 @@
 //! Whole connections over the pipe: open, transfer with losses, reordering and duplication, close.
 
-mod support;
-
+use crate::support::{DELAY, Pipe, connection, ms, pattern};
 use ackclock_engine::{AbortReason, Config, ConnectionEvent, State};
 use ackclock_units::{Duration, Instant, Rng};
 use ackclock_wire::{Flags, Segment};
-use support::{DELAY, Pipe, connection, ms, pattern};
 
 const LONG: Instant = Instant::from_nanos(3_600_000_000_000);
 

@@ -9,7 +9,7 @@ use ackclock_capture::{Analysis, Connection, Options};
 
 /// A transfer of Linux over a path with losses, 96 bytes of each packet, which begin with the IP header
 /// (fixtures/README.md).
-const CAPTURE: &[u8] = include_bytes!("fixtures/kernel-both-ends-sender.pcap.gz");
+const CAPTURE: &[u8] = include_bytes!("../fixtures/kernel-both-ends-sender.pcap.gz");
 
 /// The capture with `snaplen` bytes of each packet, without its first `skipped` packets.
 fn cut(snaplen: usize, skipped: usize) -> Connection {

@@ -30,7 +30,7 @@ fn share(shares: &[(&str, f64)], of: &str) -> f64 {
 
 macro_rules! fixture {
     ($name:literal) => {
-        include_bytes!(concat!("fixtures/kernel-limited-", $name, ".pcap.gz"))
+        include_bytes!(concat!("../fixtures/kernel-limited-", $name, ".pcap.gz"))
     };
 }
 

@@ -1,19 +1,17 @@
 //! Congestion signals as M-U1 counts them: every loss episode is either a CA event or a non-CA event. Each
 //! case is run with every recovery.
 
-mod support;
-
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use crate::support::{DELAY, Pipe, ms};
 use ackclock_engine::{Connection, Stack, Stats};
 use ackclock_policy::Registry;
 use ackclock_trace::{EpisodeRow, EventTables, LossClass, Mask, Sink};
 use ackclock_units::{Duration, Instant, Rng, SeqNumber};
 use ackclock_wire::{Flags, Segment};
-use support::{DELAY, Pipe, ms};
 
 /// A transfer of [`SEGMENTS`] segments with an initial slow start threshold of `window` segments, a round
 /// trip of 20 ms, and an ack for each segment.
@@ -87,7 +85,7 @@ fn run(name: &str, script: &Script) -> (Counts, Stats, Vec<EpisodeRow>) {
     pipe.marks = script.marked.iter().map(|n| 2 + n * payload).collect();
     pipe.ends[0].set_trace(Mask::ALL);
     pipe.open();
-    let data = support::pattern((SEGMENTS * payload) as usize);
+    let data = crate::support::pattern((SEGMENTS * payload) as usize);
     let (mut written, mut got) = (0, 0);
     let mut chunk = vec![0; 100_000];
     loop {

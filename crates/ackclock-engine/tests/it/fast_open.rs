@@ -1,12 +1,10 @@
 //! Fast Open (RFC 7413) between two endpoints: text on the SYN, what its acknowledgment confirms, and data
 //! before the handshake is complete.
 
-mod support;
-
+use crate::support::{DELAY, Pipe, connection, endpoint, ms, pattern};
 use ackclock_engine::{Config, Connection, State};
 use ackclock_units::Rng;
 use ackclock_wire::{FastOpen, Flags, Segment};
-use support::{DELAY, Pipe, connection, endpoint, ms, pattern};
 
 fn cookie() -> FastOpen {
     FastOpen::new(&[7; 8], false).expect("eight bytes")

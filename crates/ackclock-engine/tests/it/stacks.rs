@@ -1,14 +1,12 @@
 //! Every preset over the pipe, and each recovery with the same losses.
 
-mod support;
-
 use std::sync::Arc;
 
+use crate::support::{DELAY, Pipe, pattern};
 use ackclock_engine::{Connection, PRESETS, Stack, State, Stats};
 use ackclock_policy::Registry;
 use ackclock_units::{Duration, Instant, Rng, SeqNumber};
 use ackclock_wire::Segment;
-use support::{DELAY, Pipe, pattern};
 
 const LONG: Instant = Instant::from_nanos(7_200_000_000_000);
 

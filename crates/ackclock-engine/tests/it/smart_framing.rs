@@ -1,17 +1,15 @@
 //! TCP Smart Framing (I-A8): small segments, so that a loss can cause three duplicate acks.
 
-mod support;
-
 use std::sync::Arc;
 
+use crate::support::{Pipe, endpoint, ms};
 use ackclock_engine::{Connection, Stack};
 use ackclock_policy::Registry;
 use ackclock_units::{Rng, SeqNumber};
-use support::{Pipe, endpoint, ms};
 
 /// A connection that loses these data segments.
 fn open(stack: &str, lost: &'static [u32]) -> Pipe {
-    support::losing(&format!("{stack}+smart-framing+ack-every+mss(1000B)"), lost)
+    crate::support::losing(&format!("{stack}+smart-framing+ack-every+mss(1000B)"), lost)
 }
 
 /// Payload sizes of the data segments sent at `at` ms.
@@ -90,7 +88,7 @@ fn the_receivers_window_is_respected() {
     );
     let mut pipe = Pipe::new(endpoint(stack, 1), end);
     pipe.open();
-    let data = support::pattern(20_000);
+    let data = crate::support::pattern(20_000);
     assert_eq!(pipe.transfer(0, &data, ms(100_000)), data);
     assert_eq!(pipe.ends[0].stats().retransmitted_segments, 0);
 }

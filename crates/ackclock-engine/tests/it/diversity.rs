@@ -1,14 +1,12 @@
 //! Diversity (I-A7, I-X5): a single packet is sent twice, and its copy is expected to cause a duplicate ack.
 
-mod support;
-
+use crate::support::{DELAY, Pipe, endpoint, ms};
 use ackclock_policy::Phase;
 use ackclock_units::Rng;
-use support::{DELAY, Pipe, endpoint, ms};
 
 /// A connection that loses these data segments.
 fn open(stack: &str, lost: &'static [u32]) -> Pipe {
-    support::losing(&format!("{stack}+mss(500B)+ack-every"), lost)
+    crate::support::losing(&format!("{stack}+mss(500B)+ack-every"), lost)
 }
 
 fn write(pipe: &mut Pipe, bytes: usize) {
@@ -210,7 +208,7 @@ fn every_byte_arrives_under_losses_and_delays() {
                     if rng.chance(0.15) { vec![] } else { vec![DELAY * (1 + rng.below(3))] }
                 });
                 pipe.open();
-                let data = support::pattern(6_000);
+                let data = crate::support::pattern(6_000);
                 for (i, piece) in data.chunks(300).enumerate() {
                     let mut written = 0;
                     while written < piece.len() {

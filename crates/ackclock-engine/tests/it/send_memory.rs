@@ -1,13 +1,11 @@
 //! The send buffer of Linux's presets: memory of packets, which grows with the congestion window (tcp(7), `tcp_wmem`).
 
-mod support;
-
 use std::sync::Arc;
 
+use crate::support::{Pipe, ms};
 use ackclock_engine::{Connection, ConnectionEvent, Stack};
 use ackclock_policy::Registry;
 use ackclock_units::{Duration, Rng, SeqNumber};
-use support::{Pipe, ms};
 
 fn connection(stack: &str, sets: &[(&str, &str)], iss: u32) -> Connection {
     let mut stack = Stack::named(&Registry::builtin(), stack).unwrap_or_else(|e| panic!("{e}"));

@@ -13,10 +13,10 @@ fn read(file: &'static [u8]) -> Report {
     analysis.finish()
 }
 
-const ETHERNET: &[u8] = include_bytes!("fixtures/encapsulated-ethernet.pcap.gz");
-const LINKS: &[u8] = include_bytes!("fixtures/encapsulated-links.pcapng.gz");
+const ETHERNET: &[u8] = include_bytes!("../fixtures/encapsulated-ethernet.pcap.gz");
+const LINKS: &[u8] = include_bytes!("../fixtures/encapsulated-links.pcapng.gz");
 /// File, port of the client, and encapsulation.
-const NAMES: &str = include_str!("fixtures/encapsulated.txt");
+const NAMES: &str = include_str!("../fixtures/encapsulated.txt");
 
 #[test]
 fn the_exchange_is_found_in_every_encapsulation() {

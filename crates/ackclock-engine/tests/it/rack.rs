@@ -1,15 +1,13 @@
 //! RACK-TLP (RFC 8985) and Early Retransmit (RFC 5827) in whole connections.
 
-mod support;
-
 use std::sync::Arc;
 
+use crate::support::{DELAY, Pipe, pattern};
 use ackclock_engine::{Connection, Stack, State, Stats};
 use ackclock_policy::Registry;
 use ackclock_trace::{EventKind, Mask, SendKind};
 use ackclock_units::{Duration, Instant, Rng, SeqNumber};
 use ackclock_wire::Segment;
-use support::{DELAY, Pipe, pattern};
 
 const LONG: Instant = Instant::from_nanos(7_200_000_000_000);
 const RTT: Duration = Duration::from_millis(20);

@@ -1,14 +1,12 @@
 //! Spurious timeouts (E-A8, E-X3): a path that delays everything for a while, with and without undo.
 
-mod support;
-
 use std::sync::{Arc, Mutex};
 
+use crate::support::{DELAY, Pipe, ms};
 use ackclock_engine::{Config, Connection, Policies, Stack, Stats};
 use ackclock_policy::*;
 use ackclock_units::{Duration, Instant, Rng, SeqNumber};
 use ackclock_wire::Segment;
-use support::{DELAY, Pipe, ms};
 
 fn connection(stack: &Stack, iss: u32) -> Connection {
     Connection::new(
@@ -64,7 +62,7 @@ fn run(stack: &Stack, fate: impl FnMut(u64, usize, &Segment) -> Option<Duration>
     };
     let mut p = Pipe::with(connection(stack, 1), connection(stack, 77), held);
     p.open();
-    let data = support::pattern(BYTES);
+    let data = crate::support::pattern(BYTES);
     let (mut written, mut got, mut chunk) = (0, vec![], vec![0; 100_000]);
     let mut o = Outcome { before: Window::default(), least: u64::MAX, after: None, stats: Stats::default() };
     let mut acks = None;
@@ -241,7 +239,7 @@ fn the_sampling_rate_follows_the_receivers_acks() {
             Connection::new(Arc::new(config), policies, SeqNumber(1), Rng::stream(1, "connection", 1));
         let mut p = Pipe::new(sender, connection(&tcp, 77));
         p.open();
-        let data = support::pattern(BYTES);
+        let data = crate::support::pattern(BYTES);
         assert!(p.transfer(0, &data, ms(60_000)) == data);
         let rates = rates.lock().expect("one thread");
         let late = &rates[rates.len() / 2..rates.len() - 2];

@@ -31,8 +31,8 @@ fn ends(a: &[CapturedSegment], b: &[CapturedSegment]) -> Compared {
 macro_rules! both {
     ($name:literal, $from:literal, $to:literal) => {
         [
-            segments(include_bytes!(concat!("fixtures/kernel-", $name, $from, ".pcap.gz"))),
-            segments(include_bytes!(concat!("fixtures/kernel-", $name, $to, ".pcap.gz"))),
+            segments(include_bytes!(concat!("../fixtures/kernel-", $name, $from, ".pcap.gz"))),
+            segments(include_bytes!(concat!("../fixtures/kernel-", $name, $to, ".pcap.gz"))),
         ]
     };
 }

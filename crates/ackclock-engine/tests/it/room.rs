@@ -1,13 +1,11 @@
 //! What an application can send at once (I-A2): `Connection::room`.
 
-mod support;
-
 use std::sync::Arc;
 
+use crate::support::{DELAY, Pipe, ms};
 use ackclock_engine::{Connection, Stack};
 use ackclock_policy::Registry;
 use ackclock_units::{Duration, Rng, SeqNumber};
-use support::{DELAY, Pipe, ms};
 
 fn connection(stack: &str, sets: &[(&str, &str)], iss: u32) -> Connection {
     let mut stack = Stack::named(&Registry::builtin(), stack).unwrap_or_else(|e| panic!("{e}"));

@@ -1,13 +1,11 @@
 //! Sequence numbers that wrap (RFC 9293 §3.4): after 2^32 bytes the oldest outstanding byte has the number of
 //! the SYN.
 
-mod support;
-
 use std::sync::Arc;
 
+use crate::support::policies;
 use ackclock_engine::{Config, Connection, State};
 use ackclock_units::{Duration, Instant, Rng, SeqNumber};
-use support::policies;
 
 /// Delivers everything at once until neither end has anything to send or a timer armed.
 fn run_until_idle(ends: &mut [Connection; 2], now: &mut Instant) {

@@ -1,11 +1,9 @@
 //! Differentiated minRTO (I-A5): a separate minimum of the timeout for a flow that uses little of its window.
 
-mod support;
-
+use crate::support::{DELAY, Pipe, endpoint, ms};
 use ackclock_engine::Stack;
 use ackclock_policy::Registry;
 use ackclock_units::Instant;
-use support::{DELAY, Pipe, endpoint, ms};
 
 /// A connection with 500-byte segments that loses all data sent before `lost_until`, in ms.
 fn lossy(stack: &str, lost_until: u64) -> Pipe {

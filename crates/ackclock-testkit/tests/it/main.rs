@@ -1,0 +1,29 @@
+//! Conversations of two ends: a file for each subject, in one program, which links once.
+
+mod arrivals;
+mod blocks;
+mod captured;
+mod captures;
+mod clocks;
+mod closing;
+mod disturbed;
+mod echoes;
+mod growth;
+mod icmp;
+mod instruments;
+mod law;
+mod leaving;
+mod limits;
+mod misbehaving;
+mod opening;
+mod options;
+mod proportional;
+mod rate_halving;
+mod receiver_model;
+mod resets;
+mod sender_model;
+mod skip_test;
+mod syns;
+mod threads;
+mod what_if;
+mod windows;

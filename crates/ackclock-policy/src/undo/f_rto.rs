@@ -83,6 +83,8 @@ impl FRto {
             true => TimeoutVerdict::Spurious,
             // §2.1 step 3a. A DSACK alone reports the retransmission, not a hole.
             false if a.is_dup || (sack && a.dsack.is_none()) => TimeoutVerdict::Genuine,
+            // What tells nothing lets Linux's repair go on.
+            false if self.as_linux => TimeoutVerdict::Repair,
             false => TimeoutVerdict::Unknown,
         }
     }

@@ -367,3 +367,93 @@ fn duplicate_acks_after_the_timeout_of_a_syn_count_for_nothing() {
     assert_eq!(failure(text, true), None);
     assert!(failure(text, false).is_some(), "RFC 5681 §3.2 counts them");
 }
+
+#[test]
+fn a_timeout_where_a_repair_is_held_is_undone() {
+    // Without SACK, all of the recovery is acknowledged and nothing above it: the timeout of later data is one outside of repairs.
+    // What it restores is the window that the reduction has left.
+    let text = r#"
+`sysctl -q net.ipv4.tcp_congestion_control=cubic net.ipv4.tcp_rmem="4096 131072 6291456" net.ipv4.tcp_invalid_ratelimit=0 net.ipv4.tcp_pingpong_thresh=255`
+0.000000 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
+0.000000 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0
+0.000000 bind(3, ..., ...) = 0
+0.000000 listen(3, 4) = 0
+0.008000 < S 0:0(0) win 64000 <mss 1460,nop,nop,TS val 10008 ecr 0>
+0.008000 > S. 0:0(0) ack 1 <mss 1460,nop,nop,TS val 1700788430 ecr 10008>
+0.018000 < . 1:1(0) ack 1 win 64000 <nop,nop,TS val 10018 ecr 1700788430>
+0.030000 accept(3, ..., ...) = 4
+0.030000 fcntl(4, F_SETFL, O_RDWR|O_NONBLOCK) = 0
+0.044000 write(4, ..., 8760) = 8760
+0.044000 > P. 1:2897(2896) ack 1 <nop,nop,TS val 1700788466 ecr 10018>
+0.044000 > P. 2897:5793(2896) ack 1 <nop,nop,TS val 1700788466 ecr 10018>
+0.044000 > P. 5793:8689(2896) ack 1 <nop,nop,TS val 1700788466 ecr 10018>
+0.044000 > P. 8689:8761(72) ack 1 <nop,nop,TS val 1700788466 ecr 10018>
+0.060000 < . 1:1(0) ack 1 win 64000 <nop,nop,TS val 10060 ecr 1700788430>
+0.078000 < . 1:1(0) ack 1 win 64000 <nop,nop,TS val 10078 ecr 1700788430>
+0.098000 < . 1:1(0) ack 1 win 64000 <nop,nop,TS val 10098 ecr 1700788430>
+0.098000 > . 1:1449(1448) ack 1 <nop,nop,TS val 1700788520 ecr 10098>
+0.120000 write(4, ..., 12) = 12
+0.144000 < . 1:1(0) ack 5793 win 64000 <nop,nop,TS val 10144 ecr 1700788520>
+0.144000 > . 5793:7241(1448) ack 1 <nop,nop,TS val 1700788566 ecr 10144>
+0.170000 < . 1:1(0) ack 5793 win 64000 <nop,nop,TS val 10170 ecr 1700788520>
+0.198000 < . 1:1(0) ack 8689 win 64000 <nop,nop,TS val 10198 ecr 1700788520>
+0.198000 > P. 8689:8761(72) ack 1 <nop,nop,TS val 1700788620 ecr 10198>
+0.226000 < . 1:1(0) ack 8761 win 64000 <nop,nop,TS val 10226 ecr 1700788520>
+0.226000 > P. 8761:8773(12) ack 1 <nop,nop,TS val 1700788648 ecr 10226>
+0.464039 > P. 8761:8773(12) ack 1 <nop,nop,TS val 1700788886 ecr 10226>
+0.687800 write(4, ..., 2920) = 2920
+0.715800 < . 1:1(0) ack 8761 win 64000 <nop,nop,TS val 10715 ecr 1700788620>
+0.743800 < . 1:1(0) ack 8761 win 64000 <nop,nop,TS val 10743 ecr 1700788620>
+0.771800 < . 1:1(0) ack 8773 win 64000 <nop,nop,TS val 10771 ecr 1700788648>
+0.771800 > P. 8773:11669(2896) ack 1 <...>
+0.771800 > P. 11669:11693(24) ack 1 <...>
+"#;
+    assert_eq!(failure(text, true), None);
+}
+
+#[test]
+fn an_echo_after_a_timeout_lets_the_window_grow() {
+    // RFC 3168 §6.1.2 does not: then one segment leaves.
+    let text = r#"
+`sysctl -q net.ipv4.tcp_congestion_control=cubic net.ipv4.tcp_rmem="4096 131072 6291456" net.ipv4.tcp_ecn=2 net.ipv4.tcp_invalid_ratelimit=0 net.ipv4.tcp_pingpong_thresh=255`
+0.000000 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
+0.000000 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0
+0.000000 bind(3, ..., ...) = 0
+0.000000 listen(3, 4) = 0
+0.008000 < SEW 0:0(0) win 64000 <mss 1000>
+0.008000 > SE. 0:0(0) ack 1 <mss 1460>
+0.018000 < . 1:1(0) ack 1 win 64000
+0.030000 accept(3, ..., ...) = 4
+0.030000 fcntl(4, F_SETFL, O_RDWR|O_NONBLOCK) = 0
+0.044000 write(4, ..., 1) = 1
+0.044000 > [ect0] P. 1:2(1) ack 1
+0.254000 > P. 1:2(1) ack 1
+0.299000 < EW. 1:1(0) ack 2 win 64000
+0.317000 write(4, ..., 2000) = 2000
+0.317000 > [ect0] W. 2:1002(1000) ack 1
+0.317000 > [ect0] P. 1002:2002(1000) ack 1
+"#;
+    assert_eq!(failure(text, true), None);
+}
+
+#[test]
+fn expected_text_does_not_restart_the_time_of_a_cork() {
+    // Nobody looks at its acknowledgment.
+    let text = r#"
+`sysctl -q net.ipv4.tcp_congestion_control=cubic net.ipv4.tcp_rmem="4096 131072 6291456" net.ipv4.tcp_ecn=2 net.ipv4.tcp_invalid_ratelimit=0 net.ipv4.tcp_pingpong_thresh=255`
+0.000000 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
+0.000000 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0
+0.000000 bind(3, ..., ...) = 0
+0.000000 listen(3, 4) = 0
+0.008000 < S 0:0(0) win 64000 <mss 1000>
+0.008000 > S. 0:0(0) ack 1 <mss 1460>
+0.018000 < . 1:1(0) ack 1 win 64000
+0.030000 accept(3, ..., ...) = 4
+0.030000 fcntl(4, F_SETFL, O_RDWR|O_NONBLOCK) = 0
+0.044000 send(4, ..., 1, MSG_MORE) = 1
+0.106550 < . 1:2(1) ack 1 win 64000
+0.106550 > . 1:1(0) ack 2
+0.250~0.262 > P. 1:2(1) ack 2
+"#;
+    assert_eq!(failure(text, true), None);
+}

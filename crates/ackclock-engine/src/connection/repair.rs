@@ -70,7 +70,7 @@ impl Connection {
                 || seldom(self.config.grow_after_repair && (self.sack_on || self.config.hold_repair))
                     && self.phase != before)
             && (!undone || self.config.grow_after_undo)
-            && !info.ece;
+            && (!info.ece || self.phase == Phase::Loss && self.config.echo_after_repair);
         if mostly(info.may_grow) || self.needs::<PLAIN>(|r| r.needs.every_ack) {
             if seldom(before == Phase::Recovery || out_of_order) && info.may_grow {
                 // Of what ends a repair or comes out of order, only what it delivers counts.

@@ -178,6 +178,7 @@ impl Connection {
             }
         }
         if seldom(self.config.predict_headers) && self.brings_text_alone(segment) {
+            self.snd_wl1 = segment.seq;
             return true;
         }
         self.handle_ack(now, segment);
@@ -188,15 +189,12 @@ impl Connection {
     /// True where text comes with the acknowledgment number of an earlier segment and is what header prediction
     /// expects: nobody looks at its acknowledgment (`tcp_rcv_established`).
     #[cold]
-    fn brings_text_alone(&mut self, segment: &Segment) -> bool {
-        let alone = segment.len > 0
+    pub fn brings_text_alone(&self, segment: &Segment) -> bool {
+        self.config.predict_headers
+            && segment.len > 0
             && segment.ack == self.snd_una
             && self.has_memory_set_aside()
-            && self.predicts(segment);
-        if alone {
-            self.snd_wl1 = segment.seq;
-        }
-        alone
+            && self.predicts(segment)
     }
 
     /// True where the text of a segment counts although its acknowledgment is too old: where headers are
@@ -212,10 +210,10 @@ impl Connection {
         takes
     }
 
-    /// True once text has arrived or was sent: Linux then has memory for the next one, without which it predicts no
+    /// True once text has arrived or was written: Linux then has memory for the next one, without which it predicts no
     /// headers of text.
     fn has_memory_set_aside(&self) -> bool {
-        self.rcv_nxt != self.irs + 1 || self.stats.data_segments_sent > 0
+        self.rcv_nxt != self.irs + 1 || self.send.end() > 0
     }
 
     /// The ACK field of a segment whose text does not fit into a closed window.

@@ -113,6 +113,14 @@ impl Connection {
             self.apply_claimed_size();
         }
         self.end_skip_test();
+        let reducing = matches!(self.phase, Phase::Recovery | Phase::Cwr);
+        let cut = reducing && self.snd_una < self.sender.recovery_point;
+        if seldom(reducing && !cut)
+            && let Some(cwnd) = self.repair_window()
+        {
+            // A reduction that is held although all of its window is acknowledged has made this the window.
+            self.set_window(Window { cwnd, ..self.sender.window }, now);
+        }
         let before = self.view(now);
         let repeated = self.expiries > 0;
         self.count_timeout(now);
@@ -149,14 +157,6 @@ impl Connection {
         self.begin_episode(now, LossClass::NonCa);
         // The window is reduced before the new marks change `pipe`, which it may read.
         let t = Transition::expiry(repeated);
-        let reducing = matches!(before.phase, Phase::Recovery | Phase::Cwr);
-        let cut = reducing && before.snd_una < before.recovery_point;
-        if seldom(reducing && !cut)
-            && let Some(cwnd) = self.repair_window()
-        {
-            // A reduction that is held although all of its window is acknowledged has made this the window.
-            self.set_window(Window { cwnd, ..self.sender.window }, now);
-        }
         if let Some(c) = t.reduces {
             self.reduce(c, now);
         }

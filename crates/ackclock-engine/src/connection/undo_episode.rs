@@ -44,9 +44,9 @@ impl Connection {
         }
         match v.phase {
             Phase::Cwr => self.rare.reset(|r| r.suspect_episode = None),
-            Phase::Recovery => {}
+            Phase::Recovery if v.snd_una < v.recovery_point => {}
             Phase::Loss if v.expiries > 0 => {}
-            Phase::Open | Phase::Disorder | Phase::Loss => self.save_episode(v),
+            Phase::Open | Phase::Disorder | Phase::Loss | Phase::Recovery => self.save_episode(v),
         }
     }
 

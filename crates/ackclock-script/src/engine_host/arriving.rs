@@ -88,7 +88,7 @@ impl EngineHost {
             if !flow.expects(self.now, segment) {
                 flow.release_more(self.now);
             }
-            if flow.sending.is_some() {
+            if flow.sending.is_some() && !flow.connection.brings_text_alone(segment) {
                 // (`tcp_ack_probe`, `tcp_check_probe_timer`)
                 flow.connection.restart_cork(self.now);
             }

@@ -457,3 +457,91 @@ fn expected_text_does_not_restart_the_time_of_a_cork() {
 "#;
     assert_eq!(failure(text, true), None);
 }
+
+#[test]
+fn an_undo_leaves_what_the_reduction_has_grown_to() {
+    // A DSACK during the recovery has let its window grow beyond that from before.
+    let text = r#"
+`sysctl -q net.ipv4.tcp_congestion_control=cubic net.ipv4.tcp_rmem="4096 131072 6291456" net.ipv4.tcp_ecn=2 net.ipv4.tcp_invalid_ratelimit=0 net.ipv4.tcp_pingpong_thresh=255`
+0.000000 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
+0.000000 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0
+0.000000 bind(3, ..., ...) = 0
+0.000000 listen(3, 4) = 0
+0.008000 < S 0:0(0) win 64000 <mss 300,sackOK,TS val 10008 ecr 0>
+0.008000 > S. 0:0(0) ack 1 <mss 1460,sackOK,TS val 1700788430 ecr 10008>
+0.018000 < . 1:1(0) ack 1 win 64000 <nop,nop,TS val 10018 ecr 1700788430>
+0.030000 accept(3, ..., ...) = 4
+0.030000 fcntl(4, F_SETFL, O_RDWR|O_NONBLOCK) = 0
+0.044000 write(4, ..., 600) = 600
+0.044000 > P. 1:577(576) ack 1 <nop,nop,TS val 1700788466 ecr 10018>
+0.044000 > P. 577:601(24) ack 1 <nop,nop,TS val 1700788466 ecr 10018>
+0.066000 > P. 577:601(24) ack 1 <nop,nop,TS val 1700788488 ecr 10018>
+0.082000 < . 1:1(0) ack 1 win 64000 <nop,nop,TS val 10082 ecr 1700788430,nop,nop,sack 289:577>
+0.086500 > . 1:289(288) ack 1 <nop,nop,TS val 1700788508 ecr 10082>
+0.102500 < . 1:1(0) ack 1 win 64000 <nop,nop,TS val 10102 ecr 1700788430,nop,nop,sack 289:601>
+0.122500 < . 1:1(0) ack 601 win 64000 <nop,nop,TS val 10122 ecr 1700788466>
+0.144500 < . 1:1(0) ack 601 win 64000 <nop,nop,TS val 10144 ecr 1700788488,nop,nop,sack 577:601>
+0.168500 write(4, ..., 4500) = 4500
+0.168500 > P. 601:1177(576) ack 1 <nop,nop,TS val 1700788590 ecr 10144>
+0.168500 > P. 1177:1753(576) ack 1 <nop,nop,TS val 1700788590 ecr 10144>
+0.168500 > P. 1753:2329(576) ack 1 <nop,nop,TS val 1700788590 ecr 10144>
+0.168500 > P. 2329:2905(576) ack 1 <nop,nop,TS val 1700788590 ecr 10144>
+0.168500 > P. 2905:3481(576) ack 1 <nop,nop,TS val 1700788590 ecr 10144>
+0.194500 < . 1:1(0) ack 601 win 64000 <nop,nop,TS val 10194 ecr 1700788488,nop,nop,sack 889:1177>
+0.194500 > . 3481:3769(288) ack 1 <nop,nop,TS val 1700788616 ecr 10194>
+0.199000 > . 601:889(288) ack 1 <nop,nop,TS val 1700788621 ecr 10194>
+0.222500 < . 1:1(0) ack 601 win 64000 <nop,nop,TS val 10222 ecr 1700788508,nop,nop,sack 1:289 889:1177>
+0.222500 > . 3769:4057(288) ack 1 <nop,nop,TS val 1700788644 ecr 10222>
+0.250500 < . 1:1(0) ack 1177 win 64000 <nop,nop,TS val 10250 ecr 1700788590>
+0.250500 > . 4057:4345(288) ack 1 <nop,nop,TS val 1700788672 ecr 10250>
+0.250500 > P. 4345:4633(288) ack 1 <nop,nop,TS val 1700788672 ecr 10250>
+"#;
+    assert_eq!(failure(text, true), None);
+}
+
+#[test]
+fn a_full_window_of_a_reduction_is_in_use() {
+    // All that it lets go was sent, and nothing waits: the window counts as full until that is acknowledged, and grows.
+    let text = r#"
+`sysctl -q net.ipv4.tcp_congestion_control=cubic net.ipv4.tcp_rmem="4096 131072 6291456" net.ipv4.tcp_ecn=2 net.ipv4.tcp_invalid_ratelimit=0 net.ipv4.tcp_pingpong_thresh=255`
+0.000000 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
+0.000000 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0
+0.000000 setsockopt(3, SOL_TCP, TCP_NODELAY, [1], 4) = 0
+0.000000 connect(3, ..., ...) = -1 EINPROGRESS (EINPROGRESS)
+0.000000 > S 0:0(0) <mss 1460,sackOK,TS val 1700788422 ecr 0,nop,wscale 7>
+0.008000 < S. 0:0(0) ack 1 win 64000 <mss 300,nop,nop,TS val 10008 ecr 1700788422>
+0.008000 > . 1:1(0) ack 1 <nop,nop,TS val 1700788430 ecr 10008>
+0.018000 write(3, ..., 1800) = 1800
+0.018000 > P. 1:577(576) ack 1 <nop,nop,TS val 1700788440 ecr 10008>
+0.018000 > P. 577:1153(576) ack 1 <nop,nop,TS val 1700788440 ecr 10008>
+0.018000 > P. 1153:1729(576) ack 1 <nop,nop,TS val 1700788440 ecr 10008>
+0.018000 > P. 1729:1801(72) ack 1 <nop,nop,TS val 1700788440 ecr 10008>
+0.030000 < . 1:1(0) ack 1 win 64000 <nop,nop,TS val 10030 ecr 1700788422>
+0.044000 < . 1:1(0) ack 1 win 64000 <nop,nop,TS val 10044 ecr 1700788422>
+0.060000 < . 1:1(0) ack 1 win 64000 <nop,nop,TS val 10060 ecr 1700788422>
+0.078000 < . 1:1(0) ack 1 win 64000 <nop,nop,TS val 10078 ecr 1700788422>
+0.078000 > . 1:289(288) ack 1 <nop,nop,TS val 1700788500 ecr 10078>
+0.098000 < . 1:1(0) ack 1 win 64000 <nop,nop,TS val 10098 ecr 1700788422>
+0.120000 < . 1:1(0) ack 1 win 64000 <nop,nop,TS val 10120 ecr 1700788422>
+0.144000 < . 1:1(0) ack 1801 win 64000 <nop,nop,TS val 10144 ecr 1700788500>
+0.170000 write(3, ..., 301) = 301
+0.170000 > P. 1801:2102(301) ack 1 <nop,nop,TS val 1700788592 ecr 10144>
+0.198000 write(3, ..., 301) = 301
+0.198000 > P. 2102:2403(301) ack 1 <nop,nop,TS val 1700788620 ecr 10144>
+0.226000 write(3, ..., 12) = 12
+0.226000 > P. 2403:2415(12) ack 1 <nop,nop,TS val 1700788648 ecr 10144>
+0.254000 < . 1:1(0) ack 2390 win 64000 <nop,nop,TS val 10254 ecr 1700788592>
+0.282000 write(3, ..., 450) = 450
+0.282000 > P. 2415:2865(450) ack 1 <nop,nop,TS val 1700788704 ecr 10254>
+0.310000 < . 1:1(0) ack 2415 win 64000 <nop,nop,TS val 10310 ecr 1700788620>
+0.338000 < . 1:1(0) ack 2865 win 64000 <nop,nop,TS val 10338 ecr 1700788704>
+0.366000 write(3, ..., 1500) = 1500
+0.366000 > P. 2865:3441(576) ack 1 <nop,nop,TS val 1700788788 ecr 10338>
+0.366000 > P. 3441:4017(576) ack 1 <nop,nop,TS val 1700788788 ecr 10338>
+0.366000 > P. 4017:4365(348) ack 1 <nop,nop,TS val 1700788788 ecr 10338>
+0.394000 write(3, ..., 300) = 300
+0.394000 > . 4365:4653(288) ack 1 <nop,nop,TS val 1700788816 ecr 10338>
+0.394000 > P. 4653:4665(12) ack 1 <nop,nop,TS val 1700788817 ecr 10338>
+"#;
+    assert_eq!(failure(text, true), None);
+}

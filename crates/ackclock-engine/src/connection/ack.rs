@@ -73,6 +73,8 @@ impl Connection {
             dsack_sent_again = self.sender.sent.sent_again_inside(range);
         }
 
+        let reduced =
+            if self.needs::<PLAIN>(|r| r.suspect_episode.is_some()) { self.repair_window() } else { None };
         let missing =
             self.needs::<PLAIN>(|r| r.undecided_timeout.is_some()).then(|| self.missing_originals());
 
@@ -197,7 +199,7 @@ impl Connection {
             .filter(|_| !info.reneged)
             .is_some_and(|missing| self.check_undecided_timeout(now, &info, missing));
         if seldom(suspect) && !info.reneged {
-            self.check_suspect_episode(now, segment, &mut info);
+            self.check_suspect_episode(now, segment, &mut info, reduced);
         }
         let v = self.recover::<PLAIN>(now, &mut info, undone);
         if (advanced == 0 || self.phase != Phase::Open) && self.needs::<PLAIN>(|r| r.needs.sends) {

@@ -87,7 +87,11 @@ impl Connection {
         }
         if self.sender.policies().window.needs().sends {
             let sent = Feedback::Sent { bytes, retransmission, app_limited };
-            let v = self.view(now);
+            let mut v = self.view(now);
+            if self.repair_window().is_some() && self.sender.quota < u64::from(smss) {
+                // The window of a reduction that is spread over a round trip is full (`tcp_cwnd_validate`).
+                v.pipe = v.window.cwnd;
+            }
             let control = self.sender.policies().window.on(sent, &v);
             if control.window != self.sender.window {
                 self.set_window(control.window, now);

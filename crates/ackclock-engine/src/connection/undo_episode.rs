@@ -4,7 +4,7 @@
 use ackclock_policy::{
     AckInfo, EpisodeEnd, EpisodeVerdict, Phase, ScoreboardView as _, SenderView, SuspectEpisode, Window,
 };
-use ackclock_units::{Instant, SeqRange};
+use ackclock_units::{Bytes, Instant, SeqRange};
 use ackclock_wire::Segment;
 
 use super::Connection;
@@ -71,9 +71,15 @@ impl Connection {
         }
     }
 
-    /// Passes the ack to the policy that examines the episode.
+    /// Passes the ack to the policy that examines the episode. `reduced`: [`Connection::repair_window`] before it.
     #[cold]
-    pub(super) fn check_suspect_episode(&mut self, now: Instant, segment: &Segment, a: &mut AckInfo) {
+    pub(super) fn check_suspect_episode(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        a: &mut AckInfo,
+        reduced: Option<Bytes>,
+    ) {
         // An undo of a timeout has settled it, or an echo forbids it: the reduction is required.
         let Some(mut saved) = self.rare.take(|r| &mut r.suspect_episode).filter(|_| !a.ece) else { return };
         let echo = segment.options.timestamps.filter(|ts| self.rare.timestamps.on && ts.tsecr != 0);
@@ -92,15 +98,15 @@ impl Connection {
             // A recovery that counts what has arrived above a hole would find the same lost again.
             EpisodeVerdict::AllLate if self.sender.policies().recovery.is_time_based() => {
                 self.sender.make_mut().sent.forget_lost();
-                self.undo_episode(now, &saved.episode);
+                self.undo_episode(now, &saved.episode, reduced);
             }
             EpisodeVerdict::Reported if self.sender.policies().recovery.is_time_based() => {
-                self.undo_episode(now, &saved.episode);
+                self.undo_episode(now, &saved.episode, reduced);
             }
             // Another segment is known to be lost and waits to be sent again: the reduction was due.
             _ if self.repairs_another() => self.rare.make_mut().suspect_episode = Some(saved),
             EpisodeVerdict::Spurious | EpisodeVerdict::AllLate | EpisodeVerdict::Reported => {
-                self.undo_episode(now, &saved.episode);
+                self.undo_episode(now, &saved.episode, reduced);
             }
         }
     }
@@ -110,7 +116,7 @@ impl Connection {
     }
 
     /// Undoes the reduction of an episode. After a timeout, what it marked lost is so no more.
-    fn undo_episode(&mut self, now: Instant, e: &SuspectEpisode) {
+    fn undo_episode(&mut self, now: Instant, e: &SuspectEpisode, reduced: Option<Bytes>) {
         let before = self.phase;
         // Without SACK Linux restores the window, but goes on with the repair (`tcp_try_undo_loss`), or holds it
         // (`tcp_try_undo_recovery`).
@@ -141,7 +147,9 @@ impl Connection {
             self.sender.policies().recovery.on_undo(&v);
         }
         let window = self.sender.window;
-        let (cwnd, ssthresh) = (window.cwnd.max(e.window.cwnd), window.ssthresh.max(e.window.ssthresh));
+        // A reduction that is spread over a round trip has a window of its own (RFC 9937 §6.2), which may have grown.
+        let cwnd = reduced.unwrap_or(window.cwnd).max(e.window.cwnd);
+        let ssthresh = window.ssthresh.max(e.window.ssthresh);
         self.set_window(Window { cwnd, ssthresh }, now);
         self.withdraw_reduction();
         self.notify_episode_end(EpisodeEnd::Spurious, now);

@@ -148,6 +148,9 @@ pub struct Config {
     /// An ack that ends inside the oldest segment does not restart the retransmission timer (RFC 6298 §5.3 does): what
     /// Linux does (`tcp_clean_rtx_queue`).
     pub restart_by_segments: bool,
+    /// SACKed neighbours of the same size count as retransmitted where one of them was, which RFC 3708 §3 does not have:
+    /// what Linux does (`tcp_shift_skb_data`).
+    pub shared_marks: bool,
     /// After an ECN echo the window does not grow until something is acknowledged that was sent after it
     /// (RFC 3168 §6.1.2: until all is that was sent before it).
     pub hold_cwr: bool,
@@ -287,6 +290,7 @@ impl Config {
             grow_after_undo: p.flag("grow_after_undo"),
             echo_after_repair: p.flag("echo_after_repair"),
             restart_by_segments: p.flag("restart_by_segments"),
+            shared_marks: p.flag("shared_marks"),
             hold_cwr: p.flag("hold_cwr"),
             hold_repair: p.flag("hold_repair"),
             keep_flight: p.flag("keep_flight"),

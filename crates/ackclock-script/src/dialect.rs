@@ -111,6 +111,7 @@ impl Dialect {
                     ("grow_after_undo", "true"),
                     ("echo_after_repair", "true"),
                     ("restart_by_segments", "true"),
+                    ("shared_marks", "true"),
                     ("keep_flight", "true"),
                     ("acks_in_window", "true"),
                     ("needs_ack", "true"),

@@ -545,3 +545,38 @@ fn a_full_window_of_a_reduction_is_in_use() {
 "#;
     assert_eq!(failure(text, true), None);
 }
+
+#[test]
+fn neighbours_of_a_retransmitted_segment_count_for_an_undo() {
+    // The second DSACK is of a segment that was sent once, and SACKed beside one that a probe has repeated: both are in one
+    // buffer, all that was retransmitted is reported, and what is lost begins another recovery.
+    let text = r#"
+`sysctl -q net.ipv4.tcp_congestion_control=cubic net.ipv4.tcp_rmem="4096 131072 6291456" net.ipv4.tcp_invalid_ratelimit=0 net.ipv4.tcp_pingpong_thresh=255`
+0.000000 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
+0.000000 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0
+0.000000 bind(3, ..., ...) = 0
+0.000000 listen(3, 4) = 0
+0.008000 < S 0:0(0) win 64000 <mss 1000,nop,nop,sackOK>
+0.008000 > S. 0:0(0) ack 1 <mss 1460,nop,nop,sackOK>
+0.018000 < . 1:1(0) ack 1 win 64000
+0.030000 accept(3, ..., ...) = 4
+0.030000 fcntl(4, F_SETFL, O_RDWR|O_NONBLOCK) = 0
+0.044000 write(4, ..., 2000) = 2000
+0.044000 > P. 1:2001(2000) ack 1
+0.066000 > P. 1001:2001(1000) ack 1
+0.082000 write(4, ..., 6000) = 6000
+0.082000 > P. 2001:4001(2000) ack 1
+0.082000 > P. 4001:6001(2000) ack 1
+0.082000 > P. 6001:8001(2000) ack 1
+0.120000 < . 1:1(0) ack 1 win 64000 <nop,nop,sack 1001:2001>
+0.120000 > . 1:1001(1000) ack 1
+0.140000 < . 1:1(0) ack 1 win 64000 <nop,nop,sack 1001:2001 1001:2001>
+0.162000 < . 1:1(0) ack 1 win 64000 <nop,nop,sack 1001:3001>
+0.186000 write(4, ..., 1001) = 1001
+0.186000 > . 8001:9001(1000) ack 1
+0.212000 < . 1:1(0) ack 1 win 64000 <nop,nop,sack 2001:3001 1001:3001>
+0.212000 > P. 9001:9002(1) ack 1
+"#;
+    assert_eq!(failure(text, true), None);
+    assert!(failure(text, false).is_some(), "RFC 3708 §3 counts each by itself");
+}

@@ -198,6 +198,12 @@ pub const OPTIONS: &[Param] = &[
          otherwise each ack of new data does (RFC 6298 5.3)",
     ),
     Param::flag(
+        "shared_marks",
+        false,
+        "SACKed neighbours of the same size count as retransmitted where one of them was, when a DSACK reports one \
+         and an undo counts, as in Linux, which keeps them in one buffer; otherwise each by itself (RFC 3708 3)",
+    ),
+    Param::flag(
         "hold_cwr",
         false,
         "after an ECN echo the window does not grow until something is acknowledged that was sent after it, as \

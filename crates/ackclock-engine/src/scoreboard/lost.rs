@@ -6,7 +6,7 @@ use ackclock_policy::ScoreboardView as _;
 use ackclock_units::{SeqNumber, SeqRange, seldom};
 
 use super::OutstandingSegments;
-use super::sent::{AGAIN_BITS, FIN, KEPT, LOST, RETRANSMITTED, SACKED, WAS_LOST, WAS_RETRANSMITTED};
+use super::sent::{AGAIN_BITS, FIN, KEPT, LOST, RETRANSMITTED, SACKED, Sent, WAS_LOST, WAS_RETRANSMITTED};
 
 impl OutstandingSegments {
     #[inline]
@@ -114,11 +114,24 @@ impl OutstandingSegments {
         upto.filter(|s| !s.has(SACKED) && s.view(self.epoch).transmissions == 1).count()
     }
 
-    /// How many outstanding segments inside `range` were sent more than once.
+    /// How many outstanding segments inside `range` were sent more than once. `shared`: of SACKed neighbours of the same
+    /// size all count as one of them does.
     #[cold]
-    pub fn sent_again_inside(&self, range: SeqRange) -> u32 {
-        let upto = self.sent.range(self.index_of(range.start)..).take_while(|s| s.end() <= range.end);
-        upto.map(|s| u32::from(s.seq >= range.start && s.transmissions() > 1)).sum()
+    pub fn sent_again_inside(&self, range: SeqRange, shared: bool) -> u32 {
+        let from = self.index_of(range.start);
+        let inside = self.sent.range(from..).take_while(|s| s.end() <= range.end);
+        let counts = |i: usize| {
+            self.sent[i].transmissions() > 1 || shared && self.neighbours(i).any(|s| s.transmissions() > 1)
+        };
+        inside.enumerate().map(|(i, s)| u32::from(s.seq >= range.start && counts(from + i))).sum()
+    }
+
+    /// The segments that are SACKed without a gap around the SACKed segment `i`, and as long.
+    fn neighbours(&self, i: usize) -> impl Iterator<Item = &Sent> {
+        let like = &self.sent[i];
+        let alike = move |s: &&Sent| like.has(SACKED) && s.has(SACKED) && s.len() == like.len();
+        let before = self.sent.range(..i).rev().take_while(alike);
+        before.chain(self.sent.range(i + 1..).take_while(alike))
     }
 
     /// Saves which segments are marked lost and retransmitted now, for

@@ -580,3 +580,34 @@ fn neighbours_of_a_retransmitted_segment_count_for_an_undo() {
     assert_eq!(failure(text, true), None);
     assert!(failure(text, false).is_some(), "RFC 3708 §3 counts each by itself");
 }
+
+#[test]
+fn the_smallest_round_trip_is_that_of_what_is_sacked() {
+    // The ack of the first segment, which waited for 25 ms, SACKs one that took 9 ms: the retransmission, acknowledged after
+    // 16 ms, is believed, and shows what else is lost.
+    let text = r#"
+`sysctl -q net.ipv4.tcp_congestion_control=cubic net.ipv4.tcp_rmem="4096 131072 6291456" net.ipv4.tcp_invalid_ratelimit=0 net.ipv4.tcp_pingpong_thresh=255`
+0.000000 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
+0.000000 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0
+0.000000 bind(3, ..., ...) = 0
+0.000000 listen(3, 4) = 0
+0.008000 < S 0:0(0) win 64000 <mss 536,nop,nop,sackOK>
+0.008000 > S. 0:0(0) ack 1 <mss 1460,nop,nop,sackOK>
+0.259000 < . 1:1(0) ack 1 win 64000
+0.271000 accept(3, ..., ...) = 4
+0.271000 fcntl(4, F_SETFL, O_RDWR|O_NONBLOCK) = 0
+0.285000 write(4, ..., 16) = 16
+0.285000 > P. 1:17(16) ack 1
+0.301000 write(4, ..., 3216) = 3216
+0.301000 > P. 17:1089(1072) ack 1
+0.301000 > P. 1089:2161(1072) ack 1
+0.301000 > P. 2161:3233(1072) ack 1
+0.310000 < . 1:1(0) ack 17 win 64000 <nop,nop,sack 1089:1625>
+0.334250 > . 17:553(536) ack 1
+0.350250 < . 1:1(0) ack 553 win 64000 <nop,nop,sack 1625:2697>
+0.350250 > . 553:1089(536) ack 1
+0.350250 > P. 2697:3233(536) ack 1
+"#;
+    assert_eq!(failure(text, true), None);
+    assert_eq!(failure(text, false), None);
+}

@@ -35,14 +35,15 @@ impl Detection {
     }
 
     /// The round-trip time that may be the smallest one: the sample of the ack. Linux takes that of the highest segment it
-    /// delivers, which has not waited for a delayed ack (`ca_rtt_us` of `tcp_clean_rtx_queue`).
+    /// SACKs, or else acknowledges, which has not waited for a delayed ack (`ca_rtt_us` of `tcp_clean_rtx_queue`).
     pub(super) fn newest_sample(&self, a: &AckInfo, v: &SenderView) -> Option<Duration> {
-        let all_once = |d: &&Deliveries| self.linux && d.retransmitted.is_none();
         let newest = |d: &Deliveries| {
-            let (highest, once) = d.highest_acked.or(d.highest_sacked)?;
-            once.then(|| v.now.since(highest.xmit_ts))
+            let sacked = d.highest_sacked.filter(|(_, once)| *once);
+            let acked = d.highest_acked.filter(|(_, once)| *once && d.retransmitted.is_none());
+            sacked.or(acked).map(|(highest, _)| v.now.since(highest.xmit_ts))
         };
-        a.deliveries.as_ref().filter(all_once).and_then(newest).filter(|_| a.rtt.is_some()).or(a.rtt)
+        let deliveries = a.deliveries.as_ref().filter(|_| self.linux && a.rtt.is_some());
+        deliveries.and_then(newest).or(a.rtt)
     }
 
     /// True for an ack that Linux looks at more closely (`tcp_ack_is_dubious`).

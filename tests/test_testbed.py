@@ -104,9 +104,39 @@ def test_both_worlds_stand_side_by_side(scenario, tmp_path):
 
 
 @LINUX
+def test_datagrams_stand_side_by_side_as_well(tmp_path):
+    file = tmp_path / "s.toml"
+    file.write_text(
+        """
+        duration = "4s"
+        [path]
+        kind = "single"
+        link = { rate = "1Mbit/s", delay = "10ms", queue = { kind = "drop-tail", limit = "10packets" } }
+        [[workload]]
+        kind = "udp-rate"
+        control = { kind = "additive", alpha = "1s", interval = "10ms" }
+        [[workload]]
+        kind = "telnet"
+        [stacks]
+        x = "linux"
+        """
+    )
+    done = in_time(file, "--beside", "--json", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    rows = {row["number"]: row for row in json.loads(done.stdout)["beside"]}
+    assert rows["datagrams delivered"]["kernel"] == pytest.approx(
+        rows["datagrams delivered"]["simulated"], rel=0.05
+    )
+    # They are no part of a stack's goodput, in either world.
+    assert rows["goodput"]["kernel"] < 0.05 * rows["datagrams delivered"]["kernel"]
+    assert rows["goodput"]["kernel"] == pytest.approx(rows["goodput"]["simulated"], rel=0.2)
+
+
+@LINUX
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
+        ("syn_retries=200", "`syn_retries` of stack `cubic` is 200"),
         ("stacks.cubic=sack", "`stacks.cubic` has policies of ackclock's own TCP"),
         ("trace=all", "`trace` is of events inside a connection"),
         ("stacks.cubic.kernel.cc=no such", "`stacks.cubic.kernel.cc` is `no such`"),

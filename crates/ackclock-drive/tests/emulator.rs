@@ -196,7 +196,8 @@ fn three_kernels_share_links_in_a_chain() {
         // From the first kernel over both links, with 2 ms of its own in front; from the second over one.
         let route = |links: &[u32]| Route { links: links.into(), port: 2 };
         let ends = |n: u8| ([10, 0, 0, n].into(), [10, 0, 0, 3].into());
-        let way = |route, ms| Way { route, before: Duration::from_millis(ms), after: Duration::ZERO };
+        let way =
+            |route, ms| Way { route, before: Duration::from_millis(ms), after: Duration::ZERO, stream: None };
         let ways = HashMap::from([(ends(1), way(0, 2)), (ends(2), way(1, 0))]);
         let (seen, clock) = (Arc::default(), Clock::start());
         let second = Instant::ZERO + Duration::from_secs(1);

@@ -148,6 +148,29 @@ pub struct DatagramSpec {
     pub group: Arc<str>,
 }
 
+/// The receiver of a source that is paced by reports: it reports each gap in the numbers of arriving datagrams.
+#[derive(Debug)]
+pub struct GapReceiver {
+    /// The number that it expects next.
+    expected: u64,
+}
+
+impl Default for GapReceiver {
+    fn default() -> Self {
+        Self { expected: 1 }
+    }
+}
+
+impl GapReceiver {
+    /// A datagram of this number, counted from 1, arrives. Returns what a report says that is sent at once:
+    /// datagrams up to this number are missing ([`DatagramSource::on_report`]).
+    pub fn arrived(&mut self, number: u64) -> Option<u64> {
+        let gap = number > self.expected;
+        self.expected = self.expected.max(number.saturating_add(1));
+        gap.then(|| number - 1)
+    }
+}
+
 /// All that runs over a network.
 #[derive(Default)]
 pub struct Sources {

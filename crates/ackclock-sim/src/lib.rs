@@ -27,7 +27,8 @@ pub mod workload;
 pub use error::SimError;
 pub use fault::{Fault, FaultVerdict, PacketInfo, PacketKind};
 pub use flow::{
-    Access, Datagram, DatagramSource, DatagramSpec, FlowList, FlowSource, FlowSpec, Sources, StackFactory,
+    Access, Datagram, DatagramSource, DatagramSpec, FlowList, FlowSource, FlowSpec, GapReceiver, Sources,
+    StackFactory,
 };
 pub use link::{
     Carrier, ConstantRate, DelayHistogram, Delivery, Elements, Jitter, Link, LinkCounters, LinkLabels,

@@ -51,7 +51,16 @@ def _goodput(run: Run, row: dict[str, Any]) -> float | None:
     """The payload that arrived, over the time that counts. A simulation's row of numbers has what its link
     carried, which no kernel tells.
     """
-    mine = pc.and_(pc.equal(run.flows["run"], row["run"]), pc.equal(run.flows["stack"], row["stack"]))
+    return _arrived(run, row, "stack", row["stack"])
+
+
+def _datagrams(run: Run, row: dict[str, Any]) -> float | None:
+    """The same of the datagrams of its run, which have no stack; headers included."""
+    return _arrived(run, row, "protocol", "udp")
+
+
+def _arrived(run: Run, row: dict[str, Any], column: str, value: str) -> float | None:
+    mine = pc.and_(pc.equal(run.flows["run"], row["run"]), pc.equal(run.flows[column], value))
     arrived = pc.sum(run.flows.filter(mine)["bytes_delivered"]).as_py()
     seconds = _core.quantity("time", run.keys["duration"]) - run.about.get("warmup", 0.0)
     return None if arrived is None or seconds <= 0 else 8.0 * arrived / seconds
@@ -72,6 +81,7 @@ def _srtt(run: Run, row: dict[str, Any]) -> float | None:
 
 QUANTITIES = (
     Quantity("goodput", quantities.rate, _goodput),
+    Quantity("datagrams delivered", quantities.rate, _datagrams),
     Quantity("mean response time", quantities.seconds, _row("mean")),
     Quantity("median response time", quantities.seconds, _row("median")),
     Quantity("response time, 90 %", quantities.seconds, _row("p90")),

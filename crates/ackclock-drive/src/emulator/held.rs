@@ -2,6 +2,7 @@
 
 use ackclock_sim::PacketInfo;
 use ackclock_units::{Bytes, Ecn};
+use ackclock_wire::SackBlocks;
 
 use super::packet::{About, set_ce};
 use super::routes::Way;
@@ -21,6 +22,8 @@ pub(super) struct HeldPacket {
     about: Option<PacketInfo>,
     pub(super) ecn: Ecn,
     pub(super) flow: u32,
+    /// What it reports as arrived out of order.
+    pub(super) sacked: SackBlocks,
     pub(super) way: Way,
     /// Links that it has passed.
     pub(super) hop: u8,
@@ -42,6 +45,7 @@ impl Held {
                 about: None,
                 ecn: Ecn::NotEct,
                 flow: 0,
+                sacked: SackBlocks::NONE,
                 way,
                 hop: 0,
             });
@@ -52,7 +56,7 @@ impl Held {
         place.bytes.clear();
         place.bytes.extend_from_slice(packet);
         (place.about, place.ecn, place.flow) = (Some(about.info), about.ecn, flow);
-        (place.way, place.hop) = (way, 0);
+        (place.sacked, place.way, place.hop) = (about.sacked, way, 0);
         self.bytes += packet.len() as Bytes;
         id
     }
@@ -60,7 +64,8 @@ impl Held {
     /// A second packet like this one.
     pub(super) fn copy(&mut self, id: u32) -> u32 {
         let place = &mut self.packets[id as usize];
-        let (about, hop) = (About { info: place.info(), ecn: place.ecn, ends: None }, place.hop);
+        let (info, ecn, sacked, hop) = (place.info(), place.ecn, place.sacked, place.hop);
+        let about = About { info, ecn, ends: None, segment: None, sacked };
         let (flow, way, bytes) = (place.flow, place.way, std::mem::take(&mut place.bytes));
         let copy = self.insert(&bytes, &about, flow, way);
         self.packets[id as usize].bytes = bytes;
@@ -85,7 +90,10 @@ impl Held {
 
     /// Damages the last byte of the packet, which the transport checksum covers.
     pub(super) fn corrupt(&mut self, id: u32) {
-        if let Some(last) = self.packets[id as usize].bytes.last_mut() {
+        let place = &mut self.packets[id as usize];
+        // Where it arrives, its checksum fails.
+        place.sacked = SackBlocks::NONE;
+        if let Some(last) = place.bytes.last_mut() {
             *last ^= 0x20;
         }
     }

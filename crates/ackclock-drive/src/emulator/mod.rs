@@ -12,6 +12,8 @@ mod packet;
 mod routes;
 #[cfg(target_os = "linux")]
 mod run;
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+mod streams;
 
 pub use hosts::AccessDelays;
 #[cfg(target_os = "linux")]
@@ -20,3 +22,5 @@ pub use network::Lane;
 pub use routes::{Route, Way, WayTable};
 #[cfg(target_os = "linux")]
 pub use run::{Emulator, EmulatorOptions, EmulatorReport, NetworkOptions, Watch};
+#[cfg(target_os = "linux")]
+pub(crate) use streams::SackListener;

@@ -3,17 +3,20 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 use ackclock_policy::{PacketId, Queued};
 use ackclock_sim::{Carrier, Link, LinkCounters, PacketInfo, Passed};
 #[cfg(test)]
 use ackclock_units::Bytes;
 use ackclock_units::Instant;
+use ackclock_wire::SackBlocks;
 
 use super::flow_numbers::FlowNumbers;
 use super::held::Held;
 use super::packet::describe;
 use super::routes::Routes;
+use super::streams::{SackListener, Streams};
 
 /// Packets by time, then by the order of their events: time, order, number.
 type Pending = BinaryHeap<Reverse<(Instant, u64, u32)>>;
@@ -23,6 +26,7 @@ pub(crate) struct Network {
     pub(super) lanes: Vec<Lane>,
     routes: Routes,
     flows: FlowNumbers,
+    streams: Streams,
     pub(super) held: Held,
     /// Packets that have come in and not reached their first link.
     entering: Pending,
@@ -46,10 +50,12 @@ pub struct Lane {
 impl Network {
     pub(super) fn new(links: impl IntoIterator<Item = Link>, routes: Routes) -> Self {
         let lane = |link| Lane { link, wire: Pending::new(), passed: Passed::default(), damaged: Vec::new() };
+        let streams = Streams::of(routes.ways(), None);
         Self {
             lanes: links.into_iter().map(lane).collect(),
             routes,
             flows: FlowNumbers::default(),
+            streams,
             held: Held::default(),
             entering: Pending::new(),
             leaving: Pending::new(),
@@ -58,15 +64,25 @@ impl Network {
         }
     }
 
+    /// Reports what acks say to have arrived out of order.
+    pub(super) fn watch_sacks(&mut self, listener: Arc<dyn SackListener>) {
+        self.streams = Streams::of(self.routes.ways(), Some(listener));
+    }
+
     /// Takes a packet from a port at `now`, which must not be earlier than in a previous call.
     pub(super) fn offer(&mut self, port: usize, now: Instant, packet: &[u8]) {
-        let about = describe(packet);
+        let mut about = describe(packet);
         let ends = about.ends.map(|(a, b)| (a.ip(), b.ip()));
         let Some(way) = self.routes.find(port, ends).filter(|_| !self.held.is_full(packet.len())) else {
             self.refused += 1;
             return;
         };
         let flow = self.flows.number(about.ends);
+        if let Some(stream) = way.stream {
+            about.info = self.streams.place(stream, about.segment.as_ref(), about.info);
+            about.sacked =
+                about.segment.map_or(SackBlocks::NONE, |segment| self.streams.sacked(stream, &segment));
+        }
         let id = self.held.insert(packet, &about, flow, way);
         push(&mut self.entering, &mut self.order, now + way.before, id);
     }
@@ -95,6 +111,7 @@ impl Network {
                 self.leaving.pop();
                 let packet = &self.held.packets[id as usize];
                 deliver(self.routes.port(packet.way.route), due, &packet.bytes);
+                self.streams.deliver(packet.way.stream, packet.sacked, due);
                 self.held.remove(id);
             }
         }

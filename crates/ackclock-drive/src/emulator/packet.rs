@@ -2,7 +2,7 @@
 
 use ackclock_sim::{PacketInfo, PacketKind};
 use ackclock_units::Ecn;
-use ackclock_wire::{Flags, Strictness, Transport, parse_ip_as};
+use ackclock_wire::{Flags, SackBlocks, Segment, Strictness, Transport, parse_ip_as};
 
 use super::flow_numbers::AddressPair;
 
@@ -12,6 +12,10 @@ pub(super) struct About {
     pub(super) ecn: Ecn,
     /// Source and destination addresses.
     pub(super) ends: Option<AddressPair>,
+    /// A segment of TCP.
+    pub(super) segment: Option<Segment>,
+    /// What it reports as arrived out of order ([`super::streams::Streams::sacked`]).
+    pub(super) sacked: SackBlocks,
 }
 
 /// Parses what faults, queues and access delays need of a packet. A packet that is not TCP or UDP over IP has
@@ -19,9 +23,10 @@ pub(super) struct About {
 pub(super) fn describe(packet: &[u8]) -> About {
     let opaque = PacketInfo::opaque(packet.len() as u32);
     let Ok(ip) = parse_ip_as(packet, Strictness::CAPTURE) else {
-        return About { info: opaque, ecn: Ecn::NotEct, ends: None };
+        return About { info: opaque, ecn: Ecn::NotEct, ends: None, segment: None, sacked: SackBlocks::NONE };
     };
-    let info = match ip.transport {
+    let mut segment = None;
+    let info = match &ip.transport {
         Transport::Tcp(tcp) => {
             let flags = tcp.segment.flags;
             let kind = if flags.any(Flags::RST) {
@@ -35,12 +40,13 @@ pub(super) fn describe(packet: &[u8]) -> About {
             } else {
                 PacketKind::Ack
             };
+            segment = Some(tcp.segment);
             PacketInfo { kind, payload: tcp.segment.len, ..opaque }
         }
         Transport::Udp(_) => PacketInfo { kind: PacketKind::Datagram, ..opaque },
         Transport::Other { .. } => opaque,
     };
-    About { info, ecn: ip.ecn, ends: Some(ip.endpoints()) }
+    About { info, ecn: ip.ecn, ends: Some(ip.endpoints()), segment, sacked: SackBlocks::NONE }
 }
 
 /// Sets both bits of the ECN field, and updates the IPv4 header checksum (RFC 1624).

@@ -17,6 +17,9 @@ pub struct Way {
     pub before: Duration,
     /// Access delay after its last link.
     pub after: Duration,
+    /// Number of the stream that its packets carry: twice that of their flow, and 1 for the server's; `None` where
+    /// flows have no numbers.
+    pub stream: Option<u32>,
 }
 
 /// A sequence of links, and the port behind the last one.
@@ -28,8 +31,8 @@ pub struct Route {
     pub port: usize,
 }
 
-/// The routes of a network, and the way of the packets between two addresses. It is never iterated, so that
-/// its order does not matter.
+/// The routes of a network, and the way of the packets between two addresses. Nothing depends on the order of the
+/// latter.
 #[derive(Clone, Debug, Default)]
 pub struct WayTable {
     /// The routes.
@@ -53,7 +56,7 @@ impl Routes {
             Self::TwoPorts(hosts) => {
                 let none = (Duration::ZERO, Duration::ZERO);
                 let (before, after) = ends.map_or(none, |ends| hosts[port].delays(ends));
-                Some(Way { route: port as u32, before, after })
+                Some(Way { route: port as u32, before, after, stream: None })
             }
             Self::Table(table) => table.ways.get(&ends?).copied(),
         }
@@ -65,6 +68,15 @@ impl Routes {
             Self::TwoPorts(_) => (hop == 0).then_some(route as usize),
             Self::Table(t) => t.routes[route as usize].links.get(usize::from(hop)).map(|l| *l as usize),
         }
+    }
+
+    /// The ways of packets that are known ahead.
+    pub(super) fn ways(&self) -> impl Iterator<Item = &Way> {
+        let table = match self {
+            Self::TwoPorts(_) => None,
+            Self::Table(table) => Some(table),
+        };
+        table.into_iter().flat_map(|table| table.ways.values())
     }
 
     /// The port behind a route.

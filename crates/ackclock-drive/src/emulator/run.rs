@@ -9,6 +9,7 @@ use ackclock_units::{Duration, Instant};
 use super::hosts::{AccessDelays, Hosts};
 use super::network::{Lane, Network};
 use super::routes::{Routes, WayTable};
+use super::streams::SackListener;
 use crate::linux::wait::{Waker, be_punctual, wait_for_any};
 use crate::{Clock, DriveError, Port};
 
@@ -123,6 +124,15 @@ impl Emulator {
     /// # Errors
     /// As [`Emulator::start`].
     pub fn start_network(ports: Vec<Port>, options: NetworkOptions) -> Result<Self, DriveError> {
+        Self::start_with_sacks(ports, options, None)
+    }
+
+    /// The same, which also reports what acks say to have arrived out of order.
+    pub(crate) fn start_with_sacks(
+        ports: Vec<Port>,
+        options: NetworkOptions,
+        sacks: Option<Arc<dyn SackListener>>,
+    ) -> Result<Self, DriveError> {
         let links = (0..).zip(options.links).map(|(i, spec)| {
             let mut link = Link::new(spec, options.seed, i);
             if options.sojourns {
@@ -130,7 +140,10 @@ impl Emulator {
             }
             link
         });
-        let network = Network::new(links, Routes::Table(options.table));
+        let mut network = Network::new(links, Routes::Table(options.table));
+        if let Some(sacks) = sacks {
+            network.watch_sacks(sacks);
+        }
         Self::of(ports, network, options.clock, options.watch)
     }
 

@@ -6,6 +6,7 @@ use ackclock_engine::{Call, User, UserIo as _};
 use ackclock_policy::{Application, Playback, Wake};
 use ackclock_trace::Outcome;
 use ackclock_units::{Bytes, Instant, Rng};
+use ackclock_wire::SackBlocks;
 use rustix::io::Errno;
 use rustix::net::{getpeername, sockopt};
 
@@ -123,16 +124,26 @@ impl FlowConn {
             // meanwhile.
             let outstanding = sys::unacked(self.socket.fd.as_fd()).map_or(0, u64::from);
             stamping.take(now.since(at), outstanding <= self.socket.written.saturating_sub(acked.bytes) + 1);
-            self.socket.acked = acked.bytes;
+            self.socket.acknowledge(acked.bytes);
             let flushed = self.socket.acked >= self.socket.written;
-            let waits = self.user.waits_for();
-            if matches!(waits, Some(Wake::AckedOrAt(_) | Wake::RoomOrAt(_)))
-                || (flushed && waits == Some(Wake::Flushed))
-            {
+            if self.waits_for_acks() || (flushed && self.user.waits_for() == Some(Wake::Flushed)) {
                 self.call(now, at);
             }
         }
         Ok(())
+    }
+
+    /// True when its application is to be called at every ack.
+    pub(super) fn waits_for_acks(&self) -> bool {
+        matches!(self.user.waits_for(), Some(Wake::AckedOrAt(_) | Wake::RoomOrAt(_)))
+    }
+
+    /// An ack that arrived at `at` has reported data beyond what is acknowledged.
+    pub(super) fn sacked(&mut self, blocks: &SackBlocks, now: Instant, at: Instant) {
+        self.socket.note_sacked(blocks);
+        if self.waits_for_acks() {
+            self.call(now, at.min(now));
+        }
     }
 
     /// Calls the application `now`, for an event at `at`.
@@ -181,7 +192,11 @@ impl FlowConn {
     pub(super) fn finish(self, zero: Instant, now: Instant) -> FlowEnd {
         let (counts, playback) = (TcpCounts::of(self.socket.fd.as_fd()), self.playback(now));
         let ended = Some(now.since(zero));
-        let syns = self.syn_retransmissions;
+        // Before it is established, a kernel has retransmitted nothing else.
+        let syns = match self.stamps {
+            Some(_) => self.syn_retransmissions,
+            None => counts.map_or(0, |counts| counts.retransmitted_segments),
+        };
         let (outcome, reason) = match self.socket.failed {
             Some(e) if self.stamps.is_none() && e == Errno::TIMEDOUT => {
                 (Outcome::Failed, Some("syn-timeout"))

@@ -3,7 +3,8 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use ackclock_engine::{UserIo, UserTransport};
-use ackclock_units::{Bytes, Instant};
+use ackclock_units::{Bytes, Instant, SeqNumber, SeqRange, SeqRanges};
+use ackclock_wire::SackBlocks;
 use rustix::io::{Errno, ioctl_fionread};
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown, sockopt};
 
@@ -20,9 +21,16 @@ pub(super) struct Socket {
     pub(super) written: Bytes,
     /// Bytes acknowledged, as of the last timestamp that the application was notified of.
     pub(super) acked: Bytes,
+    /// What acks have reported beyond them, as positions in the stream, their lower 32 bits.
+    sacked: SeqRanges,
     /// The peer has closed and everything was read.
     pub(super) ended: bool,
     pub(super) failed: Option<Errno>,
+}
+
+/// A position in a stream as its lower 32 bits.
+fn position(bytes: Bytes) -> SeqNumber {
+    SeqNumber(bytes as u32)
 }
 
 /// Makes the kernel send a delayed acknowledgment.
@@ -30,7 +38,21 @@ const TCP_QUICKACK: libc::c_int = 12;
 
 impl Socket {
     pub(super) fn new(fd: OwnedFd, quick_acks: bool) -> Self {
-        Self { fd, quick_acks, written: 0, acked: 0, ended: false, failed: None }
+        Self { fd, quick_acks, written: 0, acked: 0, sacked: SeqRanges::new(), ended: false, failed: None }
+    }
+
+    /// An ack acknowledges the stream up to this position.
+    pub(super) fn acknowledge(&mut self, bytes: Bytes) {
+        self.acked = bytes;
+        self.sacked.forget_below(position(bytes));
+    }
+
+    /// An ack reports data that has arrived out of order.
+    pub(super) fn note_sacked(&mut self, blocks: &SackBlocks) {
+        let outstanding = SeqRange::new(position(self.acked), position(self.written));
+        for block in blocks.as_slice().iter().filter(|block| block.is_inside(outstanding)) {
+            self.sacked.insert(*block);
+        }
     }
 
     /// Reads into `block`; returns the number of bytes read.
@@ -104,9 +126,8 @@ impl UserTransport for Socket {
         self.written - self.acked.min(self.written)
     }
 
-    fn has_arrived(&self, _: Bytes, to: Bytes) -> bool {
-        // A kernel does not report data that arrived out of order.
-        to <= self.acked
+    fn has_arrived(&self, from: Bytes, to: Bytes) -> bool {
+        to <= self.acked || self.sacked.cover(SeqRange::new(position(from.max(self.acked)), position(to)))
     }
 
     fn room(&mut self, _: Instant) -> Bytes {

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 
 use ackclock_sim::Barrier;
 use ackclock_units::{Duration, Instant};
@@ -12,6 +13,7 @@ use rustix::io::Errno;
 use rustix::net::{SocketFlags, acceptfrom_with, getpeername, getsockname};
 
 use super::conn::{App, FlowConn};
+use super::sacks::{SackWatch, Sacked};
 use super::side::{PATIENCE, SideReport, SideRole};
 use super::snapshot::{Due, Moments, Sample, Snapshot, Watching};
 use crate::ledger::Ledger;
@@ -40,6 +42,8 @@ pub(crate) struct SideOptions {
     /// When connections are looked at.
     pub(crate) moments: Moments,
     pub(crate) barriers: Barriers,
+    /// What acks report out of order, where an emulator tells it.
+    pub(crate) sacks: Option<Arc<SackWatch>>,
 }
 
 pub(crate) struct KernelSide<'a> {
@@ -56,6 +60,7 @@ pub(crate) struct KernelSide<'a> {
     quick_acks: bool,
     watching: Watching,
     barriers: Barriers,
+    sacks: Option<Arc<SackWatch>>,
     seen: SideReport,
 }
 
@@ -96,6 +101,7 @@ impl<'a> KernelSide<'a> {
             quick_acks: options.quick_acks,
             watching: Watching::of(options.moments),
             barriers: options.barriers,
+            sacks: options.sacks,
             seen: SideReport::unopened(n),
         })
     }
@@ -124,6 +130,7 @@ impl<'a> KernelSide<'a> {
                 next += 1;
             }
             self.call_due(now, zero);
+            self.take_sacks(zero);
             let coming = self.role.start(next, zero);
             if matches!(self.role, SideRole::Opens { .. }) && coming.is_none() && self.open == 0 {
                 break;
@@ -143,7 +150,8 @@ impl<'a> KernelSide<'a> {
             self.finish(n, zero, false);
         }
         let options = self.places.into_iter().map(|place| place.options.0).collect();
-        Ok(SideReport { options, taken: self.watching.taken, ..self.seen })
+        let rounds = self.barriers.of_source.iter().map(Barrier::rounds).collect();
+        Ok(SideReport { options, taken: self.watching.taken, rounds, ..self.seen })
     }
 
     fn connect(&mut self, n: usize, at: Duration) -> Result<(), DriveError> {
@@ -215,6 +223,18 @@ impl<'a> KernelSide<'a> {
         }
     }
 
+    /// Passes on what acks have reported out of order.
+    fn take_sacks(&mut self, zero: Instant) {
+        let side = self.role.number();
+        let all = self.sacks.as_ref().map(|sacks| sacks.take(side)).unwrap_or_default();
+        for Sacked { number, blocks, at } in all {
+            let Some(conn) = self.conns.get_mut(number).and_then(Option::as_mut) else { continue };
+            let before = conn.due();
+            conn.sacked(&blocks, self.control.clock.now(), at);
+            self.reschedule(number, before, zero);
+        }
+    }
+
     /// Schedules the deadline of connection `n` if it differs from `before`; finishes the connection when it
     /// is over.
     fn reschedule(&mut self, n: usize, before: Option<Instant>, zero: Instant) {
@@ -224,6 +244,9 @@ impl<'a> KernelSide<'a> {
         }
         if let Some(at) = conn.due().filter(|at| Some(*at) != before) {
             self.due.push(Reverse((at, n)));
+        }
+        if let Some(sacks) = self.sacks.as_ref().filter(|_| conn.waits_for_acks()) {
+            sacks.want(self.role.number(), n);
         }
         if conn.arrives_at_barrier()
             && let Some(barrier) = self.barrier(n)
@@ -273,6 +296,7 @@ impl<'a> KernelSide<'a> {
                 Due::Snapshot => {
                     let all = self.conns.iter().map(|conn| conn.as_ref().map(|c| c.snapshot(now)));
                     taken.snapshots.push(all.collect::<Vec<Option<Snapshot>>>());
+                    taken.taken_at.push(now.since(zero));
                 }
                 Due::Sample(moment) => {
                     let open =

@@ -38,6 +38,11 @@ impl SideRole {
         }
     }
 
+    /// 0 for the end that opens, 1 for the one that accepts.
+    pub(super) fn number(&self) -> usize {
+        usize::from(matches!(self, Self::Accepts { .. }))
+    }
+
     pub(super) fn waker<'a>(&self, control: &'a RunControl) -> &'a Waker {
         match self {
             Self::Opens { .. } => &control.client_waker,
@@ -56,6 +61,8 @@ pub(crate) struct SideReport {
     pub(crate) stamping: Stamping,
     /// What was seen at the moments asked for.
     pub(crate) taken: Taken,
+    /// For each source of flows, how often its barrier has opened, and for how many flows the last time.
+    pub(crate) rounds: Vec<(u32, u64)>,
 }
 
 impl SideReport {
@@ -67,6 +74,7 @@ impl SideReport {
             options: Vec::new(),
             stamping: Stamping::default(),
             taken: Taken::default(),
+            rounds: Vec::new(),
         }
     }
 }

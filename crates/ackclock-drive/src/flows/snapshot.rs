@@ -43,6 +43,8 @@ pub(crate) struct Moments {
 pub(crate) struct Taken {
     /// For each of [`Moments::at`] that came before the end, all connections that were open then, by number.
     pub(crate) snapshots: Vec<Vec<Option<Snapshot>>>,
+    /// When each of them was taken, which may be a little later.
+    pub(crate) taken_at: Vec<Duration>,
     /// In order of time, then of number.
     pub(crate) samples: Vec<Sample>,
 }

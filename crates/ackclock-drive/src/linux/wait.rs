@@ -18,6 +18,11 @@ impl Waker {
             .map_err(|e| DriveError::System("make an event descriptor", e.into()))
     }
 
+    /// Another one of the same thread.
+    pub(crate) fn try_clone(&self) -> Result<Self, DriveError> {
+        self.0.try_clone().map(Self).map_err(DriveError::system("duplicate a descriptor"))
+    }
+
     /// Wakes the thread. Never blocks.
     pub(crate) fn wake(&self) {
         // Fails only when the counter would overflow, in which case the thread is woken anyway.

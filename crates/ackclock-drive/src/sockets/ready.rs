@@ -40,7 +40,7 @@ impl Ready {
     /// Watches a socket until it is closed.
     pub(crate) fn add(
         &self,
-        socket: &OwnedFd,
+        socket: impl AsFd,
         number: usize,
         flags: epoll::EventFlags,
     ) -> Result<(), DriveError> {

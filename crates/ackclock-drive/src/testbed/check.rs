@@ -1,16 +1,20 @@
 //! What of a scenario a kernel and the emulator cannot honour. It is refused, never ignored.
 
 use ackclock_sim::MeasuredSpan;
-use ackclock_sim::scenario::{Body, Resolved};
+use ackclock_sim::scenario::{Body, Resolved, WorkloadPlan};
 use ackclock_trace::Mask;
 use ackclock_units::Duration;
 
-use super::hosts::MOST_HOSTS;
+use super::datagrams::LEAST_NUMBERED;
+use super::hosts;
+use super::setup::stack_of_datagrams;
 use crate::sockets::TcpOption;
 use crate::{DriveError, EmulatorReport};
 
 /// The longest run: a day.
 const LONGEST: Duration = Duration::from_secs(86_400);
+/// What Linux takes as `net.ipv4.tcp_syn_retries` (`MAX_TCP_SYNCNT`).
+const SYN_RETRIES: std::ops::RangeInclusive<u32> = 1..=127;
 
 pub(super) fn check(scenario: &Resolved) -> Result<(), DriveError> {
     let refused = |sentence: String| Err(DriveError::Input(sentence));
@@ -46,20 +50,40 @@ pub(super) fn check(scenario: &Resolved) -> Result<(), DriveError> {
         for (name, _) in &kernel.options {
             TcpOption::named(name)?;
         }
-    }
-    for workload in &scenario.workloads {
-        if matches!(&workload.body, Body::Udp { control: Some(_), .. }) {
+        if let Some(retries) = stack.syn_retries().filter(|n| !SYN_RETRIES.contains(n)) {
             return refused(format!(
-                "workload `{}` is paced by the receiver's reports, which only the simulator has",
-                workload.name
+                "`syn_retries` of stack `{}` is {retries}, which a kernel does not take: expected {} to {}",
+                stack.label,
+                SYN_RETRIES.start(),
+                SYN_RETRIES.end()
             ));
         }
     }
-    if scenario.path.nodes.len() > MOST_HOSTS {
-        return refused(format!(
-            "`path` has {} nodes: expected at most {MOST_HOSTS}, each a network namespace",
-            scenario.path.nodes.len()
-        ));
+    scenario.workloads.iter().try_for_each(|workload| datagrams(scenario, workload))
+}
+
+/// The sizes of datagrams.
+fn datagrams(scenario: &Resolved, workload: &WorkloadPlan) -> Result<(), DriveError> {
+    let Body::Udp { params, control, .. } = &workload.body else { return Ok(()) };
+    let stacks = (0..scenario.runs.len()).map(|run| &scenario.stacks[stack_of_datagrams(scenario, run)]);
+    let Some(smallest) = stacks.min_by_key(|stack| stack.mss()) else { return Ok(()) };
+    let (least, most) = (if control.is_some() { LEAST_NUMBERED } else { 0 }, smallest.mss() + hosts::HEADERS);
+    let keys = ["bytes", "report_bytes"].into_iter().take(1 + usize::from(control.is_some()));
+    for (key, size) in keys.map(|key| (key, params.bytes(key))) {
+        let name = &workload.name;
+        if size < least {
+            return Err(DriveError::Input(format!(
+                "`{key}` of workload `{name}` is {size}B, without room for the number of a datagram on a real \
+                 path: expected at least {least}B"
+            )));
+        }
+        if size > most {
+            return Err(DriveError::Input(format!(
+                "`{key}` of workload `{name}` is {size}B, which hosts would send in fragments: expected at most \
+                 {most}B, the `mss` of stack `{}` and its headers",
+                smallest.label
+            )));
+        }
     }
     Ok(())
 }

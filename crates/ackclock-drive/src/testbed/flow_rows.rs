@@ -86,14 +86,9 @@ impl Ends<'_> {
             return seen.read;
         }
         // It was not open: not yet, or no more.
-        let over = end.ended.is_some() && self.snapshots_after(moment, side, n) == 0;
+        let looked = self.sides[side].taken.taken_at.get(moment);
+        let over = end.ended.is_some_and(|at| looked.is_none_or(|looked| at <= *looked));
         if over { end.read } else { 0 }
-    }
-
-    /// In how many snapshots after `moment` an end was still open.
-    fn snapshots_after(&self, moment: usize, side: usize, n: usize) -> usize {
-        let later = self.sides[side].taken.snapshots.iter().skip(moment + 1);
-        later.filter(|all| all.get(n).is_some_and(Option::is_some)).count()
     }
 
     /// Bytes delivered to the receiver of flow `n` from the moment that counts on, until the end of `duration`.

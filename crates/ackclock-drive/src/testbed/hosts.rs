@@ -14,11 +14,11 @@ use crate::emulator::{Route, Way, WayTable};
 use crate::{DriveError, Namespace, Port, Tun, TunOptions};
 
 /// Most hosts of a run.
-pub(super) const MOST_HOSTS: usize = 160;
+const MOST_HOSTS: usize = 160;
 /// Most connections that a host opens.
 const MOST_ADDRESSES: u32 = 65_000;
 /// Bytes of a segment's IP and TCP headers without options.
-const HEADERS: Bytes = 40;
+pub(super) const HEADERS: Bytes = 40;
 /// Where servers listen.
 const PORT: u16 = 5001;
 /// Hosts listen at this number of their network, and open from numbers of [`FIRST`] on.
@@ -63,7 +63,8 @@ impl Hosts {
         ids.dedup();
         if ids.len() > MOST_HOSTS {
             return Err(DriveError::Input(format!(
-                "the scenario has {} hosts, one for each node and stack: expected at most {MOST_HOSTS}",
+                "the scenario has {} hosts, a network namespace for each node and stack with a workload: \
+                 expected at most {MOST_HOSTS}",
                 ids.len()
             )));
         }
@@ -78,12 +79,14 @@ impl Hosts {
         Ok((Self { ids, numbers, namespaces, opened, routes, table: WayTable::default() }, ports))
     }
 
-    /// The addresses of the next connection between two hosts, which the emulator carries from now on.
+    /// The addresses of the next connection between two hosts, which the emulator carries from now on. `number` is
+    /// that of its flow.
     pub(super) fn connect(
         &mut self,
         run: &RealRun,
         [client, server]: [HostId; 2],
         access: Access,
+        number: u32,
     ) -> Result<Addresses, DriveError> {
         let hosts = [client, server].map(|id| self.numbers[&id]);
         let [a, b] = hosts;
@@ -96,10 +99,18 @@ impl Hosts {
         }
         let (from, to) = (address(a, FIRST + *opened), address(b, OWN));
         *opened += 1;
-        let there =
-            Way { route: self.route(run, [a, b])?, before: access.client_up, after: access.server_down };
-        let back =
-            Way { route: self.route(run, [b, a])?, before: access.server_up, after: access.client_down };
+        let there = Way {
+            route: self.route(run, [a, b])?,
+            before: access.client_up,
+            after: access.server_down,
+            stream: Some(2 * number),
+        };
+        let back = Way {
+            route: self.route(run, [b, a])?,
+            before: access.server_up,
+            after: access.client_down,
+            stream: Some(2 * number + 1),
+        };
         self.table.ways.insert((from, to), there);
         self.table.ways.insert((to, from), back);
         Ok(Addresses { hosts, from: SocketAddr::new(from, 0), to: SocketAddr::new(to, PORT) })
@@ -176,6 +187,11 @@ fn host(scenario: &Resolved, number: usize, stack: usize) -> Result<(Namespace, 
     }
     if plan.ecn() {
         namespace.set_sysctl("net.ipv4.tcp_ecn", "1")?;
+    }
+    if let Some(retries) = plan.syn_retries() {
+        for key in ["net.ipv4.tcp_syn_retries", "net.ipv4.tcp_synack_retries"] {
+            namespace.set_sysctl(key, &retries.to_string())?;
+        }
     }
     set_kernel(&namespace, &plan.label, &kernel)?;
     Ok((namespace, port))

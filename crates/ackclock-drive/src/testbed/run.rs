@@ -2,19 +2,19 @@
 
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
-use std::sync::PoisonError;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 
 use ackclock_sim::scenario::{Job, RealLink, Resolved, RunInfo};
 use ackclock_trace::Label;
 use ackclock_units::{Duration, Instant};
 
+use super::datagrams::{Span, Stop};
 use super::links::{self, Moments as LinkMoments, Recorder};
 use super::setup::{Setup, with_ledgers};
 use super::tables::Finished;
-use super::{KernelReport, TestbedOptions, TestbedRun, check, datagrams};
+use super::{KernelReport, TestbedOptions, TestbedRun, check};
 use crate::emulator::{Emulator, NetworkOptions};
-use crate::flows::{KernelSide, Moments, SideOptions};
+use crate::flows::{KernelSide, Moments, SackWatch, SideOptions};
 use crate::linux::wait::wait;
 use crate::sockets::{RunControl, join, raise_descriptor_limit, then_stop};
 use crate::{Capture, Clock, DriveError};
@@ -61,26 +61,29 @@ pub fn run_testbed(
         clock,
         watch: Some(Box::new(recorder)),
     };
-    let emulator = Emulator::start_network(parts.ports, network)?;
     let control = RunControl::new(clock)?;
+    let wakers = [control.client_waker.try_clone()?, control.server_waker.try_clone()?];
+    let sacks = Arc::new(SackWatch::new(setup.flows.len(), wakers));
+    let emulator = Emulator::start_with_sacks(parts.ports, network, Some(sacks.clone()))?;
     let every = scenario.series().unwrap_or(SAMPLE_EVERY);
     let side_options = || {
         let looks = if warmup.is_zero() { vec![duration] } else { vec![warmup, duration] };
-        SideOptions { moments: Moments { at: looks, every: Some(every) }, ..SideOptions::default() }
+        let moments = Moments { at: looks, every: Some(every) };
+        SideOptions { moments, sacks: Some(Arc::clone(&sacks)), ..SideOptions::default() }
     };
     let ([clients, servers], (opens, accepts)) = (with_ledgers(parts.apps), setup.roles());
     let server = KernelSide::new(&control, accepts, servers, setup.places(scenario)?, side_options())?;
     let client_options = SideOptions { barriers: setup.barriers(), ..side_options() };
     let client = KernelSide::new(&control, opens, clients, setup.places(scenario)?, client_options)?;
 
-    let (over, senders, receivers) = (AtomicBool::new(false), parts.senders, &parts.receivers);
-    let (opened, accepted) = std::thread::scope(|scope| {
-        for receiver in receivers {
-            scope.spawn(|| datagrams::receive(receiver, &clock, at(warmup), &over));
-        }
-        if !senders.is_empty() {
-            scope.spawn(|| datagrams::send(senders, &control, (at(warmup), at(duration))));
-        }
+    let span = Span { from: at(warmup), end: at(duration), every: scenario.series() };
+    let (senders, receivers) = (parts.senders, parts.receivers);
+    let over = [Stop::new()?, Stop::new()?];
+    let (opened, accepted, datagram_samples) = std::thread::scope(|scope| {
+        let datagrams = (!senders.is_empty()).then(|| {
+            scope.spawn(|| receivers.run(&clock, span.from, &over[1]));
+            scope.spawn(|| senders.run(&clock, span, &over[0]))
+        });
         let serving = scope.spawn(|| then_stop(&control, server.run(Instant::ZERO, Some(last))));
         let asking = scope.spawn(|| {
             let report = client.run(Instant::ZERO, Some(last));
@@ -97,9 +100,9 @@ pub fn run_testbed(
                 control.stop();
             }
         }
-        let ended = (join(asking), join(serving));
-        over.store(true, Ordering::Release);
-        ended
+        let (opened, accepted) = (join(asking), join(serving));
+        over.iter().for_each(Stop::stop);
+        (opened, accepted, datagrams.map(join).unwrap_or_default())
     });
     let stopped_at = clock.now();
     let path = emulator.stop();
@@ -114,6 +117,7 @@ pub fn run_testbed(
         label: label.clone(),
         setup: &setup,
         sides: [&opened, &accepted],
+        datagram_samples: &datagram_samples,
         every,
         ended_at: stopped_at.min(last),
     };

@@ -6,7 +6,7 @@ use ackclock_sim::scenario::{Job, RealFlow, RealLink, RealRun, Resolved, SeededA
 use ackclock_sim::{Access, Barrier};
 use ackclock_units::{Duration, Instant};
 
-use super::datagrams::{self, Receiver, Sender, SourceFacts};
+use super::datagrams::{Datagrams, Receivers, Senders, SourceFacts};
 use super::hosts::{Addresses, HostId, Hosts};
 use crate::flows::{App, Barriers, Opening, Place, SideRole};
 use crate::ledger::Ledger;
@@ -24,8 +24,6 @@ pub(super) struct Setup {
     /// Flows of each source that wait for each other.
     pub(super) members: Vec<u64>,
     pub(super) sources: Vec<SourceFacts>,
-    /// The stack whose hosts send and receive datagrams.
-    pub(super) stack_of_datagrams: usize,
 }
 
 /// What a run consumes.
@@ -33,39 +31,38 @@ pub(super) struct Parts {
     pub(super) ports: Vec<Port>,
     pub(super) apps: Vec<[SeededApplication; 2]>,
     pub(super) links: Vec<RealLink>,
-    pub(super) senders: Vec<Sender>,
-    pub(super) receivers: Vec<Receiver>,
+    pub(super) senders: Senders,
+    pub(super) receivers: Receivers,
 }
 
 impl Setup {
     pub(super) fn new(scenario: &Resolved, job: Job) -> Result<(Self, Parts), DriveError> {
         let mut run = scenario.real_run(job).map_err(|e| DriveError::Input(e.to_string()))?;
-        let stack_of_datagrams = scenario.runs[job.run].shares.first().map_or(0, |(stack, _)| *stack);
+        let stack = stack_of_datagrams(scenario, job.run);
         let of_flow =
             |flow: &RealFlow| [0, 1].map(|end| HostId { node: flow.nodes[end], stack: flow.stacks[end] });
-        let of_nodes = |nodes: [usize; 2]| nodes.map(|node| HostId { node, stack: stack_of_datagrams });
+        let of_nodes = |nodes: [usize; 2]| nodes.map(|node| HostId { node, stack });
         let ids = run.flows.iter().flat_map(of_flow);
         let ids =
             ids.chain(run.datagrams.iter().flat_map(|d| of_nodes([d.from, d.to].map(|n| n.0 as usize))));
         let (mut hosts, ports) = Hosts::new(scenario, ids.collect())?;
         let (mut addresses, mut path_rtts) = (Vec::new(), Vec::new());
-        for flow in &run.flows {
-            addresses.push(hosts.connect(&run, of_flow(flow), flow.access)?);
+        for (flow, number) in run.flows.iter().zip(0..) {
+            addresses.push(hosts.connect(&run, of_flow(flow), flow.access, number)?);
             path_rtts.push(path_rtt(&run, flow.nodes, flow.access)?);
         }
-        let (mut senders, mut receivers, mut sources) = (Vec::new(), Vec::new(), Vec::new());
-        for (number, d) in std::mem::take(&mut run.datagrams).into_iter().enumerate() {
+        let mut all = Datagrams::new()?;
+        // As in the table of flows.
+        for (d, number) in std::mem::take(&mut run.datagrams).into_iter().zip(run.flows.len() as u32..) {
             let nodes = [d.from, d.to].map(|n| n.0 as usize);
-            let access = Access { client_up: d.up, server_down: d.down, ..Access::default() };
-            let at = hosts.connect(&run, of_nodes(nodes), access)?;
-            let about = (d.group, nodes, path_rtt(&run, nodes, access)?);
-            let (sender, receiver, facts) = datagrams::open(&hosts, &at, d.source, about, number)?;
-            senders.push(sender);
-            receivers.push(receiver);
-            sources.push(facts);
+            let access =
+                Access { client_up: d.up, server_down: d.down, server_up: d.back, ..Access::default() };
+            let at = hosts.connect(&run, of_nodes(nodes), access, number)?;
+            all.open(&hosts, &at, d, path_rtt(&run, nodes, access)?)?;
         }
+        let Datagrams { senders, receivers, facts: sources } = all;
         let RealRun { flows, apps, links, members, .. } = run;
-        let setup = Self { hosts, flows, addresses, path_rtts, members, sources, stack_of_datagrams };
+        let setup = Self { hosts, flows, addresses, path_rtts, members, sources };
         Ok((setup, Parts { ports, apps, links, senders, receivers }))
     }
 
@@ -103,6 +100,11 @@ impl Setup {
             sources: self.flows.iter().map(|f| f.source).collect(),
         }
     }
+}
+
+/// The stack whose hosts send and receive datagrams, which have none themselves.
+pub(super) fn stack_of_datagrams(scenario: &Resolved, run: usize) -> usize {
+    scenario.runs[run].shares.first().map_or(0, |(stack, _)| *stack)
 }
 
 /// The applications of both sides, with what checks their bytes.

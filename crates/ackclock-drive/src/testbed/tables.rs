@@ -7,6 +7,7 @@ use ackclock_sim::{MeasuredSpan, RunOutcome, Taken as Exchanges};
 use ackclock_trace::Label;
 use ackclock_units::{Bytes, Duration, Instant};
 
+use super::datagrams::{self, Sample as DatagramSample};
 use super::flow_rows::{Ends, FlowFacts};
 use super::flow_series::Samples;
 use super::setup::Setup;
@@ -20,6 +21,8 @@ pub(super) struct Finished<'a> {
     pub(super) setup: &'a Setup,
     /// The clients' side and the servers'.
     pub(super) sides: [&'a SideReport; 2],
+    /// What was seen of the sources of datagrams.
+    pub(super) datagram_samples: &'a [DatagramSample],
     /// The interval of samples.
     pub(super) every: Duration,
     pub(super) ended_at: Instant,
@@ -53,24 +56,18 @@ impl Finished<'_> {
             rows.push(row);
             ends.take_exchanges(&facts, &mut exchanges);
         }
-        // A source's flows wait for all others in every round.
-        let rounds = |source: u32| {
-            let members = self.setup.members.get(source as usize).copied().unwrap_or(0);
-            let begun = exchanges.exchanges.iter().filter(|e| e.source == source).map(|e| e.number + 1).max();
-            (if members > 0 { begun.unwrap_or(0) } else { 0 }, members)
-        };
-        let rounds: Vec<_> = (0..self.setup.members.len() as u32).map(rounds).collect();
-        let (exchanges, rounds, playbacks) =
-            exchanges.tables(&rows, self.scenario.measured(), |source| rounds[source as usize]);
-        let flow_series = self
-            .scenario
-            .series()
-            .map(|every| samples.rows(self.scenario, (&self.label, every), flows, |n| ends.sender(n)));
-        let stack = Label::from(self.scenario.stacks[self.setup.stack_of_datagrams].label.as_str());
-        let first = rows.len() as u32;
-        for (number, source) in (first..).zip(&self.setup.sources) {
+        let rounds = |source: u32| self.sides[0].rounds.get(source as usize).copied().unwrap_or_default();
+        let (exchanges, rounds, playbacks) = exchanges.tables(&rows, self.scenario.measured(), rounds);
+        let (first, sources) = (rows.len() as u32, &self.setup.sources);
+        let flow_series = self.scenario.series().map(|every| {
+            let mut all = samples.rows(self.scenario, (&self.label, every), flows, |n| ends.sender(n));
+            all.extend(datagrams::series(sources, self.datagram_samples, (&self.label, every, first)));
+            all.sort_by_key(|row| (row.time, row.flow));
+            all
+        });
+        for (number, source) in (first..).zip(sources) {
             let window = (self.scenario.measured(), self.ended_at);
-            rows.push(source.row(self.scenario, (&self.label, &stack, number), window));
+            rows.push(source.row(self.scenario, (&self.label, number), window));
         }
         RunOutcome {
             flows: rows,

@@ -189,14 +189,16 @@ impl Connection {
     }
 
     /// Bytes that the windows would let leave at once if they were written now, after what is queued or waits
-    /// for retransmission. Nagle's algorithm may still hold back what does not fill a segment.
+    /// for retransmission. Nagle's algorithm may still hold back what does not fill a segment. A buffer that grows may
+    /// take less, since it grows after a write for which it had no room.
     pub fn room(&mut self, now: Instant) -> u64 {
         if !self.may_write() || matches!(self.state, State::SynSent | State::SynReceived) {
             return 0;
         }
         self.ensure_sender(now);
         let receivers = u64::from((self.snd_una + self.snd_wnd).bytes_since(self.snd_nxt));
-        self.congestion_room(now).min(receivers).saturating_sub(self.unsent()).min(self.writable())
+        let room = self.congestion_room(now).min(receivers).saturating_sub(self.unsent());
+        if self.rare.is_some_and(|r| r.send_memory.is_some()) { room } else { room.min(self.writable()) }
     }
 
     /// New bytes that congestion control allows to be sent now.

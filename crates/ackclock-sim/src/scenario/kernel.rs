@@ -27,6 +27,10 @@ pub struct KernelPlan {
 
 /// Congestion controls of Linux and the presets that are the rest of its TCP with each.
 const TWINS: &[(&str, &str)] = &[("cubic", "linux"), ("reno", "linux-reno"), ("bbr", "linux-bbr")];
+/// Options of a twin that the kernel in its place takes over ([`super::StackPlan::kernel`]).
+const CARRIED: &[&str] = &["nagle", "syn_retries"];
+/// The option of a socket that sends small segments at once.
+pub(super) const NODELAY: &str = "TCP_NODELAY";
 /// The longest name of a congestion control (`TCP_CA_NAME_MAX` of Linux, less the end of the string).
 const LONGEST_CC: usize = 15;
 /// Most parameters, and most options.
@@ -86,9 +90,16 @@ impl KernelPlan {
         Some(stack)
     }
 
-    /// The kernel that a stack without settings of one stands for: a preset that is Linux's as shipped.
+    /// The kernel that a stack without settings of one stands for: a preset that is Linux's as shipped, but for
+    /// the options that every program or host may change.
     pub(super) fn implied(stack: &Stack, registry: &Registry) -> Option<Self> {
-        let is = |preset: &&(&str, &str)| Stack::named(registry, preset.1).is_ok_and(|s| s == *stack);
+        let entries = stack.entries();
+        let is = |preset: &&(&str, &str)| {
+            Stack::named(registry, preset.1).is_ok_and(|mut twin| {
+                let mut carried = entries.iter().filter(|(key, _)| CARRIED.contains(&key.as_str()));
+                carried.all(|(key, value)| twin.set(key, value).is_ok()) && twin == *stack
+            })
+        };
         TWINS.iter().find(is).map(|(cc, _)| Self { cc: (*cc).to_owned(), ..Self::default() })
     }
 

@@ -8,7 +8,7 @@ use ackclock_policy::{Registry, RegistryError};
 use ackclock_units::Bytes;
 
 use super::error::{Result, ScenarioError};
-use super::kernel::KernelPlan;
+use super::kernel::{KernelPlan, NODELAY};
 use super::reader::{Reader, check_name, refused};
 use super::text;
 use super::tree::{Item, Node};
@@ -155,9 +155,21 @@ impl StackPlan {
     }
 
     /// The kernel's TCP that the testbed runs in its place: the one that the scenario names, or Linux's with
-    /// a preset that is like it; `None` for any other stack.
+    /// a preset that is like it; `None` for any other stack. A stack without Nagle's rule has the option for
+    /// that, unless the scenario sets it.
     pub fn kernel(&self) -> Option<KernelPlan> {
-        self.kernel.clone().or_else(|| KernelPlan::implied(&self.stack, &Registry::builtin()))
+        let mut kernel =
+            self.kernel.clone().or_else(|| KernelPlan::implied(&self.stack, &Registry::builtin()))?;
+        if !self.stack.config().nagle && !kernel.options.iter().any(|(name, _)| name == NODELAY) {
+            kernel.options.push((NODELAY.to_owned(), 1));
+        }
+        Some(kernel)
+    }
+
+    /// Retransmissions of a SYN or SYN-ACK before a connection is given up; `None` for the usual ones.
+    pub fn syn_retries(&self) -> Option<u32> {
+        let retries = self.stack.config().syn_retries;
+        (retries != Config::default().syn_retries).then_some(retries)
     }
 
     /// True where its hosts negotiate ECN (RFC 3168).

@@ -7,7 +7,7 @@ use super::state::{DatagramSourceState, Simulation, TRACED_DATAGRAMS};
 use crate::endpoint::Flow;
 use crate::error::SimError;
 use crate::event::DATAGRAM;
-use crate::flow::DatagramSpec;
+use crate::flow::{DatagramSpec, GapReceiver};
 
 impl Simulation {
     pub(super) fn add_datagrams(&mut self, spec: DatagramSpec) -> Result<(), SimError> {
@@ -24,7 +24,7 @@ impl Simulation {
             next_bytes: 0,
             flow: slot,
             reports: spec.reports,
-            expected: 1,
+            receiver: GapReceiver::default(),
         });
         self.schedule_datagram(self.datagrams.len() as u32 - 1);
         Ok(())
@@ -68,16 +68,12 @@ impl Simulation {
         }
         let place = &mut self.datagrams[i as usize];
         let Some(bytes) = place.reports else { return };
-        let gap = number > place.expected;
-        place.expected = place.expected.max(number + 1);
-        if !gap {
-            return;
-        }
+        let Some(missing) = place.receiver.arrived(number) else { return };
         if let Some(flow) = &mut self.flows[slot as usize] {
             flow.ends[1].sent.send();
             flow.ends[1].user.io.written += u64::from(bytes);
         }
-        let id = self.net.pool.datagram(2 * slot + 1, bytes, number - 1);
+        let id = self.net.pool.datagram(2 * slot + 1, bytes, missing);
         self.net.depart(id, 2 * slot + 1);
     }
 

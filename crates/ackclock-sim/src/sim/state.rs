@@ -12,7 +12,7 @@ use super::options::RunOptions;
 use super::path::Net;
 use super::series::Series;
 use crate::endpoint::{Flow, FlowKind};
-use crate::flow::{DatagramSource, FlowSeeds, FlowSource, FlowSpec};
+use crate::flow::{DatagramSource, FlowSeeds, FlowSource, FlowSpec, GapReceiver};
 
 /// A run. It uses no global state, so several can exist in one process.
 pub struct Simulation {
@@ -59,8 +59,8 @@ pub(super) struct DatagramSourceState {
     pub(super) flow: u32,
     /// Size of the receiver's reports, if it sends any.
     pub(super) reports: Option<u32>,
-    /// The number of the datagram that the receiver expects next.
-    pub(super) expected: u64,
+    /// Its receiver, if that sends reports.
+    pub(super) receiver: GapReceiver,
 }
 
 /// Marks the connection of a traced datagram until the flows have been counted.

@@ -205,7 +205,7 @@ fn two_hops(delays: [Duration; 2], before: Duration) -> Network {
         Link::new(spec, 1, i)
     };
     let route = |links: &[u32], port| Route { links: links.into(), port };
-    let way = |route, before| Way { route, before, after: MS };
+    let way = |route, before| Way { route, before, after: MS, stream: None };
     let ends = |n: u8| ([10, 79, 0, n].into(), [10, 0, 0, 1].into());
     let ways = HashMap::from([(ends(1), way(0, Duration::ZERO)), (ends(2), way(1, before))]);
     let table = WayTable { routes: vec![route(&[0, 1], 2), route(&[1], 1)], ways };
@@ -242,7 +242,7 @@ fn a_copy_goes_its_own_way_over_the_next_link() {
     let twice = |_: &PacketInfo, _: Instant, _: &mut Rng| FaultVerdict::Duplicate;
     let damage = |_: &PacketInfo, _: Instant, _: &mut Rng| FaultVerdict::Corrupt;
     let links = [LinkSpec::delay(MS).with_fault(twice), LinkSpec::delay(MS).with_fault(damage)];
-    let way = Way { route: 0, before: Duration::ZERO, after: Duration::ZERO };
+    let way = Way { route: 0, before: Duration::ZERO, after: Duration::ZERO, stream: None };
     let table = WayTable {
         routes: vec![Route { links: [0, 1].into(), port: 1 }],
         ways: HashMap::from([(([10, 79, 0, 1].into(), [10, 0, 0, 1].into()), way)]),

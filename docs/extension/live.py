@@ -3,11 +3,12 @@
     :::{live} buffer
     :::
 
-The figures are kept in `docs/_live` and made again for another version of ackclock.
+The figures are kept in `docs/_live` and made again for another version of ackclock or of this file.
 """
 
 from __future__ import annotations
 
+import hashlib
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,11 +16,14 @@ from pathlib import Path
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
+from matplotlib.figure import Figure
 from sphinx.application import Sphinx
 
 import ackclock as ac
 
 ROOT = Path(__file__).parents[2]
+WIDTH = 6.0
+"""Of the figures, inches."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,7 @@ class Live:
             fig = given.simulate().plot.ccdf("response_time")
         else:
             fig = getattr(recording(given, (self.figure,))[0].simulate().plot, self.figure)()
+        narrow(fig)
         fig.savefig(file, format="svg")
         plt.close(fig)
 
@@ -80,6 +85,18 @@ LIVE = {
         (("duration", "30s"), ("stacks.bbr", '{ preset = "sack", window = "bbr" }')),
     ),
 }
+
+
+def narrow(fig: Figure) -> None:
+    """Makes a figure readable on a phone: legends that stand beside panels go below all of them."""
+    fig.set_size_inches(WIDTH, fig.get_figheight())
+    for axes in fig.axes:
+        box = axes.get_legend()
+        # A legend that ends beyond the axes stands beside them.
+        if box and box.get_bbox_to_anchor().x0 > axes.bbox.x1:
+            handles, words = axes.get_legend_handles_labels()
+            box.remove()
+            fig.legend(handles, words, loc="outside lower left", fontsize=9, handlelength=3.2)
 
 
 class LiveFigure(Directive):
@@ -113,7 +130,7 @@ def draw(app: Sphinx) -> None:
     folder = Path(app.srcdir) / "_live"
     folder.mkdir(exist_ok=True)
     made_by = folder / "made-by.txt"
-    now = repr((ac.__version__, LIVE))
+    now = f"{ac.__version__} {hashlib.sha256(Path(__file__).read_bytes()).hexdigest()}"
     if made_by.exists() and made_by.read_text(encoding="utf-8") == now:
         return
     for name, live in LIVE.items():

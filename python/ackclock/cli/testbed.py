@@ -76,6 +76,10 @@ def command(
     Every host is a network namespace of its own, and the links of the scenario are emulated in real time.
     Prints the table of `ackclock run` and writes the same run folder. Needs Linux, and root or user
     namespaces.
+
+    \b
+        ackclock examples short-lossy.toml
+        ackclock testbed short-lossy.toml --beside
     """
     from ackclock.kernel import expected_seconds
     from ackclock.results import folder

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
+    from sphinx.environment import BuildEnvironment
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -100,7 +101,22 @@ def part(file: Path, heading: str) -> str:
     return found[1]
 
 
+def renewed(
+    app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]
+) -> list[str]:
+    """Pages that are read in every build: what they show of other files may have changed, though they have
+    not.
+    """
+
+    def of_others(page: str) -> bool:
+        text = Path(env.doc2path(page)).read_text(encoding="utf-8")
+        return page in COPIES or "{{crates}}" in text or bool(PART.search(text))
+
+    return sorted(filter(of_others, env.found_docs))
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """What Sphinx calls."""
     app.connect("source-read", read)
+    app.connect("env-get-outdated", renewed)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import html
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +45,11 @@ class Live:
         """The command that makes one of them."""
         sets = "".join(f" --set '{k}={v}'" for k, v in (*self.fixed, (self.key, value)))
         plot = f" --plot {self.figure}" if self.figure != "response_time" else ""
-        return f"ackclock run scenarios/{self.scenario}.toml{sets}{plot}"
+        return f"ackclock run {self.scenario}.toml{sets}{plot}"
+
+    def shown(self, value: str) -> str:
+        """A value as it is read: with a space before its unit."""
+        return re.sub(r"(?<=\d)(?=[a-z])", " ", value)
 
     def draw(self, value: str, file: Path) -> None:
         """Runs one of them and draws it."""
@@ -111,14 +116,14 @@ class LiveFigure(Directive):
             raise self.error(f"`{name}` is no live figure; expected one of {', '.join(LIVE)}")
         live = LIVE[name]
         frames = "".join(
-            f'<figure data-value="{html.escape(value)}"{"" if n == live.begin else " hidden"}>'
+            f'<figure data-value="{html.escape(live.shown(value))}"{"" if n == live.begin else " hidden"}>'
             f'<img src="_static/live-{name}-{n}.svg" alt="{html.escape(live.alt)}: {html.escape(value)}" '
             f'loading="lazy"><figcaption><code>{html.escape(live.command(value))}</code></figcaption></figure>'
             for n, value in enumerate(live.values)
         )
         text = (
             f'<div class="live"><label>{html.escape(live.label)}: '
-            f"<output>{html.escape(live.values[live.begin])}</output>"
+            f"<output>{html.escape(live.shown(live.values[live.begin]))}</output>"
             f'<input type="range" min="0" max="{len(live.values) - 1}" value="{live.begin}" step="1"></label>'
             f"{frames}</div>"
         )

@@ -119,9 +119,10 @@ example-quinn: build
 # The pages of docs, with figures made on the way: target/site/index.html.
 site: build $(VENV)/.site-installed
 	@echo "Building the reference of the crates, then the pages: about three minutes." >&2
-	cargo doc -q --workspace --no-deps --locked
+	RUSTDOCFLAGS="-D warnings" cargo doc -q --workspace --no-deps --locked
 	rm -rf docs/_rust && mkdir docs/_rust && cp -r target/doc docs/_rust/rust
 	$(BIN)/sphinx-build -q -W --keep-going -b html -d target/site-doctrees docs target/site
+	$(BIN)/python docs/check.py target/site
 	@echo "The site is in target/site: open target/site/index.html" >&2
 
 $(VENV)/.site-installed: requirements/site.lock | $(VENV)/.created

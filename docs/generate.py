@@ -151,7 +151,7 @@ def criteria() -> str:
     template = (HERE / "passport.in.md").read_text(encoding="utf-8")
     text = ""
     for heading, group in GROUPS:
-        text += f"### {heading}\n\n| id | RFC 9743 | worlds and number | bound | outside it |\n"
+        text += f"### {heading}\n\n| id | RFC 9743 | scenes and number | bound | outside it |\n"
         text += "|---|---|---|---|---|\n"
         for c in group:
             source = f" Source: {c.source}." if c.source else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -11,12 +12,16 @@ from click_man.core import write_man_pages
 from ackclock.cli import COMMANDS, command
 from ackclock.cli import version as VERSION
 
+MARK = re.compile(" *\b\n")
+"""What tells click that lines stay as they are; man keeps those that begin with a space."""
+
 
 def loaded(one: click.Command, context: click.Context) -> click.Command:
     """The command with all those below it, which are otherwise imported on use, and with a text for man: no
     marks of click, and no line that man would take for a request.
     """
-    one.help = "\n".join(map(escaped, (one.help or one.short_help or "").replace("\b\n", "").splitlines()))
+    text = MARK.sub("", one.help or one.short_help or "")
+    one.help = "\n".join(map(escaped, text.splitlines()))
     one.short_help = COMMANDS.get(one.name or "", one.short_help or one.get_short_help_str(100))
     for parameter in one.params:
         if isinstance(parameter, click.Option) and parameter.help is None:

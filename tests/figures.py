@@ -11,6 +11,10 @@ from matplotlib.text import Text
 
 from ackclock.ids import ID
 
+JARGON = re.compile(
+    r"\b(?:non-)?CA events?\b|\bDA\b|\bS\d-C\d\b|\bclosed form|\brow model\b|^REXMT_\w$|^RTO_\w+$"
+)
+"""Words that only readers of a paper, or of our code, know."""
 LONGEST = 60
 """Letters of a legend's entry: more of them are a paragraph."""
 CAPITAL = re.compile(r"[A-Z][a-z]+\b(?!')")
@@ -20,12 +24,13 @@ ROOM = 1.0
 
 
 def problems(fig: Figure, *, drawn: bool = False) -> list[str]:
-    """What is wrong with it: ids of items, the word for their list, labels of axes with a capital, legends
-    that are paragraphs, and, where it is drawn for that, text that does not fit into it.
+    """What is wrong with it: ids of items, the word for their list, words of a paper alone, labels of axes
+    with a capital, legends that are paragraphs, and, where it is drawn for that, text that does not fit in.
     """
     texts = [t for t in fig.findobj(Text) if t.get_visible() and t.get_text().strip()]
     found = [f"an id in `{t.get_text()}`" for t in texts if ID.search(t.get_text())]
     found += [f"a register in `{t.get_text()}`" for t in texts if "register" in t.get_text()]
+    found += [f"`{m[0]}` in `{t.get_text()}`" for t in texts if (m := JARGON.search(t.get_text()))]
     labels = [a.label.get_text() for axes in fig.axes for a in (axes.xaxis, axes.yaxis)]
     found += [f"a capital in the label `{label}`" for label in labels if CAPITAL.match(label)]
     entries = [t.get_text() for box in fig.findobj(Legend) for t in box.get_texts()]

@@ -142,6 +142,12 @@ def test_every_command_and_every_option_has_its_place_in_the_man_pages(pages):
         assert f"ackclock-{name}(1)" in pages["ackclock"].replace("\\-", "-").replace("\\fP", "")
 
 
+def test_lines_to_type_are_as_far_in_as_each_other_in_the_man_pages(pages):
+    typed = {name: re.findall(r"^( +)ackclock ", text, re.MULTILINE) for name, text in pages.items()}
+    assert sum(map(bool, typed.values())) > 5
+    assert not {name: spaces for name, spaces in typed.items() if len(set(spaces)) > 1}
+
+
 def test_man_pages_have_no_control_characters_and_begin_no_line_with_a_request_that_is_none(pages):
     requests = re.compile(r"\.(TH|SH|PP|TP|B|nf|fi)( |$)")
     for name, text in pages.items():

@@ -91,6 +91,9 @@ def test_ids_are_known_by_their_form():
     [
         ("as in M-U1", "an id in"),
         ("as in the register", "a register in"),
+        ("SACK DA", "`DA` in"),
+        ("p: CA events per packet", "`CA events` in"),
+        ("TCP, S0-C0", "`S0-C0` in"),
         ("word " * 20, "a paragraph in the legend"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The closed forms of backoff2008 at the register's points, to six significant digits."""
+"""The formulas of backoff2008 at the register's points, to six significant digits."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The row model of the Eifel paper, driven by the estimators that connections run."""
+"""The step-by-step model of the Eifel paper, driven by the estimators that connections run."""
 
 import numpy as np
 import pyarrow as pa

@@ -1,4 +1,4 @@
-"""The closed forms of interactive2007 against what they are means and chances of; the register's points are
+"""The formulas of interactive2007 against what they are means and chances of; the register's points are
 in `ackclock reproduce`.
 """
 

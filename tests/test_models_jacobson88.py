@@ -1,4 +1,4 @@
-"""The closed forms of jacobson88: shapes, declarations, and the integer timer against the estimator that
+"""The formulas of jacobson88: shapes, declarations, and the integer timer against the estimator that
 connections run.
 """
 

@@ -1,4 +1,4 @@
-"""The closed forms of mathis97 against what they are made of; the register's points are checked by the items
+"""The formulas of mathis97 against what they are made of; the register's points are checked by the items
 M-E1 to M-E17.
 """
 

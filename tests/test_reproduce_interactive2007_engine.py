@@ -156,8 +156,8 @@ def test_the_sentence_on_a_run():
         [measured(name, world="simulator") for name in STRATEGIES],
     )
     found = Found(ours, [child_results()])
-    assert "closed form 225.0 ms" in s2_strategies_for_real.described(PLAIN, LOAD, found, twins)
-    assert "closed form" not in s2_strategies_for_real.described(BACKLOGGED, LOAD, found, twins)
+    assert "formula 225.0 ms" in s2_strategies_for_real.described(PLAIN, LOAD, found, twins)
+    assert "formula" not in s2_strategies_for_real.described(BACKLOGGED, LOAD, found, twins)
     assert (
         "TCPDSACKOldSent 9, TCPDSACKOfoSent 0; all in all 45 packets for 45"
         in s2_strategies_for_real.counted(found)

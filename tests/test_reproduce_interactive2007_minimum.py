@@ -1,4 +1,4 @@
-"""I-X4: the minimum RTO at which approach I is as fast as others, by the closed forms and simulated."""
+"""I-X4: the minimum RTO at which approach I is as fast as others, by the formulas and simulated."""
 
 import numpy as np
 import pytest

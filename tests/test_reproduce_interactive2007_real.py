@@ -156,7 +156,7 @@ def child_results(kernel: str, **changes) -> dict:
 
 
 def measured(app: str, scale: float = 1.0, world: str = "kernel", slow: float | None = None) -> Measured:
-    """A thousand packets whose mean is that of the closed form."""
+    """A thousand packets whose mean is that of the formula."""
     mean = scale * for_real.expected(app, 0.1, 1.0, LOAD.seconds)
     late = slow if slow is not None else for_real.expected_slow(app, 0.1, 1.0)
     times = np.where(np.arange(1000) < 1000 * late, 2.0, 0.1)
@@ -174,14 +174,14 @@ def test_its_checks_can_fail():
         return [c.name.removeprefix(f"{SACK}") for c in found if not c.holds]
 
     assert short() == []
-    # Padding that does not pay is above its closed form and its twin as well.
+    # Padding that does not pay is above its formula and its twin as well.
     assert short(padded=measured(PADDED, 1.6)) == [
         ": mean response time, padded over plain, p = 10 %",
         ", padded: mean, kernel over twin",
-        ", padded: mean, kernel over closed form",
+        ", padded: mean, kernel over formula",
     ]
     assert short(padded=measured(PADDED, slow=0.08)) == [
-        ": share waiting for a timeout, padded over plain, over the closed form's, at worst"
+        ": share waiting for a timeout, padded over plain, over the formula's, at worst"
     ]
     assert short(twins=[measured(PLAIN, 1.5, "simulator"), measured(PADDED, world="simulator")]) == [
         ", telnet: mean, kernel over twin"
@@ -200,7 +200,7 @@ def test_the_sentence_on_a_run():
     assert real_ones.windows(SACK, 0.1) == (3.5, 0.5)
     assert "RetransSegs 9" in s1_padding_for_real.counted(real_ones, SACK)
     assert "100 stamps" in s1_padding_for_real.punctuality(runs)
-    assert "closed form 225.0 ms" in s1_padding_for_real.described(LOAD, SACK, real_ones, twins)
+    assert "formula 225.0 ms" in s1_padding_for_real.described(LOAD, SACK, real_ones, twins)
     assert "at 10 %" in s1_padding_for_real.answer(LOAD, real_ones)
     assert s1_padding_for_real.figure(LOAD, real_ones, twins).axes
 

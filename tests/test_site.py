@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -97,6 +99,110 @@ def test_links_between_pages_lead_to_a_place_that_is_there() -> None:
             if not place.exists() or (anchor and place.suffix == ".md" and anchor not in anchors(place)):
                 missing.append(f"{page.relative_to(DOCS)}: {target}")
     assert not missing, "\n".join(missing)
+
+
+@pytest.fixture(scope="module")
+def outside() -> ModuleType:
+    """The part of the site that mends links to files outside the folder of the pages."""
+    return module("outside", DOCS / "extension" / "outside.py")
+
+
+@pytest.mark.parametrize(
+    ("page", "text", "expected"),
+    [
+        # The text of a file at the top of the repository, on a page of the site.
+        ("changelog", "[captures](docs/captures.md)", "[captures](captures.md)"),
+        ("changelog", "[two](docs/captures.md#two-captures)", "[two](captures.md#two-captures)"),
+        # Words that go on in the next line, and code in them.
+        (
+            "changelog",
+            "the [two\ncaptures](docs/captures.md#two-captures).",
+            "the [two\ncaptures](captures.md#two-captures).",
+        ),
+        ("changelog", "[`ackclock\n  link`](docs/link.md)", "[`ackclock\n  link`](link.md)"),
+        ("changelog", "[a [b] c](docs/link.md)", "[a [b] c](link.md)"),
+        # A bracket in one paragraph is no part of a link in the next one.
+        ("changelog", "[1\n\n[link](docs/link.md)", "[1\n\n[link](link.md)"),
+        # Files that are pages of the site by another name, from the folder of pages and from one in it.
+        ("contributing", "[how](SECURITY.md#reporting)", "[how](security.md#reporting)"),
+        ("start/maintainer", "[how](../../SECURITY.md#reporting)", "[how](../security.md#reporting)"),
+        ("usage", "[all](README.md)", "[all](index.md)"),
+        # Files that are no pages lead to a copy, without a place in it; folders and other pages are words.
+        ("usage", "[lock](../Cargo.lock#L3)", "[lock](../Cargo.lock)"),
+        ("usage", "[tests](../tests)", "tests"),
+        ("usage", "[fuzzing](../fuzz/README.md)", "fuzzing"),
+        # What is no link to a file stays: figures, other sites, places on the same page, code.
+        ("usage", "![figure](../docs/images/receivers.png)", "![figure](../docs/images/receivers.png)"),
+        (
+            "usage",
+            "[site](https://example.org/a.md), [here](#conventions)",
+            "[site](https://example.org/a.md), [here](#conventions)",
+        ),
+        (
+            "changelog",
+            "`[a](docs/link.md)`\n```\nrows[0](docs)\n```\n",
+            "`[a](docs/link.md)`\n```\nrows[0](docs)\n```\n",
+        ),
+    ],
+)
+def test_links_of_a_page_are_mended(outside: ModuleType, page: str, text: str, expected: str) -> None:
+    source = DOCS / page
+    base = (ROOT if page in outside.COPIES else source.parent).resolve()
+    assert outside.mend(text, base, source.parent) == expected
+
+
+def test_links_of_all_pages_are_mended_to_something_that_is_there(outside: ModuleType) -> None:
+    # As the site reads them: pages with the text of another file too.
+    missing = []
+    pages = {p.relative_to(DOCS).with_suffix("").as_posix(): p for p in DOCS.rglob("*.md")}
+    for page in (name for name in sorted(pages) if not name.endswith(".in") and not name.startswith("_")):
+        file = ROOT / outside.COPIES.get(page, f"docs/{page}.md")
+        text = outside.mend(file.read_text(encoding="utf-8"), file.parent, (DOCS / page).parent)
+        text = re.sub(r"^```.*?^```|`[^`\n]*`", "", text, flags=re.DOTALL | re.MULTILINE)
+        for target in re.findall(r"\]\(([^):#\s]+)[)#]", text):
+            if not ((DOCS / page).parent / target).exists():
+                missing.append(f"{page}: {target}")
+    assert not missing, "\n".join(missing)
+
+
+def test_the_pages_of_a_crate_are_named_after_its_library(outside: ModuleType) -> None:
+    assert outside.folder('[package]\nname = "ackclock-sim"\n[lib]\ntest = false\n') == "ackclock_sim"
+    named = '[package]\nname = "ackclock-module"\n\n[lib]\n# A comment.\nname = "_core"\n\n[dependencies]\n'
+    assert outside.folder(named) == "_core"
+
+
+def module(name: str, file: Path) -> ModuleType:
+    """A file of the folder of pages as a module."""
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec and spec.loader
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ('<a href="other.html#here">x</a> <a href="https://example.org/gone">y</a>', None),
+        ('<a href="rust/index.html#anything">x</a> <img src="figure.png">', None),
+        ('<a href="gone.html">x</a>', "index.html: gone.html is not there"),
+        ('<img src="gone.png">', "index.html: gone.png is not there"),
+        ('<a href="other.html#there">x</a>', "index.html: other.html#there names no place of its page"),
+        ('<a href="#nowhere">x</a>', "index.html: #nowhere names no place of its page"),
+        (
+            '<a href="other.html">x <a href="figure.png">y</a></a>',
+            "index.html: a link in a link: figure.png in other.html",
+        ),
+    ],
+)
+def test_links_of_the_built_site_are_checked(tmp_path: Path, body: str, problem: str | None) -> None:
+    (tmp_path / "index.html").write_text(body)
+    (tmp_path / "other.html").write_text('<h1 id="here">x</h1>')
+    (tmp_path / "rust").mkdir()
+    (tmp_path / "rust" / "index.html").write_text('<a href="gone.html">of rustdoc</a>')
+    (tmp_path / "figure.png").touch()
+    found = module("check", DOCS / "check.py").problems(tmp_path.resolve())
+    assert found == ([problem] if problem else [])
 
 
 def test_every_item_has_a_place_in_the_list_of_items() -> None:

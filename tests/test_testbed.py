@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 import time
@@ -13,7 +15,7 @@ import pytest
 
 import ackclock as ac
 from ackclock import _core
-from ackclock.cli import run_command
+from ackclock.cli import run_command, testbed
 from ackclock.kernel import expected_seconds
 from ackclock.kernel.beside import QUANTITIES, Beside, Compared
 
@@ -62,6 +64,25 @@ def in_time(*arguments):
         if "is void" not in done.stderr:
             break
     return done
+
+
+def shown() -> list[list[str]]:
+    """The arguments of the commands that the README, its page and the help show, for a file in the tree."""
+    root = Path(__file__).parents[1]
+    texts = [(root / file).read_text(encoding="utf-8") for file in ("README.md", "docs/testbed.md")]
+    texts.append(testbed.command.help or "")
+    found = [line for text in texts for line in re.findall(r"ackclock testbed (.*bufferbloat.*)", text)]
+    assert len(found) == len(texts)
+    return [[str(root / "scenarios/bufferbloat.toml"), *shlex.split(line)[1:]] for line in found]
+
+
+@LINUX
+@pytest.mark.parametrize("arguments", shown(), ids=["readme", "page", "help"])
+def test_the_command_that_a_reader_sees_first_runs(arguments, tmp_path):
+    short = ["--set", "duration=2s", "--set", "warmup=500ms", "--out", tmp_path / "out"]
+    done = in_time(*arguments, *short)
+    assert done.returncode == 0, done.stderr
+    assert "within 5 %" in done.stdout or "differ" in done.stdout or "one seed" in done.stdout
 
 
 @LINUX

@@ -1,4 +1,6 @@
-"""Ids of the papers' items (`M-U1`, `J-A6`) in the pages of the site link to the list of items."""
+"""Ids of the papers' items (`M-U1`, `J-A6`) in the pages of the site link to the list of items, and never
+break at their hyphen.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ import re
 from typing import Any
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
@@ -14,32 +17,44 @@ from ackclock.reproduce import ITEMS, PAPERS
 
 KNOWN = {id for paper in PAPERS.values() for id in paper.ids()} | set(ITEMS)
 PAGE = "reproductions"
+CODE = (nodes.literal, nodes.literal_block, nodes.raw)
+LINKED = (nodes.reference, addnodes.pending_xref, nodes.title)
+"""Where no link can be put: in another one, and in headings."""
 
 
 class Links(SphinxTransform):
-    """Replaces ids in running text by links. Code, headings and what is a link already stay as they are."""
+    """Replaces ids in running text by links. Those of headings, of links and of the list itself stay words.
+    Code stays as it is.
+    """
 
     default_priority = 900
 
     def apply(self, **given: Any) -> None:
         """Replaces those of one page."""
-        if self.env.docname == PAGE:
-            return
-        kept = (nodes.literal, nodes.literal_block, nodes.reference, nodes.title, nodes.raw)
         for text in list(self.document.findall(nodes.Text)):
-            above = text.parent
-            while above is not None and not isinstance(above, kept):
-                above = above.parent
-            if above is None and (parts := split(str(text))):
-                text.parent.replace(text, [self.node(part) for part in parts])
+            if inside(text, CODE) or not (parts := split(str(text))):
+                continue
+            linked = self.env.docname == PAGE or inside(text, LINKED)
+            text.parent.replace(text, [self.node(part, linked) for part in parts])
 
-    def node(self, part: str) -> nodes.Node:
-        """A link for an id, or else the text itself."""
+    def node(self, part: str, linked: bool) -> nodes.Node:
+        """An id on one line, as a link unless it is in one already, or else the text itself."""
         if part not in KNOWN:
             return nodes.Text(part)
+        if linked:
+            return nodes.inline("", part, classes=["item"])
         up = "../" * self.env.docname.count("/")
         suffix = getattr(self.app.builder, "link_suffix", None) or ".html"
-        return nodes.reference("", part, internal=True, refuri=f"{up}{PAGE}{suffix}#{part.lower()}")
+        target = f"{up}{PAGE}{suffix}#{part.lower()}"
+        return nodes.reference("", part, internal=True, refuri=target, classes=["item"])
+
+
+def inside(node: nodes.Node, kinds: tuple[type[nodes.Node], ...]) -> bool:
+    """Whether a node lies in one of some kinds."""
+    above = node.parent
+    while above is not None and not isinstance(above, kinds):
+        above = above.parent
+    return above is not None
 
 
 def split(text: str) -> list[str]:

@@ -3,23 +3,28 @@
     :::{live} buffer
     :::
 
-The figures are kept in `docs/_live` and made again for another version of ackclock.
+The figures are kept in `docs/_live` and made again for another version of ackclock or of this file.
 """
 
 from __future__ import annotations
 
+import hashlib
 import html
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
+from matplotlib.figure import Figure
 from sphinx.application import Sphinx
 
 import ackclock as ac
 
 ROOT = Path(__file__).parents[2]
+WIDTH = 6.0
+"""Of the figures, inches."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,11 @@ class Live:
         """The command that makes one of them."""
         sets = "".join(f" --set '{k}={v}'" for k, v in (*self.fixed, (self.key, value)))
         plot = f" --plot {self.figure}" if self.figure != "response_time" else ""
-        return f"ackclock run scenarios/{self.scenario}.toml{sets}{plot}"
+        return f"ackclock run {self.scenario}.toml{sets}{plot}"
+
+    def shown(self, value: str) -> str:
+        """A value as it is read: with a space before its unit."""
+        return re.sub(r"(?<=\d)(?=[a-z])", " ", value)
 
     def draw(self, value: str, file: Path) -> None:
         """Runs one of them and draws it."""
@@ -54,6 +63,7 @@ class Live:
             fig = given.simulate().plot.ccdf("response_time")
         else:
             fig = getattr(recording(given, (self.figure,))[0].simulate().plot, self.figure)()
+        narrow(fig)
         fig.savefig(file, format="svg")
         plt.close(fig)
 
@@ -82,6 +92,18 @@ LIVE = {
 }
 
 
+def narrow(fig: Figure) -> None:
+    """Makes a figure readable on a phone: legends that stand beside panels go below all of them."""
+    fig.set_size_inches(WIDTH, fig.get_figheight())
+    for axes in fig.axes:
+        box = axes.get_legend()
+        # A legend that ends beyond the axes stands beside them.
+        if box and box.get_bbox_to_anchor().x0 > axes.bbox.x1:
+            handles, words = axes.get_legend_handles_labels()
+            box.remove()
+            fig.legend(handles, words, loc="outside lower left", fontsize=9, handlelength=3.2)
+
+
 class LiveFigure(Directive):
     """`live`: a figure, its slider and the command of what is shown."""
 
@@ -94,14 +116,14 @@ class LiveFigure(Directive):
             raise self.error(f"`{name}` is no live figure; expected one of {', '.join(LIVE)}")
         live = LIVE[name]
         frames = "".join(
-            f'<figure data-value="{html.escape(value)}"{"" if n == live.begin else " hidden"}>'
+            f'<figure data-value="{html.escape(live.shown(value))}"{"" if n == live.begin else " hidden"}>'
             f'<img src="_static/live-{name}-{n}.svg" alt="{html.escape(live.alt)}: {html.escape(value)}" '
             f'loading="lazy"><figcaption><code>{html.escape(live.command(value))}</code></figcaption></figure>'
             for n, value in enumerate(live.values)
         )
         text = (
             f'<div class="live"><label>{html.escape(live.label)}: '
-            f"<output>{html.escape(live.values[live.begin])}</output>"
+            f"<output>{html.escape(live.shown(live.values[live.begin]))}</output>"
             f'<input type="range" min="0" max="{len(live.values) - 1}" value="{live.begin}" step="1"></label>'
             f"{frames}</div>"
         )
@@ -113,7 +135,7 @@ def draw(app: Sphinx) -> None:
     folder = Path(app.srcdir) / "_live"
     folder.mkdir(exist_ok=True)
     made_by = folder / "made-by.txt"
-    now = repr((ac.__version__, LIVE))
+    now = f"{ac.__version__} {hashlib.sha256(Path(__file__).read_bytes()).hexdigest()}"
     if made_by.exists() and made_by.read_text(encoding="utf-8") == now:
         return
     for name, live in LIVE.items():

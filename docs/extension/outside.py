@@ -7,8 +7,11 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sphinx.application import Sphinx
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.environment import BuildEnvironment
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -25,8 +28,12 @@ PAGES |= {
     (ROOT / "README.md").resolve(): DOCS / "index.md",
     (DOCS / "README.md").resolve(): DOCS / "index.md",
 }
-LINK = re.compile(r"(?<!!)\[((?:[^\[\]\n]|\n(?!\s*\n)|\[[^\[\]\n]*\])+)\]\(([^):#\s]+)(#[^)\s]*)?\)")
-"""A link; its words may go on in the next line of their paragraph."""
+LINK = re.compile(
+    r"^```.*?^```|`[^`\n]*`"
+    r"|(?<!!)\[((?:[^\[\]\n]|\n(?!\s*\n)|\[[^\[\]\n]*\])+)\]\(([^):#\s]+)(#[^)\s]*)?\)",
+    re.DOTALL | re.MULTILINE,
+)
+"""Code, which has no links, or a link; its words may go on in the next line of their paragraph."""
 PART = re.compile(r"<!-- from (\S+): (.+) -->\n.*\n")
 
 
@@ -38,7 +45,14 @@ def read(app: Sphinx, docname: str, source: list[str]) -> None:
         source[0], base = file.read_text(encoding="utf-8"), file
     source[0] = source[0].replace("{{crates}}", crates())
     source[0] = PART.sub(lambda found: part(DOCS / found[1], found[2]), source[0])
-    source[0] = LINK.sub(lambda found: mended(found, base.parent, (DOCS / docname).parent), source[0])
+    source[0] = mend(source[0], base.parent, (DOCS / docname).parent)
+
+
+def mend(text: str, base: Path, here: Path) -> str:
+    """A page's text with all its links as the site has them. base: the folder that they are relative to;
+    here: that of the page.
+    """
+    return LINK.sub(lambda found: mended(found, base, here) if found[2] else found[0], text)
 
 
 def mended(found: re.Match[str], base: Path, here: Path) -> str:
@@ -59,10 +73,23 @@ def mended(found: re.Match[str], base: Path, here: Path) -> str:
 
 def crates() -> str:
     """The crates, with a link to the pages of rustdoc where `make site` has made them."""
-    names = sorted(p.parent.name for p in (ROOT / "crates").glob("*/Cargo.toml"))
+    files = sorted((ROOT / "crates").glob("*/Cargo.toml"))
     there = (DOCS / "_rust" / "rust").is_dir()
-    lines = (f'<a href="rust/{n.replace("-", "_")}/index.html">{n}</a>' if there else n for n in names)
+    names = ((file.parent.name, folder(file.read_text(encoding="utf-8"))) for file in files)
+    lines = (f'<a href="rust/{library}/index.html">{name}</a>' if there else name for name, library in names)
     return "\n".join(f"- {line}" for line in lines)
+
+
+def folder(manifest: str) -> str:
+    """The folder of rustdoc for a crate: the name of its library, which is that of the package unless it is
+    named.
+    """
+    library = re.search(r'(?ms)^\[lib\]\n(?:(?!^\[).*?\n)*?name = "([^"]+)"', manifest)
+    package = re.search(r'(?m)^name = "([^"]+)"', manifest)
+    found = library or package
+    if not found:
+        raise ValueError("a Cargo.toml of a crate has no name")
+    return found[1].replace("-", "_")
 
 
 def part(file: Path, heading: str) -> str:
@@ -74,7 +101,22 @@ def part(file: Path, heading: str) -> str:
     return found[1]
 
 
+def renewed(
+    app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]
+) -> list[str]:
+    """Pages that are read in every build: what they show of other files may have changed, though they have
+    not.
+    """
+
+    def of_others(page: str) -> bool:
+        text = Path(env.doc2path(page)).read_text(encoding="utf-8")
+        return page in COPIES or "{{crates}}" in text or bool(PART.search(text))
+
+    return sorted(filter(of_others, env.found_docs))
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """What Sphinx calls."""
     app.connect("source-read", read)
+    app.connect("env-get-outdated", renewed)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -107,7 +107,12 @@ def command(
     """Analyse captures: list connections, and the cause of every retransmission.
 
     FILE is pcap or pcapng, plain or compressed with gzip or zstd; - is standard input. A damaged file is read
-    up to the damage.
+    up to the damage. `ackclock examples slow.pcap.gz` writes one to begin with.
+
+    \b
+        ackclock capture slow.pcap.gz
+        ackclock capture slow.pcap.gz --what-if eifel --html slow.html
+        tcpdump -i eth0 -s 100 -U -w - tcp | ackclock capture -
     """
     from ackclock.results import folder, read_capture
     from ackclock.results.capture_plots import TIMERS

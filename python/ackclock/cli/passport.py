@@ -35,7 +35,7 @@ from ackclock.quantities import seconds
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="Folder for the page, the numbers of all scenes and a summary.",
+    help="Folder for the page, the numbers of all networks and a summary.",
 )
 @click.option(
     "--workers",
@@ -57,7 +57,11 @@ def command(
     """Test a congestion controller by the criteria of RFC 9743: WINDOW, such as `cubic`, `cubic(c=0.2)` or a
     preset such as `linux`.
 
-    Reno and CUBIC run in the same worlds, and set the bounds. Exit code 1 where it is harmful.
+    Reno and CUBIC run in the same simulated networks, and set the bounds. Exit code 1 where it is harmful.
+
+    \b
+        ackclock passport cubic
+        ackclock passport "cubic(beta_cubic=0.9)" --only beside-reno
     """
     from ackclock.passport import CRITERIA, Subject, passport
     from ackclock.results import folder

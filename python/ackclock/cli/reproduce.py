@@ -212,7 +212,7 @@ def _keys(items: Sequence[Item], full: bool, as_json: bool) -> None:
         print_json([{"key": k.key, "values": k.values, "scenarios": len(k.scenarios)} for k in found])
         return
     have = "scenario, which has" if scenarios == 1 else "scenarios, which have"
-    say(f"{i.id} first runs {count(scenarios)} {have}:")
+    say(f"{i.id} begins with {count(scenarios)} {have}:")
     say()
     print_table(
         [("key", "left"), ("values", "left"), ("scenarios", "right")],

@@ -37,9 +37,9 @@ def command(file: Path, flow: str | None, stacks: tuple[str, ...], as_json: bool
     FILE is a capture made at the sender's end, as `ackclock capture` reads it. Each stack is given the acks
     of the capture at their times, and what it would have sent, and when, is compared with what was sent.
 
-    The table has the likeliest stack first. `fit` is how well a stack explains the capture: 0 is perfect, and
-    less is worse (the logarithm of its likelihood, for each round trip). `behind` is how much less likely it
-    is than the first, also as a logarithm.
+    The table has the likeliest stack first. `fit` is how well a stack explains the capture: 0 is perfect,
+    lower is worse (the logarithm of its likelihood, per round trip). `behind` is how much less likely it is
+    than the first, also as a logarithm.
     """
     from ackclock.results import name_sender
 

@@ -114,8 +114,12 @@ def command(
     Finished runs are kept: a sweep that was interrupted or extended runs only what is missing. The results
     are one table of all runs, one of all flows and one of all links. The first sentence is the answer: at
     which values the mean time of transfers (or the payload delivered, or the first number of `--show`) was
-    best and worst, and by how much. Exit code 2 if the plan makes invalid
-    scenarios, 1 if a run failed otherwise; the other runs are made all the same.
+    best and worst, and by how much. Exit code 1 if a run failed, 2 if some values of the plan make an invalid
+    scenario; all other runs are made.
+
+    \b
+        ackclock examples delay.toml
+        ackclock sweep delay.toml --plot path.rtt,mean
     """
     if workers and scheduler:
         raise click.UsageError(

@@ -75,7 +75,11 @@ def command(
 
     Every host is a network namespace of its own, and the links of the scenario are emulated in real time.
     Prints the table of `ackclock run` and writes the same run folder. Needs Linux, and root or user
-    namespaces.
+    namespaces. Stacks are those of the kernel: a preset such as linux, or a table `kernel`.
+
+    \b
+        ackclock examples bufferbloat.toml
+        ackclock testbed bufferbloat.toml --set stacks.cubic=linux --beside
     """
     from ackclock.kernel import expected_seconds
     from ackclock.results import folder

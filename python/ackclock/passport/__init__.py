@@ -99,7 +99,7 @@ def passport(
     workers: int | None = None,
     progress: Callable[[float, str], None] | None = None,
 ) -> Passport:
-    """Runs the criteria of RFC 9743 for a window, beside Reno and CUBIC in the same worlds.
+    """Runs the criteria of RFC 9743 for a window, beside Reno and CUBIC in the same scenes.
 
         print(passport("cubic(beta_cubic=0.9)").text)
 

@@ -56,7 +56,7 @@ BESIDE = (
         "own-share",
         "What it keeps itself beside CUBIC",
         "5.2.1",
-        "In the same worlds: the goodput of the window under test, over its equal share.",
+        "In the same scenes: the goodput of the window under test, over its equal share.",
         _beside("cubic"),
         share_of(TESTED),
         "share",

@@ -1,4 +1,4 @@
-"""What a criterion is: worlds, a number in each of them, and a bound."""
+"""What a criterion is: scenes, a number in each of them, and a bound."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Criterion:
     section: str
     """Of RFC 9743."""
     about: str
-    """The worlds and the number, in a sentence."""
+    """The scenes and the number, in a sentence."""
     scenes: tuple[Scene, ...]
     measure: Measure
     unit: str

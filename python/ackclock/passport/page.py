@@ -53,7 +53,7 @@ def nearness(answers: Sequence[Answer], size: Size) -> str:
     near = [f"{a.criterion.title} ({100 * a.room:.0f} %)" for a in within if a.room < NEAR]
     words = f"Within {100 * NEAR:.0f} % of the bound: {'; '.join(near)}." if near else ""
     if all(a.settled for a in answers):
-        return f"{words} Other seeds would hardly turn a verdict.".strip()
+        return f"{words} With other seeds hardly a verdict would change.".strip()
     more = "" if size == FULL else f"; --full runs {FULL.seeds}"
     return f"?: the 95 % interval of {size.seeds} seeds spans the bound{more}. {words}".strip()
 

@@ -1,4 +1,4 @@
-"""The worlds of the criteria: paths, and the flows over them."""
+"""The scenes of the criteria: paths, and the flows over them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RATE, RTT = "20Mbit/s", "40ms"
 
 @dataclass(frozen=True)
 class Scene:
-    """One world of a criterion: all but the stacks of its flows."""
+    """One scene of a criterion: all but the stacks of its flows."""
 
     where: str
     """What tells it from the other scenes of its criterion, in a few words."""

@@ -32,7 +32,7 @@ def timers(
             axes.step(time, rtt, where="post", label="RTT", **RTT)
             for i, (name, values) in enumerate(rto.items()):
                 axes.plot(time, values, label=name, **{**style.line(i), "linewidth": 1.4})
-            broken = style.gaps(axes, time, rtt, "no samples: a loss is being repaired")
+            broken = style.gaps(axes, time, rtt, "no samples: repair of a loss")
             axes.set_ylabel(f"time ({unit})")
             axes.grid(True)
         panels[0].set_xlim(time[0], time[-1])

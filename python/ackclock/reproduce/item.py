@@ -259,7 +259,7 @@ def pinned(
     points_at: Iterable[str] = (),
     tests: Iterable[str] = (),
 ) -> None:
-    """Declares a closed form whose checks, the register's points, `points` gives; its paper is that of
+    """Declares a formula whose checks, the register's points, `points` gives; its paper is that of
     `points`.
     """
 

@@ -37,8 +37,8 @@ FILE = re.compile(r"[^/\\\0]+\.(parquet|png|svg|json|toml|xpl|pcapng|pkt)|passpo
 _FIGURE = r"(png|svg)"
 _TRACED = r"(flows|links|samples|episodes|segments|state|exchanges|rounds|playback)\.parquet"
 EARLIER: tuple[tuple[frozenset[str], str], ...] = (
-    # A run; a sweep; an item of a paper; a closed form, a row model, timers; a capture's figures and files of
-    # xplot.
+    # A run; a sweep; an item of a paper; a formula, a step-by-step model, timers; a capture's figures and
+    # files of xplot.
     (
         frozenset({"seeds", "version", "host", "stacks"}),
         rf"scenario\.toml|{_TRACED}|(response_time|rates|sequence(-\d+)?)\.{_FIGURE}",

@@ -11,7 +11,7 @@ use crate::timer::Timer;
 
 impl Connection {
     /// Copies payload from the send buffer: `out.len()` bytes from stream position `offset`, such as that of
-    /// a [`Transmit`].
+    /// a [`Transmit`](crate::Transmit).
     pub fn copy_payload(&self, offset: u64, out: &mut [u8]) {
         self.send.copy(offset, out);
     }

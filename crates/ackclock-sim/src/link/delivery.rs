@@ -8,7 +8,7 @@ use ackclock_units::Instant;
 pub enum Offer {
     /// The packet will arrive, or be lost on the wire.
     Sent(Delivery),
-    /// The packet waits; [`Link::next_departure`] returns when to poll.
+    /// The packet waits; [`Link::next_departure`](super::Link::next_departure) returns when to poll.
     Waits {
         /// True when the queue set Congestion Experienced as the packet arrived.
         marked: bool,

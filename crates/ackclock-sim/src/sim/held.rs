@@ -31,7 +31,7 @@ impl Simulation {
         self.trace.len()
     }
 
-    /// Takes the events traced so far. Sources of datagrams are numbered from [`FIRST_DATAGRAM`] on, since
+    /// Takes the events traced so far. Sources of datagrams are numbered from `FIRST_DATAGRAM` on, since
     /// the number of flows is not known yet.
     pub fn take_trace(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.trace)

@@ -1,5 +1,5 @@
-"""The row model of the Eifel paper (E-A10): a bulk transfer that only the network limits, one row for each
-acknowledgment.
+"""The step-by-step model of the Eifel paper (E-A10): a bulk transfer that only the network limits, one row
+for each acknowledgment.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class RowModel:
     def __post_init__(self) -> None:
         if self.load < 2 or self.cycles < 1 or not 0 < self.service_time < float("inf"):
             raise InputError(
-                "the row model needs a load of at least 2 segments, at least 1 cycle and a service "
+                "the step-by-step model needs a load of at least 2 segments, at least 1 cycle and a service "
                 "time above zero"
             )
         if self.sampling not in SAMPLINGS:
@@ -112,7 +112,7 @@ class RowModel:
 
 
 def exact(name: str, **params: str) -> Timer:
-    """A timer without ticks, floors or ceilings that the model would meet, as the golden rows have it
+    """A timer without ticks, floors or ceilings that the model would meet, as the reference rows have it
     (E-E18).
     """
     return Timer(name, tuple(params.items())).but(tick="0s", min_rto="0s", max_rto="1h")

@@ -1,5 +1,5 @@
-"""A timer driven over the rows of a model, one for each acknowledgment: for the row model and for a series of
-round-trip times.
+"""A timer driven over the rows of a model, one for each acknowledgment: for the step-by-step model and for a
+series of round-trip times.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Model(Protocol):
 
 @dataclass(frozen=True)
 class Rows:
-    """The results of a timer over the row model. Numbers are in seconds; `unit` divides them into service
-    times.
+    """The results of a timer over the step-by-step model. Numbers are in seconds; `unit` divides them into
+    service times.
     """
 
     model: Model

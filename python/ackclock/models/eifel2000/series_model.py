@@ -1,5 +1,5 @@
-"""The row model driven by a given series of round-trip times, the next step that the paper announces (E-A10,
-E-X8).
+"""The step-by-step model driven by a given series of round-trip times, the next step that the paper announces
+(E-A10, E-X8).
 """
 
 from __future__ import annotations

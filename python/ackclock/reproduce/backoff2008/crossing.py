@@ -49,13 +49,19 @@ def outcome(found: Comparison, checks: list[Check], trace: str) -> Outcome:
         for name, runs in series.items()
     ]
     figure = ccdf_bands(
-        series,
+        {label(name): runs for name, runs in series.items()},
         title="Response times over two bottlenecks and over one",
         subtitle=f"Two RED bottlenecks of 10 Mbit/s, RTT 10-200 ms, web flows of Trace-{trace}, SACK, "
         "minimum RTO 0.2 s",
-        by="stack, way",
+        by="stack, path",
     )
     return Outcome(checks, found.tables(), {"ccdf": figure}, notes + found.notes())
+
+
+def label(name: str) -> str:
+    """A series as the figure has it: by what its flows cross, not by where they begin and end."""
+    stack, group = name.split(", ")
+    return f"{stack}, {'two bottlenecks' if group == two.FAR else 'one bottleneck'}"
 
 
 def finished_within(found: Comparison, stack: str, group: str, seconds: float) -> np.ndarray:

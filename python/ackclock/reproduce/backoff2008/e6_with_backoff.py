@@ -21,7 +21,7 @@ CASES = 10_000
     choices={"random cases": f"{CASES}, fixed seed 2008"},
 )
 def reproduce(setting: Setting) -> Outcome:
-    """The register's points, and r' >= r over random flows and capacities."""
+    """Reference points, and r' >= r over random flows and capacities."""
     four = response_time_with_backoff([10] * 4, RTO, 1)
     many = float(response_time_with_backoff(10, 1.0, 2))
     checks = [

@@ -322,7 +322,7 @@ def picture(values: np.ndarray, held: np.ndarray) -> Figure:
         axes.imshow(colours, aspect="auto")
         for i, j in np.ndindex(values.shape):
             axes.text(j, i, f"{values[i, j]:.2f}", ha="center", va="center", fontsize=8.5)
-        axes.set_xticks(range(len(CHOICES)), [textwrap.fill(c.name, 10) for c in CHOICES], fontsize=8.5)
+        axes.set_xticks(range(len(CHOICES)), [textwrap.fill(c.name, 10) for c in CHOICES], fontsize=7.5)
         axes.set_yticks(range(len(HEADLINES)), [textwrap.fill(h.row(), 38) for h in HEADLINES], fontsize=9)
         axes.tick_params(length=0)
         for side in axes.spines.values():

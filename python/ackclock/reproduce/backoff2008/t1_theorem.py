@@ -47,7 +47,7 @@ def property_holds(cases: int = CASES) -> tuple[Check, float]:
 
 
 def modelled(setting: Setting) -> list[dict[str, float]]:
-    """Closed form and model of random cases: response times, added over the flows of a case, without and with
+    """Formula and model of random cases: response times, added over the flows of a case, without and with
     backoff.
     """
     rng, rows = np.random.default_rng(variation.seed(2008)), []
@@ -98,7 +98,7 @@ def modelled(setting: Setting) -> list[dict[str, float]]:
     },
 )
 def reproduce(setting: Setting) -> Outcome:
-    """The closed forms on random cases, and a model of their assumptions on some."""
+    """The formulas on random cases, and a model of their assumptions on some."""
     holds, largest = property_holds()
     rows = modelled(setting)
     pairs = [("r", "r_closed"), ("backed", "backed_closed")]
@@ -107,7 +107,7 @@ def reproduce(setting: Setting) -> Outcome:
     ]
     checks = [
         holds,
-        within("model over closed form, farthest of the cases (%)", 100 * max(off), 0.0, 5.0),
+        within("model over formula, farthest of the cases (%)", 100 * max(off), 0.0, 5.0),
         exactly(
             "modelled cases in which backoff is no faster",
             sum(row["backed"] >= row["r"] * 0.99 for row in rows),

@@ -259,10 +259,10 @@ def picture(every: Sequence[Piece], backoff: str) -> Figure:
             )
             for n in names
         ],
-        title=f"What each piece of 1986 is worth to {backoff}",
-        subtitle="Mean response time with the change over that without: above 1 the piece is missed",
+        title=f"What each part of TCP from 1986 is worth to {backoff}",
+        subtitle="Mean response time with the change, relative to that without: above 1 the part is missed",
         xlabel="load",
-        ylabel="times as long",
+        ylabel="relative mean response time",
         log="y",
     )
     fig.axes[0].set_xticks(x, [name.partition(", ")[2].replace(" ", "\n", 1) for name in BENCHES.values()])

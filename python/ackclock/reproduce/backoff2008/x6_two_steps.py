@@ -25,7 +25,7 @@ def reproduce(setting: Setting) -> Outcome:
         for s in found[:-1]
     ]
     rows = [row for s in found for row in s.rows()]
-    figure = offered.picture(found, "Two steps, and one")
+    figure = offered.picture(found, "What TCP flows lose by deployment in two steps and in one")
     return Outcome(
         checks, {"stacks": pa.Table.from_pylist(rows)}, {"slowdown": figure}, [s.note() for s in found]
     )

@@ -29,7 +29,7 @@ LEAST_MARGIN_ROWS = {10: 22, 26: 235, 40: 571}
 ONCE = {"lite": [1.21454, 2.835], "eifel": [1.14608, 2.23269]}
 
 
-@item("E-E18", kind="MODEL", title="Golden rows of the row model", choices=model.CHOICES)
+@item("E-E18", kind="MODEL", title="Reference rows of the step-by-step model", choices=model.CHOICES)
 def reproduce(setting: Setting) -> Outcome:
     """Loads 10, 26 and 40 with both timers, in service times."""
     checks: list[Check] = []

@@ -1,4 +1,4 @@
-"""The closed forms E-E1 to E-E17 at the register's points: SRTT = 2 and RTTVAR = 0.5 unless said
+"""The formulas E-E1 to E-E17 at the register's points: SRTT = 2 and RTTVAR = 0.5 unless said
 otherwise.
 """
 

@@ -78,7 +78,7 @@ def figure(rows: Rows) -> Figure:
     )
     with mpl.rc_context(style.SETTINGS):
         above.step(time, rows.rtt[:n], where="post", color="#555555", linewidth=0.9, label="RTT")
-        above.plot(time, rows.rto[:n], label="RTO_AGG", **{**style.line(0), "linewidth": 1.1})
+        above.plot(time, rows.rto[:n], label="RTO_AGG (self-trained)", **{**style.line(0), "linewidth": 1.1})
         marks = np.flatnonzero(rows.made["spurious"][:n])
         for axes, y in ((above, rows.rtt), (below, rows.made["agg"])):
             axes.plot(
@@ -94,6 +94,6 @@ def figure(rows: Rows) -> Figure:
             axes.set_xlim(0, time[-1])
         below.plot(time, rows.made["agg"][:n], **style.line(0))
         above.set(ylabel="time (service times)", ylim=(0, 60))
-        below.set(xlabel="time (service times)", ylabel="AGG", ylim=(0.6, 1.02))
+        below.set(xlabel="time (service times)", ylabel="AGG (aggressiveness)", ylim=(0.6, 1.02))
         legend(above, 3)
     return fig

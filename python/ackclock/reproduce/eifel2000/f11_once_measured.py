@@ -16,7 +16,7 @@ CHOICES = {
     **testbed.CHOICES,
     "samples": "one segment after the other is timed (E-A3 a), timestamps off; a retransmission ends a "
     "timing (Karn)",
-    "row model": "load 40, tick 500 ms, service time 6.25 s, the first row of each flight timed",
+    "step-by-step model": "load 40, tick 500 ms, service time 6.25 s, the first row of each flight timed",
     "ratios": "RTO(i-1)/RTT(i), of samples in steady state",
 }
 SECONDS = 60_000
@@ -62,7 +62,7 @@ class Measured:
 
 
 def rows(timer: str) -> Rows:
-    """The row model's last cycle with one sample for each flight."""
+    """The step-by-step model's last cycle with one sample for each flight."""
     return (
         RowModel(testbed.PACKETS, model.CYCLES, testbed.SERVICE, sampling="once")
         .run(model.ticked(timer, "500ms"))
@@ -111,7 +111,9 @@ def reproduce(setting: Setting) -> Outcome:
     )
     checks = [
         within("largest RTT (s)", float(log.rtt.max()), 250.0, 0.02 * 250),
-        at_least("RTO_L/RTT, row model", float(modelled.sampled(modelled.ratio).min()), 1.2, "at least"),
+        at_least(
+            "RTO_L/RTT, step-by-step model", float(modelled.sampled(modelled.ratio).min()), 1.2, "at least"
+        ),
         at_least("RTO_L/RTT, simulated line", float(found.ratio.min()), 1.2, "at least"),
         stated(
             "the timeout rises after the round-trip time drops: spike over the timeout before the drop",
@@ -135,7 +137,7 @@ def reproduce(setting: Setting) -> Outcome:
         shown=4,
     )
     notes = [
-        f"Largest RTO_L/RTT: {found.ratio.max():.4g}, in the row model "
+        f"Largest RTO_L/RTT: {found.ratio.max():.4g}, in the step-by-step model "
         f"{modelled.sampled(modelled.ratio).max():.4g}.",
         f"Minima are those of lines with room for {', '.join(map(str, ROOMS))} packets. A fast "
         "retransmission ends a timing under way, and the next begins with the first new segment, "
@@ -162,9 +164,11 @@ def reproduce_eifel(setting: Setting) -> Outcome:
     highest = [float(r.sampled(r.ratio).max()) for r in (modelled, of_lite)]
     spikes = [float(log.rto[c.start] / log.rto[c.start - 1]) for c in cycles[1:]]
     checks = [
-        at_least("RTO_E/RTT, row model", float(modelled.sampled(modelled.ratio).min()), 1.1, "at least"),
+        at_least(
+            "RTO_E/RTT, step-by-step model", float(modelled.sampled(modelled.ratio).min()), 1.1, "at least"
+        ),
         at_least("RTO_E/RTT, simulated line", float(found.ratio.min()), 1.1, "at least"),
-        at_most("largest RTO_E/RTT, row model", highest[0], highest[1], "below Lite's"),
+        at_most("largest RTO_E/RTT, step-by-step model", highest[0], highest[1], "below Lite's"),
         at_most(
             "largest RTO_E/RTT, simulated line",
             float(found.ratio.max()),

@@ -25,15 +25,15 @@ SECONDS = 25_000
         "what decides": "the line's 240 bytes a second with room for 40 packets and for 41, and a "
         "countdown that a "
         "fast retransmission restarts or does not: the paper leaves both open, and all four have to do it",
-        "end of a cycle": "its last flight: of the row model's own rows 14 % are so close, of those in its "
-        "last flight 33 % (with ticks 9 and 30)",
+        "end of a cycle": "its last flight: of the step-by-step model's own rows 14 % are so close, of those "
+        "in its last flight 33 % (with ticks 9 and 30)",
         "comparison": "a measured cycle is stretched to the model's rows (load 40, tick 500 ms), as its "
         "flights are longer by a segment or two",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
-    """The sender's own log over some cycles, beside the row model of E-F4; then what other readings of the
-    testbed give.
+    """The sender's own log over some cycles, beside the step-by-step model of E-F4; then what other readings
+    of the testbed give.
     """
     log, run = measure()
     cycles = log.cycles()

@@ -24,7 +24,7 @@ SECONDS = 25_000
     },
 )
 def reproduce(setting: Setting) -> Outcome:
-    """The sender's own log over some cycles, beside the row model of E-F7."""
+    """The sender's own log over some cycles, beside the step-by-step model of E-F7."""
     run = testbed.transfer(testbed.line(), {"Eifel": testbed.eifel(timestamps=True)}, SECONDS)
     log = testbed.Log.of(run, "Eifel")
     cycles = log.cycles()

@@ -17,10 +17,11 @@ LOAD, LINE_LOAD = 10, testbed.PACKETS
     kind="MODEL, SIM",
     title="Round-trip times of a bulk transfer in steady state",
     choices={
-        "largest load": f"10 segments in the row model; {LINE_LOAD} on the simulated line of the testbed",
-        "service time": "1 s in the row model; 6.25 s on the line",
+        "largest load": f"10 segments in the step-by-step model; {LINE_LOAD} on the simulated line of the "
+        "testbed",
+        "service time": "1 s in the step-by-step model; 6.25 s on the line",
         "start of a cycle": "half of the largest load, so that the round-trip time doubles; the other "
-        "items of the row model start one segment above",
+        "items of the step-by-step model start one segment above",
         **{key: testbed.CHOICES[key] for key in ("line", "queue", "sender", "receiver", "steady state")},
     },
 )

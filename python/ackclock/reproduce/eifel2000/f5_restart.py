@@ -12,6 +12,7 @@ from ackclock.models.eifel2000 import RowModel
 from ackclock.plot import style
 from ackclock.plot.timers import frame, legend
 from ackclock.reproduce.eifel2000 import model, testbed
+from ackclock.reproduce.eifel2000.model import WORDS
 from ackclock.reproduce.item import Outcome, Setting, between, item, stated
 from ackclock.results.timing import Timing
 
@@ -66,7 +67,7 @@ def cut(host: str, window: int) -> Cut:
         "the round-trip time does not change",
         "losses": f"every data packet that leaves the line from {CUT:g} s on",
         "tick": "500 ms, of samples and countdown",
-        "row model": f"load {testbed.PACKETS}, in which the timeout is not constant",
+        "step-by-step model": f"load {testbed.PACKETS}, in which the timeout is not constant",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
@@ -87,7 +88,7 @@ def reproduce(setting: Setting) -> Outcome:
     offset = (rows.columns()["restart"] - rows.rto) / rows.rtt
     checks.append(
         stated(
-            "row model: offset of the effective timer from RTO_L, in RTTs",
+            "step-by-step model: offset of the effective timer from RTO_L, in RTTs",
             f"{offset.mean():.4g}",
             0.5 < offset.mean() < 1.5,
             "about 1",
@@ -157,7 +158,9 @@ def figure(shown: list[Cut]) -> Figure:
                 if c.host.endswith("REXMT_L")
                 else "less the age of the oldest segment"
             )
-            axes.annotate(f"{c.host[-7:]}: {says}", (0.01, 0.93), xycoords="axes fraction", fontsize=9.5)
+            axes.annotate(
+                f"{WORDS[c.host[-7:]]}: {says}", (0.01, 0.93), xycoords="axes fraction", fontsize=9.5
+            )
             axes.grid(True)
         panels[-1].set_xlabel("time (s)")
         legend(panels[0], 3)

@@ -234,12 +234,12 @@ def scan(setting: Setting) -> dict[str, np.ndarray]:
 def figure(curves: dict[str, np.ndarray]) -> Figure:
     """The gain over the service time, the paper's number and the register's gate."""
     fig, axes = style.figure(
-        "Where the gain of a precise countdown lies",
-        "Buffer of 1 packet, 1500 bytes, ticks of 500 ms, timestamps; one hour each",
+        "How much more a precise countdown delivers",
+        "Eifel's countdown (REXMT_E) against Lite's (REXMT_L), an hour each; buffer of 1 packet",
     )
     service = curves["service_time"]
     with mpl.rc_context(style.SETTINGS):
-        axes.axhspan(10, 40, color="#f0f0f0", zorder=0)
+        axes.axhspan(10, 40, color="#f0f0f0", zorder=0, label="expected: 10 to 40 %")
         axes.axhline(
             PAPER, color="#555555", linewidth=1.0, linestyle=(0, (1, 2)), label="the paper: almost 30 %"
         )
@@ -247,7 +247,7 @@ def figure(curves: dict[str, np.ndarray]) -> Figure:
             at = testbed.MTU * framing / BITS
             axes.axvline(at, color="#999999", linewidth=0.8)
             axes.annotate(
-                f"{framing} bits",
+                f"{framing} bits a byte",
                 (at, 1),
                 (3, -10),
                 xycoords=("data", "axes fraction"),
@@ -260,9 +260,9 @@ def figure(curves: dict[str, np.ndarray]) -> Figure:
             )
         axes.set(
             xlabel="service time (s)",
-            ylabel="gain of REXMT_E over REXMT_L (%)",
+            ylabel="gain in delivered bytes (%)",
             xlim=(service[0], service[-1]),
-            ylim=(-42, 43),
+            ylim=(min(0.0, 1.05 * min(float(v.min()) for v in list(curves.values())[1:])), 43),
         )
         axes.grid(True)
         axes.legend(fontsize=8.5, loc="lower right")

@@ -12,6 +12,7 @@ from ackclock.plot.sequence import KIB, dots
 from ackclock.plot.timers import frame, legend
 from ackclock.reproduce.eifel2000 import f8_precise_restart as f8
 from ackclock.reproduce.eifel2000 import testbed
+from ackclock.reproduce.eifel2000.model import WORDS
 from ackclock.reproduce.item import Outcome, Setting, at_most, item, stated, within
 from ackclock.results.timing import Timing
 from ackclock.results.transfer import Transfer
@@ -160,7 +161,7 @@ def figure(packets: dict[str, pa.Table], found: dict[str, list[Expiry]]) -> Figu
                 arrowprops={"arrowstyle": "->", "color": "#888888"},
             )
             axes.annotate(
-                f"{name}: {e.at - e.acked:.3g} s",
+                f"{WORDS[name]}: {e.at - e.acked:.3g} s",
                 (e.acked - low, acked),
                 (4, -14),
                 textcoords="offset points",

@@ -1,4 +1,4 @@
-"""What the items of the row model share: timers in steady state, and their figure."""
+"""What the items of the step-by-step model share: timers in steady state, and their figure."""
 
 from __future__ import annotations
 
@@ -12,10 +12,18 @@ from ackclock.plot import timers as draw
 
 CYCLES = 30
 LABELS = {"lite": "RTO_L", "eifel": "RTO_E", "eifel-agg": "RTO_AGG"}
+WORDS = {
+    "RTO_L": "RTO_L (Lite)",
+    "RTO_E": "RTO_E (Eifel)",
+    "RTO_AGG": "RTO_AGG (self-trained)",
+    "REXMT_L": "REXMT_L (Lite)",
+    "REXMT_E": "REXMT_E (Eifel)",
+}
+"""The paper's names of timeouts and countdowns, with the timers that they belong to, in figures."""
 
 CHOICES = {
     "start of a cycle": "half of the largest load and one segment (SSTHRESH + 1), as E-A10 defines the "
-    "golden rows",
+    "reference rows",
     "start of the timers": f"SRTT is the first sample, RTTVAR half of it; checks look at cycle {CYCLES}, "
     "long after that",
 }
@@ -42,7 +50,8 @@ def figure(
     rto = {LABELS[r.timer.name]: r.rto[last] for r in rows}
     end = model.cycle_rows * (shown - 1) * model.service_time
     part = (end - 0.55 * model.cycle_rows * model.service_time, end - model.service_time) if zoom else None
-    fig = draw(time, s["rtt"], rto, title=title, subtitle=subtitle, zoom=part)
+    shown_as = {WORDS[name]: values for name, values in rto.items()}
+    fig = draw(time, s["rtt"], shown_as, title=title, subtitle=subtitle, zoom=part)
     return fig, pa.table({"time": time, **{k: v for k, v in s.items() if k != "time"}, **rto})
 
 

@@ -13,7 +13,7 @@ READINGS = [
         "E-A10, E-F1",
         "A cycle starts at half of the largest load and one segment (the first flight has SSTHRESH + 1 "
         "segments), or at half: then the largest round-trip time is exactly twice the smallest.",
-        "One segment more, on which the golden rows rest; `--from-half` starts at half.",
+        "One segment more, on which the reference rows rest; `--from-half` starts at half.",
     ),
     (
         "E-A6, E-E6",
@@ -35,7 +35,7 @@ READINGS = [
     ),
     (
         "E-E12, E-E18",
-        "The golden rows are in exact arithmetic; the figures have ticks of 1 ms or 500 ms, which "
+        "The reference rows are in exact arithmetic; the figures have ticks of 1 ms or 500 ms, which "
         "inflate timeouts.",
         "Checks in exact arithmetic unless an item says otherwise; `tick` and `rounded` are parameters.",
     ),

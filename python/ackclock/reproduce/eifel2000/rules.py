@@ -178,7 +178,7 @@ def sample_floor() -> list[Check]:
 
 
 def spreadsheet() -> list[Check]:
-    """E-A10: golden rows of a load of 10 (E-E18)."""
+    """E-A10: reference rows of a load of 10 (E-E18)."""
     return [
         c
         for name in ("lite", "eifel")

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 
 import ackclock as ac
 from ackclock.plot import timers
+from ackclock.reproduce.eifel2000.model import WORDS
 from ackclock.results import Run
 
 BITS, PACKETS, MTU, TICK = 2400, 40, 1500, 0.5
@@ -176,7 +177,12 @@ def figure(
         else None
     )
     return timers(
-        time - began, rtt, {label: with_gaps(part, part.rto)[1]}, title=title, subtitle=subtitle, zoom=panel
+        time - began,
+        rtt,
+        {WORDS[label]: with_gaps(part, part.rto)[1]},
+        title=title,
+        subtitle=subtitle,
+        zoom=panel,
     )
 
 

@@ -9,6 +9,7 @@ from ackclock.models import Timer
 from ackclock.plot import timers as draw
 from ackclock.reproduce.eifel2000 import f8_precise_restart as f8
 from ackclock.reproduce.eifel2000 import testbed
+from ackclock.reproduce.eifel2000.model import WORDS
 from ackclock.reproduce.item import Check, Outcome, Setting, at_most, exactly, item
 from ackclock.results.timing import SAMPLINGS, Timing
 
@@ -118,7 +119,10 @@ def figure(timing: Timing) -> object:
     other = timing.replay(TIMERS["RTO_E"])["rto"][timing.sampled]
     shown = log[part]
     time, rtt = testbed.with_gaps(shown, shown.rtt)
-    rto = {"RTO_L": testbed.with_gaps(shown, shown.rto)[1], "RTO_E": testbed.with_gaps(shown, other[part])[1]}
+    rto = {
+        WORDS["RTO_L"]: testbed.with_gaps(shown, shown.rto)[1],
+        WORDS["RTO_E"]: testbed.with_gaps(shown, other[part])[1],
+    }
     return draw(
         time - time[0],
         rtt,

@@ -15,7 +15,7 @@ LEAST = {
     WITHOUT: [1.08912, 0.999311, 0.966637, 1.16890, 1.18972, 1.18533],
     WITH: [1.20261, 1.17536, 1.25497, 1.36096, 1.45810, 1.47150],
 }
-LABELS = {WITH: "RTO_E", WITHOUT: "RTO_E without shock absorber"}
+LABELS = {WITH: "RTO_E (Eifel)", WITHOUT: "RTO_E without shock absorber"}
 SMALL = 4
 """A load whose cycle is so short that the start takes more cycles to be forgotten."""
 

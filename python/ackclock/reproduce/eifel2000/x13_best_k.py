@@ -66,7 +66,7 @@ def scored(timer: Timer, series: list[real_series.Series]) -> dict[str, Any]:
         "timers": f"ticks of {TICK}, no floor of their own; RFC 6298 also as it stands (1 s at least), and "
         "Linux's (200 ms)",
         "intervals": "95 %, over captures",
-        "row model": "load 26, 400 cycles, service time 1 s",
+        "step-by-step model": "load 26, 400 cycles, service time 1 s",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
@@ -86,7 +86,8 @@ def reproduce(setting: Setting) -> Outcome:
         for r in rows
     ]
     notes += [
-        f"row model, k = {r['k']:g}: {r['late']:.2f} of 1000 samples late, mean RTO/RTT {r['mean']:.2f}"
+        f"step-by-step model, k = {r['k']:g}: {r['late']:.2f} of 1000 samples late, mean RTO/RTT "
+        f"{r['mean']:.2f}"
         for r in rows_of_model
     ]
     fig, axes = style.figure(
@@ -132,7 +133,7 @@ def answer(found: dict[str, dict[str, Any]]) -> str:
 
 
 def in_model() -> list[dict[str, float]]:
-    """The same in the row model, where the paper looked."""
+    """The same in the step-by-step model, where the paper looked."""
     rows = []
     for k in KS:
         made = model.RowModel(26, 400).run(model.exact("eifel-agg", k=f"{k:g}", max_cwnd="26"))

@@ -17,7 +17,7 @@ PARTS = (1, 2, 5, 10, 20, 50, 100)
 """Round-trip time over tick."""
 TIMERS = ("lite", "eifel", "rfc6298")
 LOAD, RTT = 10, 200
-"""Largest load of the row model; round-trip time of the simulated path, ms."""
+"""Largest load of the step-by-step model; round-trip time of the simulated path, ms."""
 LOSS, SEEDS, SECONDS = 0.03, 10, 200
 FLAT = 0.05
 """A curve is flat from where it differs no more than so much from that of the finest tick."""
@@ -100,7 +100,7 @@ def read(run: Any) -> dict[str, dict[str, float]]:
     kind="MODEL, SIM",
     title="Is a tick of a tenth of the round-trip time fine enough?",
     choices={
-        "row model": f"largest load {LOAD}; the round-trip time is the mean of a cycle",
+        "step-by-step model": f"largest load {LOAD}; the round-trip time is the mean of a cycle",
         "simulated path": f"500 kbit/s, {RTT} ms, a queue of 20 packets, {100 * LOSS:g} % of the data "
         f"lost at "
         "random, bursts of datagrams; Reno, every segment timed",
@@ -130,7 +130,7 @@ def reproduce(setting: Setting) -> Outcome:
     stacks = list(dict.fromkeys(r["stack"] for r in rows))
     flat = {name: flat_from([r for r in rows if r["stack"] == name]) for name in stacks}
     notes = [
-        f"row model, {name}: error of the timeout "
+        f"step-by-step model, {name}: error of the timeout "
         + ", ".join(f"{100 * model[name, p]['error']:.1f} % at {p}" for p in PARTS)
         + "; rows late "
         + ", ".join(f"{100 * model[name, p]['late']:.1f} %" for p in PARTS)
@@ -156,15 +156,15 @@ def reproduce(setting: Setting) -> Outcome:
         f"and clock. The "
         f"timeout itself needs more: at ten ticks it is off by "
         f"{', '.join(f'{x:.0f} % ({n})' for n, x in ten.items())} "
-        f"in the row model, at one by {100 * model['eifel', 1]['error']:.0f} % (eifel, "
+        f"in the step-by-step model, at one by {100 * model['eifel', 1]['error']:.0f} % (eifel, "
         f"{coarse[0]['timeouts']:.0f} "
         "timeouts of 1000 segments). Sure for one simulated path with random loss; on others the place "
         "where curves "
         "flatten may differ."
     )
     fig, axes = style.figure(
-        "Goodput by how fine the clock is",
-        f"Simulated path of {RTT} ms with losses; bars: 95 % over seeds; vertical line: ten ticks",
+        "Goodput by the resolution of the clock",
+        f"Path of {RTT} ms with losses; bars: 95 %; dotted: ten ticks; heartbeat: timers checked each tick",
     )
     for i, name in enumerate(stacks):
         of = [r for r in rows if r["stack"] == name]

@@ -38,8 +38,8 @@ SECONDS = 15_000
     },
 )
 def reproduce(setting: Setting) -> Outcome:
-    """Six definitions in the row model, over captures, in the testbed with losses, and with an application
-    that pauses.
+    """Six definitions in the step-by-step model, over captures, in the testbed with losses, and with an
+    application that pauses.
     """
     series = real_series.series()
     measured, paused = simulated(testbed_run()), simulated(pausing())
@@ -112,8 +112,8 @@ def simulated(run: ac.results.Run) -> dict[str, np.ndarray]:
 def described(r: dict[str, float]) -> str:
     """A row in words."""
     words = (
-        f"{r['flight']}: row model, least ratio {r['least_every']:.3f} ({r['least_delayed']:.3f} with "
-        f"delayed "
+        f"{r['flight']}: step-by-step model, least ratio {r['least_every']:.3f} ({r['least_delayed']:.3f} "
+        f"with delayed "
         f"acks), mean {r['mean_every']:.2f}, {r['late_every']} ({r['late_delayed']}) rows late, "
         f"{r['spikes']} "
         f"spikes in a cycle of each load; testbed {r['line_late']:.2f} of 1000 samples late, median ratio "
@@ -136,13 +136,13 @@ def answer(rows: list[dict[str, float]]) -> str:
     paper = next(r for r in rows if r["flight"] == "E-E6")
     late = ", ".join(r["flight"] for r in rows if r not in safe)
     return (
-        f"Of the six, {len(safe)} are never late in the row model and late for less than one of 1000 "
-        f"samples in "
+        f"Of the six, {len(safe)} are never late in the step-by-step model and late for less than one of "
+        f"1000 samples in "
         f"both simulations ({late or 'none'} are not); of these {', '.join(steady)} make no spikes, and the "
         f"lowest timeout on average is that of {best['flight']} ({best['mean_every']:.2f} round-trip "
         f"times; E-E6 "
-        f"has {paper['mean_every']:.2f}). Sure for the row model and for two simulated paths; captures of "
-        "emulated paths hardly tell the definitions apart."
+        f"has {paper['mean_every']:.2f}). Sure for the step-by-step model and for two simulated paths; "
+        "captures of emulated paths hardly tell the definitions apart."
     )
 
 

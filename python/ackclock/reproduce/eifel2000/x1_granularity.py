@@ -62,16 +62,16 @@ def simulated(run: Run) -> dict[str, np.ndarray]:
     title="A tick of 500 ms is too coarse for round-trip times of a few 100 ms",
     choices={
         "ideal timeout": "RTO_L of the same samples without ticks: exact samples, and no floor",
-        "row model": f"largest load {LOAD}, service time 19.73 ms, which is no whole number of ticks: "
-        "round-trip times of 118 to 197 ms",
+        "step-by-step model": f"largest load {LOAD}, service time 19.73 ms, which is no whole number of "
+        "ticks: round-trip times of 118 to 197 ms",
         "simulated path": f"10 Mbit/s, a window of 10 segments, round trips of {', '.join(map(str, RTTS))} "
         "ms; the second half of 20 s",
         "error": "mean of abs(RTO/ideal - 1): a coarse tick also makes some timeouts too short",
     },
 )
 def reproduce(setting: Setting) -> Outcome:
-    """How far RTO_L is from the ideal one by tick, in the row model and simulated; the timeout itself at 500
-    ms.
+    """How far RTO_L is from the ideal one by tick, in the step-by-step model and simulated; the timeout
+    itself at 500 ms.
     """
     of_model = {tick: error(ratio) for tick, ratio in modelled().items()}
     found = dict(
@@ -80,7 +80,7 @@ def reproduce(setting: Setting) -> Outcome:
     at_200 = {tick: error(found[200][tick][:, 1]) for tick in TICKS}
     coarse = [float(found[rtt]["500ms"][:, 0].min()) for rtt in RTTS]
     checks = [
-        falls("row model: error of RTO with ticks of 500, 100, 10, 1 ms", of_model),
+        falls("step-by-step model: error of RTO with ticks of 500, 100, 10, 1 ms", of_model),
         falls("simulated, RTT 200 ms: the same", at_200),
         at_least("least RTO (s) at a tick of 500 ms, RTTs below 300 ms", min(coarse), 1.0, "at least"),
     ]
@@ -115,8 +115,8 @@ def falls(name: str, by_tick: dict[str, float]) -> Check:
 def figure(rows: list[dict[str, float]]) -> Figure:
     """The timeout over the round-trip time, by tick."""
     fig, axes = style.figure(
-        "How coarse a clock makes the timeout",
-        "Lite timer, simulated path of 10 Mbit/s, ten segments outstanding; mean RTO_L",
+        "How a coarse clock lengthens the timeout",
+        "Lite timer, simulated path of 10 Mbit/s, ten segments outstanding; mean RTO",
     )
     with mpl.rc_context(style.SETTINGS):
         for i, tick in enumerate(TICKS):

@@ -5,6 +5,7 @@ import pyarrow as pa
 
 from ackclock.models.eifel2000 import exact
 from ackclock.plot import timers as draw
+from ackclock.reproduce.eifel2000.model import WORDS
 from ackclock.reproduce.item import Outcome, Setting, item, six_digits, within
 
 ROWS, LONG, RTT, JUMP = 300, 1500, 5.0, 3.0
@@ -45,7 +46,7 @@ def reproduce(setting: Setting) -> Outcome:
     fig = draw(
         np.arange(rtt.size)[shown],
         rtt[shown],
-        {"RTO_E": made["rto"][shown]},
+        {WORDS["RTO_E"]: made["rto"][shown]},
         title="A jump after a constant round-trip time",
         subtitle="Eifel timer, flight of 6 segments; the jump comes at the last row",
     )

@@ -46,7 +46,7 @@ class Series:
 
 
 def modelled(load: int, service_time: float, name: str) -> Series:
-    """Those of the row model."""
+    """Those of the step-by-step model."""
     found = {}
     for sampling in ("every", "delayed", "once"):
         s = RowModel(load, 30, service_time, sampling=sampling).series()
@@ -99,7 +99,7 @@ def variants() -> dict[str, tuple[dict[str, str], str]]:
         "timer": "mean and deviation in real arithmetic, exact samples, no ticks, so that the minimum "
         "alone is a floor",
         "series": "the testbed's line (RTT 125 to 250 s) and a fast path (about 0.1 to 0.2 s), each from "
-        "the row model and from a simulated trace",
+        "the step-by-step model and from a simulated trace",
         "measure": "part of the samples that come after RTO(i-1), and mean RTO(i-1)/RTT(i), the first "
         f"{LEFT_OUT:.0%} left out",
         "prior study": "claims that the minimum dominates and that gains and sampling matter little",

@@ -19,11 +19,11 @@ SECONDS = 15_000
 @item(
     "E-X8",
     kind="MODEL, CAP",
-    title="The row model driven by round-trip times from a file",
+    title="The step-by-step model driven by round-trip times from a file",
     choices={
         "file": "CSV with the columns time, rtt (s), flight, cwnd, ssthresh (segments); those of the "
         "window may be left out",
-        "unit rows": "the golden rows of E-E18 and E-X4's jump, written as CSV and read again",
+        "unit rows": "the reference rows of E-E18 and E-X4's jump, written as CSV and read again",
         "trace": "packets of a simulated transfer over the testbed's line, by the analyser of E-U1",
     },
     points_at=["command model eifel --series"],
@@ -92,7 +92,7 @@ def reproduce(setting: Setting) -> Outcome:
     after = np.flatnonzero(timing.time > 5000)
     table = traced.table([lite, model.ticked("eifel", "500ms")])
     rto = {
-        label: table[f"{t}.rto"].to_numpy()[after]
+        model.WORDS[label]: table[f"{t}.rto"].to_numpy()[after]
         for label, t in (("RTO_L", lite), ("RTO_E", model.ticked("eifel", "500ms")))
     }
     fig = draw(

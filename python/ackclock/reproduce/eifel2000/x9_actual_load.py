@@ -36,7 +36,7 @@ SECONDS = 25_000
     },
 )
 def reproduce(setting: Setting) -> Outcome:
-    """The row model for three loads, and the testbed with losses."""
+    """The step-by-step model for three loads, and the testbed with losses."""
     checks, rows, shown = [], [], {}
     for rule, words in RULES.items():
         # The rise into a cycle's first row counts to that cycle.
@@ -71,7 +71,7 @@ def reproduce(setting: Setting) -> Outcome:
     fig = draw(
         first.series["time"] - first.series["time"][0],
         first.rtt,
-        {f"RTO_E, {LEGEND.get(words, words)}": r.rto for words, r in shown.items()},
+        {f"RTO_E (Eifel), {LEGEND.get(words, words)}": r.rto for words, r in shown.items()},
         title="The timeout if FLIGHT is what is outstanding",
         subtitle="Step-by-step model, one cycle of a largest load of 10, service time 1 s",
     )

@@ -1,4 +1,4 @@
-"""The closed forms I-E1 to I-E16 at the register's points."""
+"""The formulas I-E1 to I-E16 at the register's points."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def judged(ps: float, found: dict[str, Share]) -> list[Check]:
     tests=["tests/test_reproduce_interactive2007_framing.py::test_whole_packets_have_no_fast_recovery"],
 )
 def reproduce(setting: Setting) -> Outcome:
-    """The closed forms at the register's points, and how often a simulated flow takes each transition."""
+    """The formulas at reference points, and how often a simulated flow takes each transition."""
     points = np.array(LOSSES)
     checks: list[Check] = [
         six_digits(

@@ -115,7 +115,7 @@ def reproduce(setting: Setting) -> Outcome:
         ]
     figure = measured(
         series,
-        title="One more backlogged flow",
+        title="How one more backlogged flow raises the loss",
         subtitle="10 Mbit/s, 12 ms, 40 kB; loss at the bottleneck, 95 % bands",
         xlabel="backlogged flows",
         ylabel="loss (%)",

@@ -61,7 +61,7 @@ def below(name: str, lower: np.ndarray, upper: np.ndarray, p: np.ndarray, upto: 
     tests=["tests/test_models_interactive2007.py::test_three_dummies_are_a_window_of_four"],
 )
 def reproduce(setting: Setting) -> Outcome:
-    """The curves, the register's points, their order, and where approach I stops being the slower one."""
+    """The curves, reference points, their order, and where approach I stops being the slower one."""
     at = latencies(SHOWN)
     checks: list[Check] = [
         six_digits(f"{name}: E (s) at p = 0.01, 0.05, 0.1", at[name], points)

@@ -32,7 +32,7 @@ PACKET, DUMMY = 500, 20
 STAMPS = 12
 """Bytes that timestamps take of a segment."""
 MOST_LOST = 12
-"""Transmissions of one packet that are lost, beyond which the closed forms' sums are cut off."""
+"""Transmissions of one packet that are lost, beyond which the formulas' sums are cut off."""
 
 NO_MEMORY = {"net.ipv4.tcp_no_metrics_save": "1"}
 """No memory of earlier connections to a host."""
@@ -331,7 +331,7 @@ CLOSED: dict[str, Outcomes] = {PLAIN: plain, PADDED: padded}
 
 
 def expected(app: str, p: float, rto: float, seconds: float = np.inf) -> float:
-    """Mean latency (s) by the closed form; of packets sent at any time of a run of so many seconds, those
+    """Mean latency (s) by the formula; of packets sent at any time of a run of so many seconds, those
     that are acknowledged before its end.
     """
     times, chances = CLOSED[app](p, rto)
@@ -340,7 +340,7 @@ def expected(app: str, p: float, rto: float, seconds: float = np.inf) -> float:
 
 
 def expected_slow(app: str, p: float, rto: float) -> float:
-    """Share of the packets that wait for a timeout, by the closed form."""
+    """Share of the packets that wait for a timeout, by the formula."""
     times, chances = CLOSED[app](p, rto)
     return float(chances[times > limit(rto)].sum())
 

@@ -39,7 +39,7 @@ class Strategy:
     kind: str = "telnet"
     keys: dict[str, Any] = field(default_factory=dict)
     closed: Any = None
-    """Mean latency (s) by the closed form, of loss; `None` where the paper has none."""
+    """Mean latency (s) by the formula, of loss; `None` where the paper has none."""
     part: float = 1.0
     """Its flows over those of most: more where packets are few and wait for long, fewer where much is sent
     for each.

@@ -43,7 +43,7 @@ COUNTERS = ("RetransSegs", "TCPTimeouts", "TCPLossProbes", "TCPSackRecovery", "T
         "applications": "the policies `telnet` and `padded` themselves, above sockets; each types at the "
         "same moments as its twin in the simulator",
         "packets": f"500 bytes, on average every {for_real.THINK:g} s in each flow, so that a loss is "
-        "mostly repaired before the next one is typed, as the closed forms have it; padded "
+        "mostly repaired before the next one is typed, as the formulas have it; padded "
         f"with m = {for_real.M}: three dummies of 20 bytes, 1 ms apart",
         "path": f"{1e3 * for_real.RTT:g} ms and no queue; data packets are lost at random, acks are not. "
         "The emulator's link is the simulator's",
@@ -63,7 +63,7 @@ COUNTERS = ("RetransSegs", "TCPTimeouts", "TCPLossProbes", "TCPSackRecovery", "T
         "as Linux does after a gap longer than the RTO. Linux counts its window in packets, "
         "dummies too, the engine in bytes: the twins' dummies are as long as packets, and each "
         "fills a segment",
-        "closed forms": "(3) and (12) with the RTO that the kernel reports for plain flows (median at the "
+        "formulas": "(3) and (12) with the RTO that the kernel reports for plain flows (median at the "
         "end). For checks they are taken over the packets whose ack comes before the run "
         "ends, as both worlds count them",
         "waiting for a timeout": "taking longer than half an RTO beyond the RTT, and than 2.5 RTT",
@@ -71,7 +71,7 @@ COUNTERS = ("RetransSegs", "TCPTimeouts", "TCPLossProbes", "TCPSackRecovery", "T
         f"--full {FULL.flows} for {FULL.seconds:g} s",
         "checks": "ours, as the paper has no such experiment. Padding beats plain typing at each "
         f"loss, and spares at least half as many packets a timeout as (11) has it; means within "
-        f"{BAND[0]:g} to {BAND[1]:.3g} of the twin's and of the closed form's. Chosen after trial runs, in "
+        f"{BAND[0]:g} to {BAND[1]:.3g} of the twin's and of the formula's. Chosen after trial runs, in "
         "which NewReno failed the first. After those, too: that the twins' dummies fill "
         "segments, and that they acknowledge at once where Linux is as it is",
     },
@@ -142,7 +142,7 @@ def checks(load: Load, real: Found, twins: list[Measured]) -> list[Check]:
         waiting = max(shares(padded, plain, rto) for padded, plain in pairs)
         found.append(
             at_most(
-                f"{kernel}: share waiting for a timeout, padded over plain, over the closed form's, at worst",
+                f"{kernel}: share waiting for a timeout, padded over plain, over the formula's, at worst",
                 waiting,
                 2.0,
                 "twice",
@@ -152,7 +152,7 @@ def checks(load: Load, real: Found, twins: list[Measured]) -> list[Check]:
             twin = [m.mean / of(twins, kernel, app, m.p).mean for m in measured]
             formula = [m.mean / for_real.expected(app, m.p, rto, load.seconds) for m in measured]
             found.append(between(f"{kernel}, {app}: mean, kernel over twin", twin, *BAND))
-            found.append(between(f"{kernel}, {app}: mean, kernel over closed form", formula, *BAND))
+            found.append(between(f"{kernel}, {app}: mean, kernel over formula", formula, *BAND))
     options = [o for run in real.runs for end in ("client", "server") for o in run["options"][end]]
     found.append(exactly("sockets without TCP_NODELAY, which was set", sum(o["other"] for o in options), 0))
     differing = sum(run["stamps"]["read"] - run["stamps"]["agreeing"] for run in real.runs)
@@ -167,7 +167,7 @@ def checks(load: Load, real: Found, twins: list[Measured]) -> list[Check]:
 
 
 def shares(padded: Measured, plain: Measured, rto: float) -> float:
-    """The share of packets that wait for a timeout, padded over plain, over what the closed form has:
+    """The share of packets that wait for a timeout, padded over plain, over what the formula has:
     `Q + (1 - Q) p` with Q(m) of (11).
     """
     slow = [m.slow(for_real.limit(rto)) / for_real.expected_slow(m.app, m.p, rto) for m in (padded, plain)]
@@ -200,7 +200,7 @@ def answer(load: Load, real: Found) -> str:
 
 
 def described(load: Load, kernel: str, real: Found, twins: list[Measured]) -> str:
-    """A kernel beside its twin and the closed forms, in a line."""
+    """A kernel beside its twin and the formulas, in a line."""
     rto, parts = real.rto(kernel), []
     for p in load.losses:
         for app in (PLAIN, PADDED):
@@ -208,8 +208,8 @@ def described(load: Load, kernel: str, real: Found, twins: list[Measured]) -> st
             parts.append(
                 f"{app} at {100 * p:g} %: {1e3 * m.mean:.1f} +/- {1e3 * m.half:.1f} ms ({m.packets} "
                 f"packets, {m.timeouts} timeouts, {100 * m.slow(for_real.limit(rto)):.1f} % waited for "
-                f"one, {100 * for_real.expected_slow(app, p, rto):.1f} % by the closed form), twin "
-                f"{1e3 * t.mean:.1f} +/- {1e3 * t.half:.1f} ms, closed form "
+                f"one, {100 * for_real.expected_slow(app, p, rto):.1f} % by the formula), twin "
+                f"{1e3 * t.mean:.1f} +/- {1e3 * t.half:.1f} ms, formula "
                 f"{1e3 * for_real.expected(app, p, rto):.1f} ms"
             )
         median, small = real.windows(kernel, p)
@@ -272,7 +272,7 @@ def figure(load: Load, real: Found, twins: list[Measured]) -> Any:
     order = [kernel for kernel in (NEWRENO, SACK, AS_IS) if kernel in load.kernels]
     return world_panels(
         {kernel: {names[app]: one(kernel, app) for app in (PLAIN, PADDED)} for kernel in order},
-        title="Padding over a real kernel's sockets, simulated, and by equations (3) and (12)",
+        title="Padding on Linux, simulated, and by equations (3) and (12)",
         subtitle=f"{load.flows} flows of either kind for {load.seconds:g} s at each loss, a packet every "
         f"{for_real.THINK:g} s; RTT {1e3 * for_real.RTT:g} ms; 95 % confidence",
         xlabel="loss of data packets (%)",

@@ -58,7 +58,7 @@ TIE = 1.1
         "Framing: four pieces; RACK-TLP (RFC 8985)",
         "response time": "from the write to the ack of the packet and everything before it, by the "
         "engine's clock",
-        "closed forms": f"(3), (12), (14) with an RTO of {over_engine.RTO:g} s, or the smaller floor: "
+        "formulas": f"(3), (12), (14) with an RTO of {over_engine.RTO:g} s, or the smaller floor: "
         "beside the others, in no check. They know of no packet that waits for another",
         "repetitions": f"{QUICK.flows} flows of each strategy (telnet and I "
         f"{STRATEGIES[PLAIN].number(QUICK.flows)}, padded "
@@ -152,7 +152,7 @@ def described(name: str, load: Load, real: Found, twins: list[Measured]) -> str:
     for p in load.losses:
         m, t = of(real.measured, name, p), of(twins, name, p)
         form = STRATEGIES[name].closed
-        by_form = f", closed form {1e3 * float(form(p)):.1f} ms" if form else ""
+        by_form = f", formula {1e3 * float(form(p)):.1f} ms" if form else ""
         parts.append(
             f"at {100 * p:g} %: {1e3 * m.mean:.1f} +/- {1e3 * m.half:.1f} ms ({sent(m)}), "
             f"simulated {1e3 * t.mean:.1f} +/- {1e3 * t.half:.1f} ms ({sent(t)}){by_form}"
@@ -205,7 +205,7 @@ def figure(load: Load, real: Found, twins: list[Measured]) -> Any:
             f"{100 * p:g} % of the data packets lost": {name: one(name, p) for name in STRATEGIES}
             for p in load.losses
         },
-        title="Strategies against timeouts, above our engine and against a Linux kernel",
+        title="Strategies against timeouts, simulated and against a Linux kernel",
         subtitle=f"{load.flows} flows of most for {load.seconds:g} s, a packet every {over_engine.THINK:g} "
         f"s; RTT {1e3 * over_engine.RTT:g} ms, RTO at least {over_engine.RTO:g} s; 95 % confidence",
         xlabel="mean response time (s)",

@@ -271,7 +271,7 @@ HIGHEST = 1.5
 
 
 def picture(curves: list[Curve], title: str, kind: str) -> Figure:
-    """Latency against number of flows, with bands, and the closed form as marks at the foot."""
+    """Latency against number of flows, with bands, and the formula as marks at the foot."""
     words = (
         f"{kind}, {RATE:g} Mbit/s, {1e3 * RTT:g} ms, {PACKET} bytes a second each; bands: 95 %; "
         "dotted: the link is full"

@@ -190,8 +190,8 @@ def shares(paths: Sequence[Path]) -> Figure:
 def tried(paths: Sequence[Path]) -> Figure:
     """What a few clients of each strategy get among interactive ones."""
     fig, axes = style.figure(
-        "What a few clients get who are not interactive",
-        "Among interactive clients: their response time over that of the others; below 1 it pays",
+        "Response times of a few clients that change their strategy",
+        "Relative to the interactive clients beside them; below 1 the change pays",
         (7.2, 2.4 + 0.3 * len(paths)),
     )
     with mpl.rc_context(style.SETTINGS):
@@ -202,7 +202,7 @@ def tried(paths: Sequence[Path]) -> Figure:
         axes.axvline(1.0, color="#777777", linewidth=0.8)
         axes.set_yticks(place, [str(p.case) for p in paths], fontsize=8)
         axes.invert_yaxis()
-        axes.set(xlabel="times as long", xscale="log")
+        axes.set(xlabel="response time, relative to the others", xscale="log")
         axes.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda x, _: f"{x:g}"))
         axes.grid(True)
         axes.legend(loc="upper center", bbox_to_anchor=(0.3, -0.18), fontsize=8, ncols=3)

@@ -162,7 +162,7 @@ def reproduce(setting: Setting) -> Outcome:
 
 
 def picture(flows: dict[float, dict[str, Any]]) -> Figure:
-    """Shares against loss: lines by the closed form, points simulated."""
+    """Shares against loss: lines by the formula, points simulated."""
     fig, axes = style.figure(
         "Two copies of each packet: what a loss does",
         f"Lines: equation (13); points: one flow, bars of {SIGMAS:g} sigma",

@@ -1,4 +1,4 @@
-"""The closed forms J-E1 to J-E20 at the register's points."""
+"""The formulas J-E1 to J-E20 at the register's points."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def why_four() -> list[Check]:
             [four[-1] / rtt[-1], two[-1] / rtt[-1]],
             [1.64444, 0.933333],
         ),
-        six_digits("the same in closed form", j.doubling_margin_filtered([4, 2]), [1.64444, 0.933333]),
+        six_digits("the same as one formula", j.doubling_margin_filtered([4, 2]), [1.64444, 0.933333]),
         at_most(
             "rounds after the first in which the filtered timer stays above the next RTT",
             sum(r > 2 * m for r, m in zip(four[1:], rtt[1:], strict=True)),

@@ -94,7 +94,7 @@ def figure(
         axes.legend(
             loc="upper right",
             fontsize=9,
-            title="beside a fall and its rise: the window\nthat they show",
+            title="numbers: the window estimated from\na fall and the rise after it",
             title_fontsize=8.5,
             alignment="left",
         )

@@ -1,4 +1,4 @@
-"""The golden rows of J-E7, and the timers that connections run, from given estimates on."""
+"""The reference rows of J-E7, and the timers that connections run, from given estimates on."""
 
 from __future__ import annotations
 

@@ -18,6 +18,12 @@ WINDOW = 32
 BUFFERS = (50, 200, 500)
 FLOWS = (1, 2, 4, 8, 16, 24, 32, 48)
 OLD, DOUBLES, STAYS, NEW = "old TCP", "old TCP that doubles", "old TCP whose timeout stays", "new TCP"
+LEGEND = {
+    OLD: "old TCP, backoff of 4.3BSD",
+    DOUBLES: "old TCP, timeout doubles",
+    STAYS: "old TCP, constant timeout",
+    NEW: "new TCP",
+}
 COLLAPSED, HEALTHY = 0.05, 0.8
 
 
@@ -115,8 +121,9 @@ def reproduce(setting: Setting) -> Outcome:
 def picture(rows: list[dict[str, Any]]) -> Figure:
     """Goodput over the load on a logarithmic axis."""
     fig, axes = style.figure(
-        "Goodput over the load, before and after",
-        f"32 kbit/s, windows of {WINDOW} packets, a buffer of {BUFFERS[-1]} packets; dotted: collapse",
+        "Goodput by load, old and new TCP",
+        f"32 kbit/s, windows of {WINDOW} packets, a buffer of {BUFFERS[-1]} packets; dotted: "
+        f"{100 * COLLAPSED:g} % of the capacity",
     )
     for i, name in enumerate((NEW, STAYS, DOUBLES, OLD)):
         mine = [r for r in rows if r["stack"] == name and r["buffer"] == BUFFERS[-1]]
@@ -125,7 +132,7 @@ def picture(rows: list[dict[str, Any]]) -> Figure:
             [r["goodput"] for r in mine],
             marker="o",
             markersize=5,
-            label=name,
+            label=LEGEND[name],
             **style.line(i),
         )
     axes.axhline(COLLAPSED, color="#999999", linewidth=1, linestyle=(0, (2, 2)))

@@ -111,7 +111,7 @@ def reproduce(setting: Setting) -> Outcome:
             [100 * r["p"] for r in mine],
             "os"[i - 1],
             color=style.COLOURS[i],
-            label=words,
+            label={"timeout-only": "timeouts only"}.get(name, words),
         )
     axes.axhline(1, color="#999999", linewidth=1, linestyle=(0, (2, 2)))
     axes.set(xlabel="peak of the window w (packets)", ylabel="drops per packet (%)", ylim=(0, None))

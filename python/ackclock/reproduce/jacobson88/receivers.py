@@ -73,7 +73,7 @@ def where(
     """Each reading by its two ratios, with the paper's measurement among them; some of them marked by
     name.
     """
-    fig, axes = style.figure("Where the paper's effect of the receiver lies", subtitle)
+    fig, axes = style.figure("Old and new receivers: speed and loss", subtitle)
     with mpl.rc_context(style.SETTINGS):
         axes.axhline(1, color="#bbbbbb", linewidth=0.9, zorder=1)
         axes.axvline(1, color="#bbbbbb", linewidth=0.9, zorder=1)
@@ -93,7 +93,13 @@ def where(
         at = [r["speed"] for r in others], [r["loss_ratio"] for r in others]
         axes.plot(*at, "o", color="#999999", markersize=4, linestyle="", label="other readings", zorder=2)
         axes.plot(
-            *([v] for v in paper), "*", color="#000000", markersize=13, linestyle="", label="paper", zorder=4
+            *([v] for v in paper),
+            "*",
+            color="#000000",
+            markersize=13,
+            linestyle="",
+            label="the paper",
+            zorder=4,
         )
         axes.set(
             xscale="log",

@@ -134,8 +134,8 @@ def reproduce(setting: Setting) -> Outcome:
 def picture(rows: list[dict[str, Any]]) -> Figure:
     """Utilisation over the rate."""
     fig, axes = style.figure(
-        "One algorithm over six decades",
-        "Slow-start and avoidance, integer timer; link used after the start; dotted: 90 %",
+        "Use of the link over six decades of bandwidth",
+        "Slow-start and congestion avoidance, integer timer; after the start; dotted: 90 %",
     )
     for i, round_trip in enumerate(ROUND_TRIPS):
         mine = [r for r in rows if r["round trip (s)"] == round_trip]

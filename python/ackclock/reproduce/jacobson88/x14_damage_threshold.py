@@ -118,13 +118,13 @@ def reproduce(setting: Setting) -> Outcome:
         + "; ".join(f"w = {w}: {a} and {b}" for w, (a, b) in MONTE_CARLO.items())
     )
     fig, axes = style.figure(
-        "What damage costs the window control",
-        "Avoidance alone over a fixed window with the same timer; p* = 3/w^2",
+        "What damaged packets cost congestion avoidance",
+        "Throughput relative to that of a fixed window of w packets with the same timer",
     )
     for i, w in enumerate(WINDOWS):
         of = [r for r in rows if r["window"] == w]
         for key, words, marker in (
-            ("avoidance", "avoidance", "o"),
+            ("avoidance", "avoidance only", "o"),
             ("combined", "with slow-start", "x"),
         ):
             look = {**style.line(i), "linestyle": "-" if key == "avoidance" else ":"}
@@ -134,10 +134,10 @@ def reproduce(setting: Setting) -> Outcome:
                 yerr=[r[f"{key}_half"] for r in of],
                 marker=marker,
                 capsize=2,
-                label=f"{w} packets, {words}",
+                label=f"w = {w}, {words}",
                 **look,
             )
-    axes.set(xscale="log", xlabel="damage loss over p*", ylabel="throughput over the fixed window's")
+    axes.set(xscale="log", xlabel="share of packets damaged, relative to 3/w²", ylabel="relative throughput")
     axes.set_ylim(0, 1.05)
     axes.grid(True)
     axes.legend(loc="lower left", fontsize=9)

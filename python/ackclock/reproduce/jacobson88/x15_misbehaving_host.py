@@ -127,7 +127,7 @@ def reproduce(setting: Setting) -> Outcome:
         (
             ("offender_dropped", "offender's packets dropped"),
             ("polite_dropped", "others' packets dropped"),
-            ("least_share", "least share of another, of a fair one"),
+            ("least_share", "smallest share of another, relative to a fair one"),
         )
     ):
         axes.bar(

@@ -127,14 +127,16 @@ def reproduce(setting: Setting) -> Outcome:
         )
     notes.append(f"The checks take spikes of {least} packets and more.")
     fig, axes = style.figure(
-        "How fast windows adjust, by the gateway",
+        "How fast windows adjust, by gateway",
         "Time constants of the first three pairs of spikes, four conversations as in figure 12",
     )
     for i, name in enumerate(GATEWAYS):
         of = np.sort(np.minimum(taus(name, least), 200))
         if of.size:
             axes.step(of, np.arange(1, of.size + 1) / of.size, where="post", label=name, **style.line(i))
-    axes.axvspan(PAPER / FACTOR, PAPER * FACTOR, color="#eeeeee", label="paper's estimate, a factor of 2")
+    axes.axvspan(
+        PAPER / FACTOR, PAPER * FACTOR, color="#eeeeee", label="paper's estimate, within a factor of 2"
+    )
     axes.axvline(f12.PAPER, color="#999999", linewidth=1, linestyle=(0, (2, 2)), label="paper's fit, 28 s")
     axes.set(xscale="log", xlabel="time constant (s)", ylabel="share of the runs", ylim=(0, 1.02))
     axes.grid(True)

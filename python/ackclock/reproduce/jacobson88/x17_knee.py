@@ -16,6 +16,11 @@ INCREMENTS = (1.0, 0.5, 0.25)
 GATEWAYS = {"knee, 1 packet": 1, "knee, 2 packets": 2, "drop-tail, 8 packets": 8}
 """Packets that wait at most: a gateway that drops at the knee drops what would make its queue longer."""
 KNEE = "knee, 2 packets"
+LEGEND = {
+    "knee, 1 packet": "drops at the knee: 1 packet waits",
+    "knee, 2 packets": "drops at the knee: 2 packets wait",
+    "drop-tail, 8 packets": "drop-tail: 8 packets wait",
+}
 PAPER = {1.0: 10.6667, 0.25: 2.66667}
 """Drops (%) by 8u/(3w^2) at w = 5."""
 
@@ -97,12 +102,16 @@ def reproduce(setting: Setting) -> Outcome:
     ]
     notes.append("By 8u/(3w^2) a window of 5 packets goes with 10.67 % at u = 1 and 2.67 % at u = 1/4.")
     fig, axes = style.figure(
-        "Drops by the increment",
-        "One transfer, a pipe of 5 packets, d = 0.5, fast recovery; dashed: 8u/(3w²) at w = 5",
+        "Drops by window increment",
+        "One transfer, a pipe of 5 packets, halving, fast recovery; dashed: 8u/(3w²) at w = 5",
     )
     for i, g in enumerate(GATEWAYS):
         axes.plot(
-            INCREMENTS, [100 * of[g, u]["drops"] for u in INCREMENTS], marker="o", label=g, **style.line(i)
+            INCREMENTS,
+            [100 * of[g, u]["drops"] for u in INCREMENTS],
+            marker="o",
+            label=LEGEND[g],
+            **style.line(i),
         )
     axes.plot(
         INCREMENTS,
@@ -111,7 +120,7 @@ def reproduce(setting: Setting) -> Outcome:
         linewidth=1,
         linestyle=(0, (4, 2)),
     )
-    axes.set(xlabel="u, packets for each round trip", ylabel="packets dropped (%)", ylim=(0, None))
+    axes.set(xlabel="increment u (packets per round trip)", ylabel="packets dropped (%)", ylim=(0, None))
     axes.grid(True)
     axes.legend(loc="upper left", fontsize=9)
     return Outcome(checks, {"drops": pa.Table.from_pylist(rows)}, {"drops": fig}, notes)

@@ -116,20 +116,19 @@ def reproduce(setting: Setting) -> Outcome:
         "for the second."
     )
     fig, axes = style.figure(
-        "What an artifact of the window leaves in the mean",
-        "Marks: the timer driven by a sine; lines: g/|1-(1-g)exp(-2 pi i/w)|; dotted: the most expected of "
-        "the squares",
+        "How much of a ripple the smoothed mean keeps",
+        "Marks: timer driven by a sine of period w; lines: g/|1 - (1-g) exp(-2πi/w)|; dotted: limit",
     )
     g = 1 / np.geomspace(4, 256, 200)
     with mpl.rc_context(style.SETTINGS):
         for i, w in enumerate(WINDOWS):
-            axes.plot(
-                1 / g, g / abs(1 - (1 - g) * np.exp(-2j * pi / w)), label=f"window {w}", **style.line(i)
-            )
+            axes.plot(1 / g, g / abs(1 - (1 - g) * np.exp(-2j * pi / w)), label=f"w = {w}", **style.line(i))
             axes.plot(GAINS, [found[w, k][0] for k in GAINS], "o", color=style.COLOURS[i], markersize=5)
             axes.plot([w], [found[w, w][0]], "s", color=style.COLOURS[i], markersize=8, fillstyle="none")
         axes.axhline(AT_WINDOW, color="#999999", linewidth=0.9, linestyle=(0, (2, 2)))
-        axes.set(xscale="log", yscale="log", xlabel="1/g", ylabel="ripple in the mean")
+        axes.set(xscale="log", yscale="log", xlabel="1/g (g: gain of the mean)", ylabel="share of the ripple")
         axes.grid(True)
-        axes.legend(loc="lower left", fontsize=9, title="squares: 1/g = w", title_fontsize=9)
+        axes.legend(
+            loc="lower left", fontsize=9, title="w: window, packets\nsquares: 1/g = w", title_fontsize=9
+        )
     return Outcome(checks, {"ripple": pa.Table.from_pylist(rows)}, {"ripple": fig}, notes)

@@ -27,6 +27,11 @@ RULES = {
     "increment w/16": senders.slow_start(increase_factor=1.0625),
 }
 """J-A10; a decrease by a constant; an increment that grows with the window."""
+LEGEND = {
+    "half": "halved at a loss",
+    "less 4 packets": "4 packets less at a loss",
+    "increment w/16": "halved, increment w/16",
+}
 FAIR_RATE, FAIR_DELAY, FAIR_PIPE = 1e6, 0.05, 24
 FIRST, END = 60.0, 300.0
 
@@ -171,8 +176,8 @@ def reproduce(setting: Setting) -> Outcome:
         "a dozen losses; sure that both candidates drop more at a shared gateway, over ten seeds."
     )
     fig, axes = style.figure(
-        "How much damage a window bears",
-        f"Loss at which {100 * COST:g} % of the throughput is left; dotted: 3/w² and 1/(4w)",
+        "Share of damaged packets that a window bears",
+        f"Where {100 * COST:g} % of the throughput is left, and the fitted power; dotted: 3/w² and 1/(4w)",
     )
     for i, name in enumerate(RULES):
         of = [r for r in rows if r["rule"] == name]
@@ -180,13 +185,13 @@ def reproduce(setting: Setting) -> Outcome:
             [r["window"] for r in of],
             [100 * r["threshold"] for r in of],
             marker="o",
-            label=f"{name}: w^{powers[name]:.2f}",
+            label=f"{LEGEND[name]}: w^{powers[name]:.2f}",
             **style.line(i),
         )
     w = np.array(windows, float)
     for y in (300 / w**2, 25 / w):
         axes.plot(w, y, color="#999999", linewidth=1, linestyle=(0, (1, 2)))
-    axes.set(xscale="log", yscale="log", xlabel="window limit (packets)", ylabel="threshold (% damaged)")
+    axes.set(xscale="log", yscale="log", xlabel="largest window w (packets)", ylabel="packets damaged (%)")
     axes.grid(True)
     axes.legend(loc="lower left", fontsize=9)
     return Outcome([], {"thresholds": pa.Table.from_pylist(rows)}, {"thresholds": fig}, notes, answer)

@@ -140,8 +140,8 @@ def reproduce(setting: Setting) -> Outcome:
 def picture(sent: dict[str, pa.Table]) -> Figure:
     """What is sent around the beginning of the bulk phase."""
     fig, axes = style.figure(
-        "Eight messages, a pause, and the letter",
-        f"{RATE} bit/s, packets of {senders.DATA} bytes; crosses are packets retransmitted",
+        "Bulk data after short messages and a pause",
+        f"{RATE} bit/s, packets of {senders.DATA} bytes; crosses: retransmissions",
     )
     for i, (name, rows) in enumerate(sent.items()):
         t, again = rows["time"].to_numpy(), np.array([k != "new" for k in rows["kind"].to_pylist()])
@@ -154,7 +154,7 @@ def picture(sent: dict[str, pa.Table]) -> Figure:
             number[near & ~again],
             "o",
             fillstyle="full" if i else "none",
-            label=name,
+            label=name if "restart" in name else f"{name} idle restart",
             **look,
         )
         axes.plot((t - begin)[near & again], number[near & again], "x", **{**look, "markersize": 8})

@@ -23,6 +23,7 @@ RULES = {
     "u = 1/4": senders.slow_start(increase_segs=0.25),
     ADAPTIVE: ac.window.AdaptiveIncrease(initial_window="segments", initial_segs=1),
 }
+LEGEND = {"knee": "drops at the knee", "drop-tail": "drop-tail"}
 SEEDS, WARM, SECONDS = 10, 50, 200
 JOINS, LEAVES = 0.4, 0.7
 """When the second transfer begins and ends, of the whole time."""
@@ -151,9 +152,8 @@ def reproduce(setting: Setting) -> Outcome:
         "Sure for this one rule over ten seeds; another second-order rule may do better."
     )
     fig, axes = style.figure(
-        "Drops against the use of the line, by increment",
-        f"Pipes of {pipes[0]} to {pipes[-1]} packets; solid: a gateway that drops at the knee, dashed: "
-        f"drop-tail of a pipe",
+        "Use of the line by window increment",
+        "u: packets per round trip; the gateway drops at the knee, or holds a bandwidth-delay product",
     )
     for i, name in enumerate(RULES):
         for gateway, dash in (("knee", "-"), ("drop-tail", "--")):
@@ -165,11 +165,16 @@ def reproduce(setting: Setting) -> Outcome:
                 marker="o",
                 markersize=4,
                 capsize=2,
-                label=f"{name}, {gateway}",
+                label=f"{name}, {LEGEND[gateway]}",
                 color=style.COLOURS[i],
                 linestyle=dash,
             )
-    axes.set(xscale="log", xlabel="pipe (packets)", ylabel="utilisation", ylim=(0, 1.02))
+    axes.set(
+        xscale="log",
+        xlabel="bandwidth-delay product (packets)",
+        ylabel="share of the line used",
+        ylim=(0, 1.02),
+    )
     axes.grid(True)
     axes.legend(loc="lower left", fontsize=9)
     return Outcome([], {"increments": pa.Table.from_pylist(rows)}, {"utilisation": fig}, notes, answer)

@@ -184,8 +184,8 @@ def reproduce(setting: Setting) -> Outcome:
         "Sure for this load and these bursts; how many false alarms there are depends on both."
     )
     fig, axes = style.figure(
-        "How late congestion is seen against false alarms",
-        f"Four transfers join at a gateway with bursts; means over {len(seeds)} seeds",
+        "Delay of detection against false alarms",
+        f"By what watches the queue; four transfers join at a gateway with bursts; {len(seeds)} seeds",
     )
     for i, r in enumerate(rows):
         kind = 0 if i < len(TIMES) else 1 if i == len(TIMES) else 2
@@ -199,7 +199,7 @@ def reproduce(setting: Setting) -> Outcome:
             capsize=2,
         )
         axes.annotate(
-            r["detector"],
+            r["detector"].replace("least of", "minimum over"),
             (r["delay"], r["alarms"]),
             # Averages and leasts lie close to each other.
             (-5, 4) if kind == 0 else (5, -11),

@@ -143,13 +143,13 @@ def picture() -> Figure:
     """The model's round-trip times and timeouts, every packet timed above and one per round trip below."""
     series = round_trips.slow_start(40)
     once = round_trips.slow_start(40, once=True)
-    made = {f"a + {w}v": timers.before(weighted(w).rows(series)) for w in WEIGHTS}
+    made = {f"mean + {w} deviations": timers.before(weighted(w).rows(series)) for w in WEIGHTS}
     fig = draw(
         series["time"],
         series["rtt"],
         made,
         title="Slow-start on a slow line: two deviations or four",
-        subtitle="Time in packet times; above every packet is timed, below one per round trip",
+        subtitle="Above, every packet is timed; below, one per round trip",
         zoom=(1, 40),
         unit="packet times",
     )

@@ -169,12 +169,17 @@ def picture(setting: Setting) -> Figure:
         f"{RATE / 1e3:g} kbit/s, queue of {QUEUE} packets; packets sent in each second",
     )
     for i, (name, control) in enumerate(
-        {"footnote 13": additive(START), "constant decrement": decrement(STEP)}.items()
+        {
+            "rate grows linearly (footnote 13)": additive(START),
+            "interval shrinks by a constant": decrement(STEP),
+        }.items()
     ):
         _, times, rate = variation(setting, control, QUEUE, look=1)
         axes.step(times - 1, rate, where="post", label=name, **style.line(i))
-    axes.axhline(1 / PACKET_TIME, color="#999999", linewidth=1, linestyle=(0, (2, 2)), label="the path")
+    axes.axhline(
+        1 / PACKET_TIME, color="#999999", linewidth=1, linestyle=(0, (2, 2)), label="rate of the path"
+    )
     axes.set(xlabel="time (s)", ylabel="packets per second", xlim=(WARM, END), ylim=(0, None))
     axes.grid(True)
-    axes.legend(loc="lower right", ncols=3)
+    axes.legend(loc="lower right", fontsize=9)
     return fig

@@ -137,7 +137,7 @@ def reproduce(setting: Setting) -> Outcome:
     ]
     fig, axes = style.figure(
         "How fast a second transfer gets its share",
-        f"1 Mbit/s, {1e3 * DELAY:g} ms one way; the mean over {count} beginnings",
+        f"1 Mbit/s, {1e3 * DELAY:g} ms one way; the mean over {count} start times",
     )
     for i, d in enumerate(DECREASES):
         mine = [r for r in rows if (r["d"], r["buffer"], r["recovery"]) == (d, PIPE, "newreno")]
@@ -145,12 +145,15 @@ def reproduce(setting: Setting) -> Outcome:
         axes.plot(
             mine[0]["t"][:n],
             100 * np.mean([r["share"][:n] for r in mine], axis=0),
-            label=f"d = {d}",
+            label=f"window times {d} at a loss",
             **style.line(i),
         )
     axes.axhline(50, color="#999999", linewidth=1, linestyle=(0, (2, 2)))
     axes.set(
-        xlabel="time since it began (s)", ylabel="its share of both windows (%)", xlim=(0, 60), ylim=(0, 70)
+        xlabel="time since it began (s)",
+        ylabel="share of the sum of both windows (%)",
+        xlim=(0, 60),
+        ylim=(0, 70),
     )
     axes.grid(True)
     axes.legend(loc="lower right")

@@ -44,7 +44,7 @@ def crossing(rto: Array, above: bool) -> int:
     },
 )
 def reproduce(setting: Setting) -> Outcome:
-    """The golden rows of J-E7 from the estimator that connections run, and one step each way."""
+    """The reference rows of J-E7 from the estimator that connections run, and one step each way."""
     up = round_trips.step(LOW, HIGH, SETTLED, SETTLED + ROWS)
     down = round_trips.step(HIGH, LOW, SETTLED, SETTLED + ROWS)
     timer = timers.ticking(1.0, min_ticks="0")
@@ -75,7 +75,7 @@ def reproduce(setting: Setting) -> Outcome:
         np.arange(1, rto.size + 1)[shown],
         both["rtt"][shown],
         {"timeout: mean + 4 deviations, whole ticks": rto[shown]},
-        title="Up fast, down slowly",
+        title="The timeout rises fast and falls slowly",
         subtitle="Round-trip time of 2 ticks, then 10, then 2 again; a sample for each packet",
     )
     fig.axes[0].set(xlabel="packet", ylabel="ticks")

@@ -164,7 +164,8 @@ def reproduce(setting: Setting) -> Outcome:
 def picture(found: dict[tuple[str, str], dict[int, float]]) -> Figure:
     """Throughput over the number of sources."""
     fig, axes = style.figure(
-        "Throughput before two media", "Sources that always have a packet; slots, first timeout of 8 of them"
+        "Throughput by backoff, on a shared medium and through a router",
+        "Sources that always have a packet; a packet takes a slot, the first timeout 8",
     )
     for i, (name, words) in enumerate(BACKOFFS.items()):
         t = found["collision", name]

@@ -1,4 +1,4 @@
-"""The closed forms M-E1 to M-E17 at the register's points."""
+"""The formulas M-E1 to M-E17 at the register's points."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def figure(rows: list[dict[str, Any]]) -> Any:
     """Windows against p."""
     fig, axes = scatter.figure(
         "A real TCP against the model",
-        f"Linux, rule `{RULE}`, {RTT} ms, periodic loss, no queue; open markers: runs with timeouts",
+        f"Linux, {RULE.capitalize()}, {RTT} ms, periodic loss, no queue; open markers: runs with timeouts",
     )
     scatter.points(axes, 0, "transfers", *([r[name] for r in rows] for name in ("p", "window", "timeouts")))
     scatter.power_law(axes, [r["p"] for r in rows], C, -0.5, "equation (3), C = 1.22")

@@ -115,6 +115,6 @@ def figure(samples: pa.Table) -> object:
         ylabel="round-trip time (s)",
     )
     (axes,) = fig.axes
-    style.gaps(axes, time, rtt, "no samples: what overran the queue is sent again")
+    style.gaps(axes, time, rtt, "no samples: what the full queue dropped is retransmitted")
     axes.legend(loc="lower right", fontsize=9)
     return fig

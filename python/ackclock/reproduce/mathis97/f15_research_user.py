@@ -174,8 +174,8 @@ def reproduce(setting: Setting) -> Outcome:
 def picture(found: list[dict[str, Any]]) -> Figure:
     """Bandwidths against loss on logarithmic axes, beside equation (3)."""
     fig, axes = scatter.figure(
-        "Loss that a modem does not notice is fatal to research",
-        "Round-trip time 100 ms, delayed acks; open: with timeouts",
+        "Loss that a modem user does not notice is fatal to a research user",
+        "By segment size; round-trip time 100 ms, delayed acks; open markers: runs with timeouts",
         "loss on the shared link",
         "bandwidth (Mbit/s)",
     )

@@ -71,7 +71,7 @@ def reproduce(setting: Setting) -> Outcome:
     checks = [
         between("bandwidth over the model's, p < 0.01 and no timeouts", ratios, 0.75, 1.15),
         at_most("the largest of all", float(all_ratios.max()), 1.2, "at most"),
-        at_least("CA cycles of a run, loss up to 0.01", min(cycles), 50, "at least"),
+        at_least("window cycles of a run, loss up to 0.01", min(cycles), 50, "at least"),
         at_least(
             "rate of the link over the largest estimate",
             rate / max(m.bandwidth(r["loss"], r["rtt"], r["mss"], 1.0) for r in rows),

@@ -41,7 +41,7 @@ def picture(
         scatter.points(
             axes,
             i,
-            f"queue {queue}",
+            f"queue of {queue} packets",
             [r["p"] for r in mine],
             [r[window] for r in mine],
             [r["timeouts"] for r in mine],

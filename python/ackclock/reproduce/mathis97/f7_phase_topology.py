@@ -112,8 +112,9 @@ def means(rows: list[dict[str, Any]], kind: str) -> tuple[np.ndarray, np.ndarray
 def picture(rows: list[dict[str, Any]]) -> Figure:
     """The ratio against delta; below, how the difference of round-trip times lies to the service time."""
     fig, axes = style.figure(
-        "Phase effects come and go with delta",
-        f"Two SACK TCPs, queue of {LIMIT} packets at 800 kbit/s; points are single runs",
+        "Phase effects come and go with the delay of TCP2",
+        f"Two SACK TCPs, queue of {LIMIT} packets; points: single runs; dotted: round trips differ by whole "
+        "packet times",
     )
     top = max(r["delta"] for r in rows)
     for n in range(int(2 * (top - phase.NEAR) / phase.SERVICE) + 1):
@@ -135,7 +136,7 @@ def picture(rows: list[dict[str, Any]]) -> Figure:
     axes.plot([phase.DELTA], [648 / 133], "k*", markersize=11, label="the paper's table 2")
     axes.set(
         yscale="log",
-        xlabel="delta (ms); dotted: round-trip times differ by whole service times of L",
+        xlabel="delay of TCP2's access link, delta (ms)",
         ylabel="bandwidth of TCP2 over TCP1",
         xlim=(0, top),
     )

@@ -101,7 +101,7 @@ def window(case: Case) -> float:
 
 
 def seconds(case: Case, packets: float) -> float:
-    """Time for so many packets, by the closed form with timeouts, with a fifth to spare."""
+    """Time for so many packets, by the formula with timeouts, with a fifth to spare."""
     b, rtt = (1.0 if ROWS[case.row][1] == "every" else 2.0), 2 * case.one_way
     rate = float(pftk98.throughput(case.p, rtt, rto=max(0.4, 2 * rtt), mss=1.0, b=b)) / 8
     return 1.2 * packets / rate

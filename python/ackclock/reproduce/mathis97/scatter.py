@@ -19,7 +19,7 @@ from ackclock.plot import style
 def figure(
     title: str,
     subtitle: str,
-    xlabel: str = "p: CA events per acknowledged packet",
+    xlabel: str = "p: window halvings per acknowledged packet",
     ylabel: str = "window (packets)",
 ) -> tuple[Figure, Axes]:
     """An empty figure with two logarithmic axes."""

@@ -43,8 +43,9 @@ def constant(
     """The fitted C beside the stated one."""
     fig, axes = scatter.figure(
         title,
-        "C = window x root of p; 1460-byte segments, 60 ms round trips; open markers: runs with timeouts",
-        ylabel="C = W sqrt(p)",
+        "1460-byte segments, 60 ms round trips; open markers: runs with timeouts",
+        "p: packets lost over packets sent",
+        ylabel="C = window x sqrt(p)",
     )
     axes.set_yscale("linear")
     for i, name in enumerate(dict.fromkeys(r["row"] for r in rows)):
@@ -52,7 +53,7 @@ def constant(
         scatter.points(
             axes,
             i,
-            name,
+            name.removesuffix(" DA"),
             [r["p"] for r in mine],
             [r["window"] * math.sqrt(r["p"]) for r in mine],
             [r["timeouts"] for r in mine],
@@ -77,7 +78,7 @@ def fitted(rows: list[dict[str, Any]]) -> m.Fit:
 
 
 def by_count(setting: Setting, acks: str, expected: float, low: float, high: float) -> Outcome:
-    """C for loss by count: the closed form, and the fit to simulations."""
+    """C for loss by count: the formula, and the fit to simulations."""
     rows = simulated(setting, acks, True, LOW, 1e-2, 13 if setting.full else 9)
     found, all_ = fitted([r for r in rows if r["loss"] <= HIGH]), fitted(rows)
     alone = window_alone.constant(1e-3, 1.0 if acks == "every" else 0.5, False)

@@ -234,8 +234,8 @@ def picture(found: dict[str, phase.Column], paper: dict[str, tuple[float, float]
     at = range(len(groups))
     bars = {
         "measured": [found[kind].bandwidths[i] / 1e3 for kind, i in groups],
-        "TCP model": [found[kind].tcp_models[i] / 1e3 for kind, i in groups],
-        "link model": [found[kind].link_models[i] / 1e3 for kind, i in groups],
+        "model from the connection's own counts": [found[kind].tcp_models[i] / 1e3 for kind, i in groups],
+        "model from the link's statistics": [found[kind].link_models[i] / 1e3 for kind, i in groups],
     }
     for n, (name, values) in enumerate(bars.items()):
         style_ = {"color": style.COLOURS[n], "hatch": ("", "//", "..")[n], "edgecolor": "white"}

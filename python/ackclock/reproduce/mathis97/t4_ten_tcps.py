@@ -135,7 +135,9 @@ def picture(row: str, runs: list[dict[str, Any]], found: dict[str, Any]) -> Figu
     scatter.power_law(axes, p, found["free_c"], found["k"], f"fit: {found['free_c']:.3f} p^{found['k']:.3f}")
     printed = f"table 4: {found['printed_free_c']:.3f} p^{found['printed_k']:.3f}"
     scatter.power_law(axes, p, found["printed_free_c"], found["printed_k"], printed, linestyle=(0, (4, 2)))
-    scatter.points(axes, 0, row, p, [r["window"] for r in drawn], [r["timeouts"] for r in drawn])
+    scatter.points(
+        axes, 0, row.removesuffix(" DA"), p, [r["window"] for r in drawn], [r["timeouts"] for r in drawn]
+    )
     axes.legend(loc="best", fontsize=9)
     return fig
 

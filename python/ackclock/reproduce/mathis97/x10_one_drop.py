@@ -151,7 +151,7 @@ def picture(rows: list[dict[str, Any]]) -> Any:
     """Bars of the share for each case and TCP."""
     fig, axes = style.figure(
         "A queue that fills drops one packet",
-        "Cycles of the saw-tooth with exactly one drop; drop-tail, 60 ms, delayed acks",
+        "Cycles of the sawtooth with exactly one drop; drop-tail, 60 ms, delayed acks",
     )
     cases = (IDEAL, JITTER, COMPRESSION)
     for i, stack in enumerate(STACKS):

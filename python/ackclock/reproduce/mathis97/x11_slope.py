@@ -18,6 +18,12 @@ VARIANTS = {
     "both": (),
 }
 """What of the two suspected causes is there."""
+LEGEND = {
+    "neither": "neither",
+    "rounding only": "window in whole segments",
+    "freeze only": "window held in recovery",
+    "both": "both",
+}
 ALONE = {"neither": -0.501, "rounding only": -0.520, "freeze only": -0.519, "both": -0.534}
 """k of the window by itself, as the register derives it."""
 HALF, NEAR = -0.5, 0.01
@@ -97,10 +103,10 @@ def reproduce(setting: Setting) -> Outcome:
     by_signals = ", ".join(f"{name} {signals(rows, name)}" for name in found)
     notes.append(f"k with CA events for p: {by_signals}")
     fig, axes = scatter.figure(
-        "What bends the line",
+        "Why the window falls a little faster than 1/sqrt(p)",
         "SACK, an ack for each packet, random loss, no queue; open markers: runs with timeouts",
         "loss of the link",
-        "C = W sqrt(p)",
+        "C = window x sqrt(p)",
     )
     axes.set_yscale("linear")
     for i, name in enumerate(VARIANTS):
@@ -109,7 +115,7 @@ def reproduce(setting: Setting) -> Outcome:
         scatter.points(
             axes,
             i,
-            f"{name}: k = {found[name].k:.3f}",
+            f"{LEGEND[name]}: k = {found[name].k:.3f}",
             [r["loss"] for r in mine],
             c,
             [r["timeouts"] for r in mine],

@@ -10,6 +10,10 @@ from ackclock.reproduce.mathis97 import bottleneck, scatter, stock
 PLACES = [(rate, queue) for rate in (1e6, 2e6, 5e6, 10e6) for queue in (5, 7, 10, 20)]
 LEAST = 10
 """Bandwidth-delay product over queue from which a network counts as underbuffered."""
+LEGEND = {
+    "Tahoe, one hole per ack": "Tahoe that resends one hole for each ack",
+    "Tahoe, threshold kept": "Tahoe that keeps ssthresh",
+}
 
 
 def readings() -> dict[str, ac.Stack]:
@@ -68,7 +72,7 @@ def reproduce(setting: Setting) -> Outcome:
         )
         notes.append(f"{name}, 10 Mbit/s, {words}")
     fig, axes = style.figure(
-        "Tahoe where the queue is small",
+        "Tahoe's window relative to Reno's where the queue is small",
         "Drop-tail, 60 ms, delayed acks; grey: expected right of the dotted line; open: runs with timeouts",
     )
     axes.axhspan(0, 0.8, xmin=0, color="#eeeeee")
@@ -78,7 +82,7 @@ def reproduce(setting: Setting) -> Outcome:
         scatter.points(
             axes,
             i,
-            name,
+            LEGEND.get(name, name),
             [r["ratio"] for r in mine],
             [r["over_reno"] for r in mine],
             [r["timeouts"] for r in mine],
@@ -86,7 +90,7 @@ def reproduce(setting: Setting) -> Outcome:
     axes.set(
         xscale="log",
         xlabel="bandwidth-delay product over queue",
-        ylabel="window sqrt(p) over Reno's",
+        ylabel="window x sqrt(p), relative to Reno's",
         ylim=(0, None),
     )
     scatter.plain(axes.xaxis, [0.5, 1, 2, 5, 10, 15])

@@ -181,8 +181,8 @@ def reproduce(setting: Setting) -> Outcome:
             + ", ".join(f"{name} {x:.2f}" for name, x in by_tcp.items())
         )
     fig, axes = style.figure(
-        "Windows over the bound C/sqrt(p)",
-        "Twelve flows on each path, ten seeds; bars: two standard errors of the root of p",
+        "Windows relative to the bound C/sqrt(p)",
+        "Twelve kinds of flow on each path, ten seeds; a mark for each flow",
     )
     for i, kind in enumerate(PATHS):
         mine = [r for r in rows if r["path"] == kind]
@@ -196,7 +196,12 @@ def reproduce(setting: Setting) -> Outcome:
             label=kind,
         )
     axes.axhline(1, color="#555555", linewidth=1)
-    axes.set(xscale="log", xlabel="p of the flow", ylabel="window sqrt(p) / C", ylim=(0, None))
+    axes.set(
+        xscale="log",
+        xlabel="p: packets lost over packets sent",
+        ylabel="window x sqrt(p) / C",
+        ylim=(0, None),
+    )
     axes.grid(True)
     axes.legend(loc="best", fontsize=9)
     return Outcome(checks, {"flows": lossy.table(rows)}, {"bound": fig}, notes)

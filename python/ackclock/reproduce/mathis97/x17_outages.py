@@ -169,7 +169,7 @@ def reproduce(setting: Setting) -> Outcome:
             f"{without['non_ca_events']}"
         )
     fig, axes = style.figure(
-        "Runs with timeouts, with outages and without",
+        "Runs with timeouts, with and without an outage",
         f"{runs} runs of {SECONDS} s for each loss; bars: binomial standard errors",
     )
     for i, kind in enumerate(("FACK-RH", "TReno", "TReno, outages")):
@@ -180,7 +180,7 @@ def reproduce(setting: Setting) -> Outcome:
             yerr=np.sqrt(y * (1 - y) / runs),
             marker="osD"[i],
             capsize=2,
-            label=kind,
+            label={"TReno, outages": "TReno, an outage in each run"}.get(kind, kind),
             **style.line(i),
         )
     axes.set(

@@ -36,8 +36,8 @@ def exponent(rows: list[dict[str, Any]]) -> str:
 def picture(rows: list[dict[str, Any]]) -> Figure:
     """What each TCP has of the model's window, at each place."""
     fig, axes = style.figure(
-        "Vegas does not fit the model where it has a queue to see",
-        "Mean window over C/sqrt(p) at its own p, C = 1.22; one connection, drop-tail, 60 ms",
+        "Vegas does not fit the model where it can see a queue",
+        "Mean window relative to C/sqrt(p), C = 1.22; one connection, drop-tail, 60 ms",
     )
     with mpl.rc_context(style.SETTINGS):
         for i, (stack, colour) in enumerate(zip(("Reno", "Vegas"), style.COLOURS, strict=False)):
@@ -48,7 +48,7 @@ def picture(rows: list[dict[str, Any]]) -> Figure:
         axes.set_xticks(
             range(len(vegas.PLACES)), [f"{rate / 1e6:g} Mbit/s\n{queue}" for rate, queue in vegas.PLACES]
         )
-        axes.set(xlabel="bottleneck, packets of its queue", ylabel="window over the model's")
+        axes.set(xlabel="bottleneck, and packets of its queue", ylabel="window relative to the model's")
         axes.legend(loc="best", fontsize=9)
     return fig
 

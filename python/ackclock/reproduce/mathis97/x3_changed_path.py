@@ -24,6 +24,7 @@ TRANSFER, UNDER_TEST = 40, 80
 """When the transfer begins, and when the second measurement, seconds."""
 REAL_SECONDS, REAL_PROBES = 6.0, 40
 BEFORE, DURING = "not under test", "under test"
+LEGEND = {BEFORE: "before the transfer", DURING: "during the transfer"}
 
 
 def scenario(buffer: float) -> ac.Scenario:
@@ -104,7 +105,7 @@ def reproduce(setting: Setting) -> Outcome:
             f"real packets, buffer {SHOWN:g} s: {1e3 * idle:.0f} ms idle, {1e3 * tested:.0f} ms under test"
         )
     fig, axes = style.figure(
-        "Round-trip times before a transfer and beside it",
+        "Round-trip times before and during a transfer",
         f"{RATE / 1e6:g} Mbit/s, {RTT}, buffer of {SHOWN:g} s; {PROBES} probes from 0 and {UNDER_TEST} s on",
     )
     samples = runs[BUFFERS.index(SHOWN)].traces["samples"]
@@ -120,7 +121,7 @@ def reproduce(setting: Setting) -> Outcome:
             "o",
             markersize=3,
             color=style.COLOURS[i],
-            label=f"{name}, mean {np.mean(rtt):.0f} ms",
+            label=f"{LEGEND[name]}, mean {np.mean(rtt):.0f} ms",
         )
     axes.axvline(TRANSFER, color="#999999", linewidth=1, linestyle=(0, (2, 2)))
     axes.annotate(

@@ -139,7 +139,7 @@ def picture(rows: list[dict[str, Any]]) -> Figure:
     """Shares against n, beside both equations."""
     shown = {r["n"] for r in rows if r["case"] == LONG}
     fig, axes = style.figure(
-        "What a long path gets of each congested line",
+        "Share of each congested line that a long path gets",
         "One SACK TCP over n lines of 2 Mbit/s, a local one over each; open: runs with timeouts"
         + ("" if len(shown) == MOST else f"; long: n up to {CHECKED} and {MOST}"),
     )

@@ -114,7 +114,7 @@ def reproduce(setting: Setting) -> Outcome:
         "The appendix prints 6 Mbytes for a window of 256 packets; of 1500 bytes each that is 384 kB.",
     ]
     fig, axes = style.figure(
-        "Slow-start goes far beyond",
+        "Slow-start overshoots far beyond the mean window",
         "Every 256th packet lost, 1500 bytes, 100 ms; no bottleneck, an ack for each packet",
     )
     with mpl.rc_context(style.SETTINGS):

@@ -122,7 +122,7 @@ def reproduce(setting: Setting) -> Outcome:
         at_least("short transfers, the exception: measured over the model", short["ratio"], 1, "at least")
     )
     fig, axes = style.figure(
-        "Exclusions make a TCP slower, but for short transfers",
+        "What the model excludes: slower, except short transfers",
         "Random loss and no queue, C = 1.31; for Vegas a queue, C = 1.22",
     )
     with mpl.rc_context(style.SETTINGS):
@@ -140,7 +140,10 @@ def reproduce(setting: Setting) -> Outcome:
             )
         axes.set_yticks(places, [r["what"] for r in rows])
         axes.invert_yaxis()
-        axes.set(xlabel="measured bandwidth over the model's", xlim=(0, 1.15 * max(r["ratio"] for r in rows)))
+        axes.set(
+            xlabel="measured bandwidth, relative to the model's",
+            xlim=(0, 1.15 * max(r["ratio"] for r in rows)),
+        )
         axes.grid(True, which="major", axis="x")
     notes = [
         (

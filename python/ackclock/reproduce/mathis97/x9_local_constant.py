@@ -30,7 +30,7 @@ def reproduce(setting: Setting) -> Outcome:
     near = (p >= LOW) & (p <= HIGH)
     fitted = m.fit(p[near], window[near], timeouts=timeouts[near], k=-0.5).c
     fig, axes = style.figure(
-        "The constant depends on where it is read",
+        "The constant C depends on the loss at which it is read",
         "Reno, drop-tail queues of 5 to 30 packets, packet times up to 200 ms; grey: where C is fitted",
     )
     axes.axvspan(LOW, HIGH, color="#eeeeee")
@@ -46,13 +46,16 @@ def reproduce(setting: Setting) -> Outcome:
         scatter.points(
             axes,
             i,
-            f"queue {queue}",
+            f"queue of {queue} packets",
             [r["p"] for r in mine],
             [r["c"] for r in mine],
             [r["timeouts"] for r in mine],
         )
     axes.set(
-        xscale="log", xlabel="p: CA events per acknowledged packet", ylabel="window sqrt(p)", ylim=(0.6, 1.0)
+        xscale="log",
+        xlabel="p: window halvings per acknowledged packet",
+        ylabel="C = window x sqrt(p)",
+        ylim=(0.6, 1.0),
     )
     axes.grid(True)
     axes.legend(loc="best", fontsize=9)

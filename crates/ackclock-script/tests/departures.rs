@@ -611,3 +611,25 @@ fn the_smallest_round_trip_is_that_of_what_is_sacked() {
     assert_eq!(failure(text, true), None);
     assert_eq!(failure(text, false), None);
 }
+
+#[test]
+fn the_window_of_a_simultaneous_open_is_that_of_the_syn_ack() {
+    // What follows the SYN-ACK is news, and its smaller window counts.
+    let text = r#"
+`sysctl -q net.ipv4.tcp_congestion_control=cubic net.ipv4.tcp_rmem="4096 131072 6291456" net.ipv4.tcp_invalid_ratelimit=0 net.ipv4.tcp_pingpong_thresh=255`
+0.000000 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
+0.000000 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0
+0.000000 connect(3, ..., ...) = -1 EINPROGRESS (EINPROGRESS)
+0.000000 > S 0:0(0) <mss 1460,sackOK,TS val 1700788422 ecr 0,nop,wscale 7>
+0.008000 < S 0:0(0) win 64000 <mss 1000>
+0.008000 > S. 0:0(0) ack 1 <mss 1460>
+0.018000 < S. 0:0(0) ack 1 win 64000 <mss 1000>
+0.018000 > . 1:1(0) ack 1
+0.030000 < . 1:1(0) ack 1 win 1500
+0.044000 write(3, ..., 3000) = 3000
+0.044000 > . 1:1001(1000) ack 1
+0.044000 > P. 1001:1501(500) ack 1
+"#;
+    assert_eq!(failure(text, true), None);
+    assert_eq!(failure(text, false), None);
+}

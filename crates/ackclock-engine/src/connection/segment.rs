@@ -182,6 +182,10 @@ impl Connection {
             return true;
         }
         self.handle_ack(now, segment);
+        if seldom(was_syn) {
+            // SEG.SEQ of a SYN-ACK (RFC 9293 §3.10.7.4), of which what follows its SYN has got here.
+            self.snd_wl1 = self.irs;
+        }
         self.after_ack_of_fin(now);
         !matches!(self.state, State::Closed)
     }

@@ -109,6 +109,15 @@ fn a_bulk_transfer_has_the_simulations_goodput_and_the_links_conserve_packets() 
             return Err(format!("goodput {goodput}, simulated {expected}"));
         }
         assert_eq!((flow.outcome, flow.size, flow.reason), (Outcome::Unfinished, None, None));
+        // The other direction drops nothing.
+        let link = &found.outcome.links[0];
+        assert_eq!(
+            (flow.dropped_packets, found.outcome.links[1].dropped_queue),
+            (Some(link.dropped_queue), 0)
+        );
+        let (own, all) = (flow.queue_delay_mean.unwrap(), link.sojourn_mean.unwrap());
+        assert!((own.as_secs_f64() / all.as_secs_f64() - 1.0).abs() < 0.02, "{own} {all}");
+        assert!(flow.queue_delay_max.unwrap() >= own);
         assert_eq!((&*flow.client, &*flow.server, &*flow.stack), ("sender", "receiver", "x"));
         assert_eq!(flow.measured_from.unwrap().as_secs_f64(), 1.0);
         // Two seconds of a window that counts, not three.
@@ -572,6 +581,11 @@ fn flows_over_several_links_and_hosts_take_their_ways() {
                 .map(|rows| rows.iter().map(ends).collect::<Vec<_>>());
             assert_eq!(both[0], both[1]);
             close(&found.outcome.flows, &simulated.flows, groups, 0.1)?;
+            // Drops are those of the links, each of one end of a flow or source.
+            let drops =
+                |rows: &[LinkRow]| rows.iter().map(|row| row.dropped_queue + row.dropped_wire).sum::<u64>();
+            let own: u64 = found.outcome.flows.iter().map(|row| row.dropped_packets.unwrap()).sum();
+            assert!(own <= drops(&found.outcome.links), "{own}");
             for (real, twin) in found.outcome.links.iter().zip(&simulated.links) {
                 println!(
                     "{}: {} packets, simulated {}",

@@ -37,5 +37,5 @@ pub use link::{
 };
 pub use network::{LinkId, Network, NetworkBuilder, NodeId};
 pub use sim::{
-    Barrier, Exchange, FIRST_DATAGRAM, MeasuredSpan, Progress, RunOptions, RunOutcome, Simulation, Taken,
+    Barrier, Exchange, FIRST_DATAGRAM, MeasuredSpan, Met, Progress, RunOptions, RunOutcome, Simulation, Taken,
 };

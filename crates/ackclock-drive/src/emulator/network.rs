@@ -9,7 +9,7 @@ use ackclock_policy::{PacketId, Queued};
 use ackclock_sim::{Carrier, Link, LinkCounters, PacketInfo, Passed};
 #[cfg(test)]
 use ackclock_units::Bytes;
-use ackclock_units::Instant;
+use ackclock_units::{Duration, Instant};
 use ackclock_wire::SackBlocks;
 
 use super::flow_numbers::FlowNumbers;
@@ -26,7 +26,7 @@ pub(crate) struct Network {
     pub(super) lanes: Vec<Lane>,
     routes: Routes,
     flows: FlowNumbers,
-    streams: Streams,
+    pub(super) streams: Streams,
     pub(super) held: Held,
     /// Packets that have come in and not reached their first link.
     entering: Pending,
@@ -131,8 +131,8 @@ impl Network {
     }
 
     fn on_lane(&mut self, number: usize, work: impl FnOnce(&mut Carrying<'_>)) {
-        let Self { lanes, held, order, .. } = self;
-        work(&mut Carrying { lane: &mut lanes[number], held, order });
+        let Self { lanes, held, order, streams, .. } = self;
+        work(&mut Carrying { lane: &mut lanes[number], held, order, streams });
     }
 
     /// When [`Network::carry`] must be called next.
@@ -202,6 +202,7 @@ struct Carrying<'a> {
     lane: &'a mut Lane,
     held: &'a mut Held,
     order: &'a mut u64,
+    streams: &'a mut Streams,
 }
 
 impl Carrier for Carrying<'_> {
@@ -215,6 +216,12 @@ impl Carrier for Carrying<'_> {
 
     fn mark(&mut self, id: PacketId) {
         self.held.mark(id.0);
+    }
+
+    fn waited(&mut self, id: PacketId, time: Duration) {
+        if let Some(met) = self.streams.met_by(self.held.packets[id.0 as usize].way.stream) {
+            met.wait(time);
+        }
     }
 
     fn on_wire(&mut self, id: PacketId, corrupt: bool) {
@@ -237,6 +244,9 @@ impl Carrier for Carrying<'_> {
     }
 
     fn lost(&mut self, id: PacketId) {
+        if let Some(met) = self.streams.met_by(self.held.packets[id.0 as usize].way.stream) {
+            met.dropped += 1;
+        }
         self.held.remove(id.0);
     }
 }

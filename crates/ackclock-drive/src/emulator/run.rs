@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use ackclock_sim::{Link, LinkCounters, LinkSpec};
+use ackclock_sim::{Link, LinkCounters, LinkSpec, Met};
 use ackclock_units::{Duration, Instant};
 
 use super::hosts::{AccessDelays, Hosts};
@@ -53,6 +53,8 @@ pub trait Watch: Send {
     fn look(&mut self, now: Instant, links: &mut [Lane]);
     /// Looks at the links when the emulator stops. Does nothing by default.
     fn finish(&mut self, _now: Instant, _links: &mut [Lane]) {}
+    /// Looks at what the packets of each stream have met, by number, after each of the two. Does nothing by default.
+    fn look_at_streams(&mut self, _met: &mut [Met]) {}
 }
 
 /// Counters of an emulator.
@@ -265,6 +267,7 @@ impl EmulatorThread {
         let now = self.clock.now();
         if let Some(watch) = &mut self.watch {
             watch.finish(now, &mut self.network.lanes);
+            watch.look_at_streams(&mut self.network.streams.met);
         }
         self.publish(now);
     }
@@ -295,6 +298,7 @@ impl EmulatorThread {
             self.deliver_until(at, now);
             if let Some(watch) = &mut self.watch {
                 watch.look(at, &mut self.network.lanes);
+                watch.look_at_streams(&mut self.network.streams.met);
             }
         }
         self.deliver_until(now, now);

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use ackclock_sim::PacketInfo;
+use ackclock_sim::{Met, PacketInfo};
 use ackclock_units::{Instant, SeqNumber, SeqRange};
 use ackclock_wire::{Flags, SackBlocks, Segment};
 
@@ -13,6 +13,8 @@ use super::routes::Way;
 #[derive(Default)]
 pub(super) struct Streams {
     all: Vec<Stream>,
+    /// What the packets of each have met.
+    pub(super) met: Vec<Met>,
     listener: Option<Arc<dyn SackListener>>,
 }
 
@@ -41,7 +43,13 @@ impl Streams {
         listener: Option<Arc<dyn SackListener>>,
     ) -> Self {
         let most = ways.filter_map(|way| way.stream).max();
-        Self { all: vec![Stream::default(); most.map_or(0, |n| (n as usize | 1) + 1)], listener }
+        let n = most.map_or(0, |n| (n as usize | 1) + 1);
+        Self { all: vec![Stream::default(); n], met: vec![Met::default(); n], listener }
+    }
+
+    /// What the packets of a stream meet.
+    pub(super) fn met_by(&mut self, stream: Option<u32>) -> Option<&mut Met> {
+        self.met.get_mut(stream? as usize)
     }
 
     /// Completes what faults see of a packet of a stream that comes in.

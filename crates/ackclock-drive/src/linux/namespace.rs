@@ -142,8 +142,8 @@ impl Namespace {
             .map_err(|e| DriveError::Missing(format!("cannot read the kernel parameter {key}: {e}")))
     }
 
-    /// All counters of the kernel's TCP in this namespace that are not zero, by their names in `/proc/net/snmp`
-    /// and `/proc/net/netstat`.
+    /// All counters of the kernel's TCP and UDP in this namespace that are not zero, by their names in
+    /// `/proc/net/snmp` and `/proc/net/netstat`.
     pub(crate) fn tcp_counters(&self) -> Result<Vec<(String, u64)>, DriveError> {
         Ok(counters(&self.tcp_tables()?))
     }
@@ -207,16 +207,19 @@ fn counter(text: &str, name: &str) -> Option<u64> {
 /// Settings among the counters of `/proc/net/snmp`.
 const SETTINGS: &[&str] = &["RtoAlgorithm", "RtoMin", "RtoMax", "MaxConn", "CurrEstab"];
 
-/// All counters of TCP in the kernel's tables that are not zero.
+/// All counters of TCP and UDP in the kernel's tables that are not zero. Those of UDP begin with `Udp`, as nstat(8)
+/// has it.
 fn counters(text: &str) -> Vec<(String, u64)> {
-    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("Tcp")).collect();
+    let known = |line: &&str| line.starts_with("Tcp") || line.starts_with("Udp:");
+    let lines: Vec<&str> = text.lines().filter(known).collect();
     let pairs = lines.chunks_exact(2).flat_map(|pair| {
-        let names = pair[0].split_ascii_whitespace().skip(1);
-        names.zip(pair[1].split_ascii_whitespace().skip(1))
+        let before = if pair[0].starts_with("Udp") { "Udp" } else { "" };
+        let values = pair[1].split_ascii_whitespace().skip(1);
+        pair[0].split_ascii_whitespace().skip(1).zip(values).map(move |(name, value)| (before, name, value))
     });
-    let found = pairs.filter(|(name, _)| !SETTINGS.contains(name));
+    let found = pairs.filter(|(_, name, _)| !SETTINGS.contains(name));
     found
-        .filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?)))
+        .filter_map(|(before, name, value)| Some((format!("{before}{name}"), value.parse().ok()?)))
         .filter(|(_, n)| *n > 0)
         .collect()
 }
@@ -236,6 +239,10 @@ mod tests {
         let all = [("ActiveOpens", 3), ("RetransSegs", 4), ("SyncookiesSent", 5), ("TCPTimeouts", 6)];
         assert_eq!(counters(text), all.map(|(name, n)| (name.to_owned(), n)));
         assert_eq!(counters("TcpExt: RtoMin TCPTimeouts\nTcpExt: 200 0\n"), []);
+        let udp = "Tcp: RtoMin InErrs\nTcp: 200 1\nUdp: InDatagrams RcvbufErrors\nUdp: 9 2\nUdpLite: InDatagrams\n\
+                   UdpLite: 7\n";
+        let all = [("InErrs", 1), ("UdpInDatagrams", 9), ("UdpRcvbufErrors", 2)];
+        assert_eq!(counters(udp), all.map(|(name, n)| (name.to_owned(), n)));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use ackclock_sim::scenario::{Body, Resolved, WorkloadPlan};
 use ackclock_trace::Mask;
 use ackclock_units::Duration;
 
+use super::KernelCounters;
 use super::datagrams::LEAST_NUMBERED;
 use super::hosts;
 use super::setup::stack_of_datagrams;
@@ -108,12 +109,26 @@ pub(super) fn in_time(run: &str, r: &EmulatorReport) -> Result<(), DriveError> {
     } else {
         return Ok(());
     };
-    Err(DriveError::Void(format!(
+    Err(void(run, &what))
+}
+
+/// Fails for a run in which the receivers of datagrams were too slow to take what arrived.
+pub(super) fn taken(run: &str, r: &EmulatorReport, hosts: &[KernelCounters]) -> Result<(), DriveError> {
+    let all = hosts.iter().flat_map(|host| &host.counters);
+    let lost: u64 = all.filter(|(name, _)| name == "UdpRcvbufErrors").map(|(_, value)| value).sum();
+    if lost as f64 <= UNDELIVERED_SHARE * r.delivered as f64 {
+        return Ok(());
+    }
+    Err(void(run, &format!("{lost} datagrams had no room at their receivers")))
+}
+
+fn void(run: &str, what: &str) -> DriveError {
+    DriveError::Void(format!(
         "run `{run}` is void: {what} because the machine was busy, so that it was not the path of the scenario; \
          expected at most {:.0} % more than 1 ms late and none later than {LATEST}; run it again with less beside \
          it, or with fewer packets per second",
         100.0 * LATE_SHARE
-    )))
+    ))
 }
 
 #[cfg(test)]
@@ -140,5 +155,13 @@ mod tests {
             assert!(sentence.contains("run `x` is void") && sentence.contains(expected), "{sentence}");
         }
         in_time("x", &EmulatorReport::default()).unwrap();
+        let host = |lost| KernelCounters {
+            host: "h".into(),
+            stack: "s".into(),
+            counters: vec![("UdpInDatagrams".into(), 90_000), ("UdpRcvbufErrors".into(), lost)],
+        };
+        taken("x", &fine, &[host(0), host(10)]).unwrap();
+        let sentence = taken("x", &fine, &[host(5), host(6)]).unwrap_err().to_string();
+        assert!(sentence.contains("11 datagrams had no room at their receivers"), "{sentence}");
     }
 }

@@ -46,6 +46,8 @@ pub(super) struct FlowFacts<'a> {
     pub(super) path_rtt: Duration,
     /// Mean of the smoothed round-trip times that were seen of each end while it had data in flight.
     pub(super) rtt_mean: [Option<Duration>; 2],
+    /// Packets of each end that were dropped, and how long they waited, on average and at most in one queue.
+    pub(super) met: [(u64, Option<[Duration; 2]>); 2],
 }
 
 impl Ends<'_> {
@@ -145,6 +147,8 @@ impl Ends<'_> {
             self.read_by(None, 1 - sender, n).saturating_sub(before)
         });
         let span = from.map_or(Duration::ZERO, |from| end.unwrap_or(self.last).since(from));
+        let (dropped, waits) = facts.met[sender];
+        let waits = waits.filter(|_| from.is_some());
         let node = |i: usize| Label::from(scenario.path.nodes[flow.nodes[i]].as_str());
         let timeouts = |c: Option<TcpCounts>| c.and_then(|c| c.timeouts).unwrap_or(0) as u32;
         Some(FlowRow {
@@ -173,6 +177,9 @@ impl Ends<'_> {
             // The kernel counts SYN and FIN as a byte each.
             bytes_acked: number(|c| c.bytes_acked).min(number(|c| c.bytes_sent)),
             bytes_delivered: delivered,
+            dropped_packets: from.map(|_| dropped),
+            queue_delay_mean: waits.map(|[mean, _]| mean),
+            queue_delay_max: waits.map(|[_, longest]| longest),
             timeouts: timeouts(s),
             peer_timeouts: timeouts(other),
             syn_retransmissions: from.map_or(0, |_| (client.syns + server.syns) as u32),

@@ -128,6 +128,11 @@ impl Hosts {
         Ok(number)
     }
 
+    /// The number of links from one host to another, which have a connection.
+    pub(super) fn hops(&self, ends: [usize; 2]) -> usize {
+        self.routes.get(&ends).map_or(0, |route| self.table.routes[*route as usize].links.len())
+    }
+
     /// The emulator's table of the connections so far.
     pub(super) fn ways(&self) -> WayTable {
         self.table.clone()

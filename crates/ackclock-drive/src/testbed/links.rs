@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ackclock_sim::scenario::{RealLink, Resolved};
-use ackclock_sim::{LinkCounters, LinkLabels, row_since};
+use ackclock_sim::{LinkCounters, LinkLabels, Met, row_since};
 use ackclock_trace::{Label, LinkRow, LinkSeriesRow};
 use ackclock_units::{Duration, Instant};
 
@@ -19,6 +19,8 @@ pub(super) struct Rows {
     pub(super) last: Vec<LinkRow>,
     /// Over time.
     pub(super) series: Vec<LinkSeriesRow>,
+    /// What the packets of each stream have met, from the moment that counts on.
+    pub(super) met: Vec<Met>,
 }
 
 /// When links are looked at.
@@ -34,8 +36,9 @@ pub(super) struct Moments {
 pub(super) struct Recorder {
     labels: Vec<LinkLabels>,
     moments: Moments,
-    /// Moments passed of the three.
+    /// Moments passed of the three, and those of which what streams have met is known.
     passed: usize,
+    met: usize,
     series_at: Instant,
     before: Vec<LinkCounters>,
     rows: Arc<Mutex<Rows>>,
@@ -46,8 +49,15 @@ impl Recorder {
     pub(super) fn new(labels: Vec<LinkLabels>, moments: Moments) -> (Self, Arc<Mutex<Rows>>) {
         let rows = Arc::new(Mutex::new(Rows::default()));
         let before = vec![LinkCounters::default(); labels.len()];
-        let recorder =
-            Self { labels, moments, passed: 0, series_at: Instant::ZERO, before, rows: Arc::clone(&rows) };
+        let recorder = Self {
+            labels,
+            moments,
+            passed: 0,
+            met: 0,
+            series_at: Instant::ZERO,
+            before,
+            rows: Arc::clone(&rows),
+        };
         (recorder, rows)
     }
 
@@ -116,10 +126,31 @@ impl Watch for Recorder {
         let rows = self.rows(now, links);
         let mut kept = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         kept.last = rows;
+        self.passed = 3;
+    }
+
+    fn look_at_streams(&mut self, met: &mut [Met]) {
+        if self.met == self.passed {
+            return;
+        }
+        if self.met == 0 && self.moments.warmup > Instant::ZERO {
+            met.fill(Met::default());
+        }
+        if self.passed > 2 {
+            self.rows.lock().unwrap_or_else(PoisonError::into_inner).met = met.to_vec();
+        }
+        self.met = self.passed;
     }
 }
 
 impl Rows {
+    /// What the packets of a stream have met on so many links: drops, and how long they waited, which all links
+    /// measure or none.
+    pub(super) fn met(&self, stream: usize, links: usize) -> (u64, Option<[Duration; 2]>) {
+        let met = self.met.get(stream).copied().unwrap_or_default();
+        (met.dropped, met.waits(links as u64))
+    }
+
     /// The table of links.
     pub(super) fn counted(&self, whole: bool) -> Vec<LinkRow> {
         if whole {

@@ -112,8 +112,12 @@ pub fn run_testbed(
         return Err(DriveError::Interrupted);
     }
     check::in_time(&label, &path)?;
+    let counters = setup.hosts.counters(scenario)?;
+    check::taken(&label, &path, &counters)?;
+    let links = std::mem::take(&mut *link_rows.lock().unwrap_or_else(PoisonError::into_inner));
     let finished = Finished {
         scenario,
+        links: &links,
         label: label.clone(),
         setup: &setup,
         sides: [&opened, &accepted],
@@ -122,8 +126,8 @@ pub fn run_testbed(
         ended_at: stopped_at.min(last),
     };
     finished.check_bytes()?;
-    let links = std::mem::take(&mut *link_rows.lock().unwrap_or_else(PoisonError::into_inner));
-    let mut outcome = finished.tables();
+    let (mut outcome, delivered_end) = (finished.tables(), finished.delivered_end());
+    let simulated = finished.ended_at.since(Instant::ZERO);
     (outcome.links, outcome.processed) = (links.counted(warmup.is_zero()), path.delivered);
     outcome.link_series = links.series;
     Ok(TestbedRun {
@@ -131,11 +135,11 @@ pub fn run_testbed(
             label: label.to_string(),
             run: scenario.runs[job.run].label.clone(),
             seed: job.seed,
-            simulated: finished.ended_at.since(Instant::ZERO),
+            simulated,
             events: path.delivered,
             links_warm: links.warm,
             links_end: links.end,
-            delivered_end: finished.delivered_end(),
+            delivered_end,
         },
         outcome,
         kernel: KernelReport {
@@ -144,7 +148,7 @@ pub fn run_testbed(
             mean_lateness: path.mean_lateness,
             max_lateness: path.max_lateness,
             undelivered: path.undelivered,
-            counters: setup.hosts.counters(scenario)?,
+            counters,
             options: opened.options.iter().chain(&accepted.options).flatten().copied().collect(),
         },
     })

@@ -18,7 +18,7 @@ use crate::{DriveError, Port};
 pub(super) struct Setup {
     pub(super) hosts: Hosts,
     pub(super) flows: Vec<RealFlow>,
-    /// The addresses of each flow, and the round-trip time of its path.
+    /// The addresses of each flow, then of each source of datagrams, and the round-trip time of each flow's path.
     addresses: Vec<Addresses>,
     pub(super) path_rtts: Vec<Duration>,
     /// Flows of each source that wait for each other.
@@ -59,11 +59,18 @@ impl Setup {
                 Access { client_up: d.up, server_down: d.down, server_up: d.back, ..Access::default() };
             let at = hosts.connect(&run, of_nodes(nodes), access, number)?;
             all.open(&hosts, &at, d, path_rtt(&run, nodes, access)?)?;
+            addresses.push(at);
         }
         let Datagrams { senders, receivers, facts: sources } = all;
         let RealRun { flows, apps, links, members, .. } = run;
         let setup = Self { hosts, flows, addresses, path_rtts, members, sources };
         Ok((setup, Parts { ports, apps, links, senders, receivers }))
+    }
+
+    /// How many links the packets of one end of a flow or source take: 0 is the client's.
+    pub(super) fn hops(&self, number: usize, end: usize) -> usize {
+        let [client, server] = self.addresses[number].hosts;
+        self.hosts.hops(if end == 0 { [client, server] } else { [server, client] })
     }
 
     /// The port of the host that opens the first connection.
@@ -76,9 +83,10 @@ impl Setup {
         let opening = |a: &Addresses| Opening { from: a.from, to: a.to, place: a.hosts[0] };
         let opens = SideRole::Opens {
             starts: self.flows.iter().map(|flow| flow.start).collect(),
-            openings: self.addresses.iter().map(opening).collect(),
+            openings: self.addresses.iter().take(self.flows.len()).map(opening).collect(),
         };
-        let numbers = self.addresses.iter().zip(0..).map(|(a, n)| ((a.to.ip(), a.from.ip()), n)).collect();
+        let flows = self.addresses.iter().take(self.flows.len()).zip(0..);
+        let numbers = flows.map(|(a, n)| ((a.to.ip(), a.from.ip()), n)).collect();
         (opens, SideRole::Accepts { at: self.hosts.listening(), numbers })
     }
 

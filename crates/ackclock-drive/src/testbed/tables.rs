@@ -10,6 +10,7 @@ use ackclock_units::{Bytes, Duration, Instant};
 use super::datagrams::{self, Sample as DatagramSample};
 use super::flow_rows::{Ends, FlowFacts};
 use super::flow_series::Samples;
+use super::links::Rows as LinkRows;
 use super::setup::Setup;
 use crate::DriveError;
 use crate::flows::SideReport;
@@ -23,6 +24,8 @@ pub(super) struct Finished<'a> {
     pub(super) sides: [&'a SideReport; 2],
     /// What was seen of the sources of datagrams.
     pub(super) datagram_samples: &'a [DatagramSample],
+    /// Links, and what packets have met on them.
+    pub(super) links: &'a LinkRows,
     /// The interval of samples.
     pub(super) every: Duration,
     pub(super) ended_at: Instant,
@@ -51,7 +54,8 @@ impl Finished<'_> {
         let (mut rows, mut exchanges) = (Vec::new(), Exchanges::default());
         for (number, flow) in flows.iter().enumerate() {
             let (path_rtt, rtt_mean) = (self.setup.path_rtts[number], rtts[number]);
-            let facts = FlowFacts { number, flow, path_rtt, rtt_mean };
+            let met = [0, 1].map(|end| self.met(number, end));
+            let facts = FlowFacts { number, flow, path_rtt, rtt_mean, met };
             let Some(row) = ends.row(self.scenario, &self.label, &facts) else { continue };
             rows.push(row);
             ends.take_exchanges(&facts, &mut exchanges);
@@ -67,7 +71,8 @@ impl Finished<'_> {
         });
         for (number, source) in (first..).zip(sources) {
             let window = (self.scenario.measured(), self.ended_at);
-            rows.push(source.row(self.scenario, (&self.label, number), window));
+            let met = self.met(flows.len() + (number - first) as usize, 0);
+            rows.push(source.row(self.scenario, (&self.label, number), window, met));
         }
         RunOutcome {
             flows: rows,
@@ -77,6 +82,11 @@ impl Finished<'_> {
             playbacks,
             ..RunOutcome::default()
         }
+    }
+
+    /// What the packets of one end of a flow or source have met.
+    fn met(&self, number: usize, end: usize) -> (u64, Option<[Duration; 2]>) {
+        self.links.met(2 * number + end, self.setup.hops(number, end))
     }
 
     /// Payload that the connections of each stack had delivered at the end of `duration`, from the moment that

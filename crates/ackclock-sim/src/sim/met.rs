@@ -6,9 +6,9 @@ use super::path::Net;
 
 /// Counters of an endpoint's packets, from when counting began.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Met {
+pub struct Met {
     /// Packets that a queue, a policer or a fault dropped.
-    pub(crate) dropped: u64,
+    pub dropped: u64,
     /// Waits in queues whose sojourn times are measured: their number, their sum and the longest.
     waits: u64,
     waited: Duration,
@@ -17,10 +17,17 @@ pub(crate) struct Met {
 
 impl Met {
     /// Adds a wait in a queue.
-    pub(crate) fn wait(&mut self, time: Duration) {
+    pub fn wait(&mut self, time: Duration) {
         self.waits += 1;
         self.waited += time;
         self.longest = self.longest.max(time);
+    }
+
+    /// How long its packets waited in all queues of their path together, on average, and the longest wait in one
+    /// queue; `None` without measured waits. `links`: how many links of the path measure them.
+    pub fn waits(&self, links: u64) -> Option<[Duration; 2]> {
+        let total = self.waited.as_nanos().checked_div(self.waits)? * links;
+        Some([Duration::from_nanos(total), self.longest])
     }
 }
 
@@ -48,14 +55,12 @@ impl Net {
     /// How long packets of endpoint `e` waited in all queues of their path together, on average, and the longest
     /// wait in one queue; `None` without measured waits.
     pub(super) fn waits_of(&self, e: u32) -> Option<[Duration; 2]> {
-        let met = *self.met.get(e as usize).filter(|met| met.waits > 0)?;
+        let met = self.met.get(e as usize)?;
         let port = &self.ports[e as usize];
         let measured = (0..port.hops()).filter(|hop| {
             let link = self.routes.link(port.route, *hop as u8);
             self.links[link as usize].link.latest_sojourn().is_some()
         });
-        let links = measured.count() as u64;
-        let total = met.waited.as_nanos() / met.waits * links;
-        Some([Duration::from_nanos(total), met.longest])
+        met.waits(measured.count() as u64)
     }
 }

@@ -26,6 +26,7 @@ pub use self::barrier::Barrier;
 pub use self::exchanges::{Exchange, Taken};
 pub(crate) use self::memory::EVENTS_PER_SLICE;
 use self::memory::Memory;
+pub use self::met::Met;
 pub use self::options::{MeasuredSpan, Progress, RunOptions, RunOutcome};
 use self::path::{LinkState, Net};
 use self::series::Series;

@@ -24,6 +24,7 @@ impl SourceFacts {
         scenario: &Resolved,
         (run, number): (&Label, u32),
         (measured, last): (MeasuredSpan, Instant),
+        (dropped, waits): (u64, Option<[Duration; 2]>),
     ) -> FlowRow {
         let from = match measured {
             MeasuredSpan::From(from) => from,
@@ -45,6 +46,9 @@ impl SourceFacts {
             data_segments_sent: sent,
             bytes_sent: value(&self.counts.sent.counted_bytes),
             bytes_delivered: delivered,
+            dropped_packets: Some(dropped),
+            queue_delay_mean: waits.map(|[mean, _]| mean),
+            queue_delay_max: waits.map(|[_, longest]| longest),
             measured_from: Some(from),
             goodput: rate(delivered, last.since(from)),
             path_rtt: Some(self.path_rtt),

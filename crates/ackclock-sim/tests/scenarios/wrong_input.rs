@@ -420,7 +420,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         PATH,
         "[path]\nkind = \"graph\"\nedges_file = \"congested-dumbbell.toml\"",
-        "congested-dumbbell.toml:7: this is not an edge: give two nodes and optionally a rate and a delay, \
+        "congested-dumbbell.toml:8: this is not an edge: give two nodes and optionally a rate and a delay, \
          such as `a b 10Mbit/s 5ms`",
     ),
     (

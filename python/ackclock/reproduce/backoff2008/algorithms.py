@@ -77,7 +77,7 @@ rule(
     tests=[
         f"{POLICY}/estimator/rfc6298.rs::first_and_later_samples",
         f"{POLICY}/estimator/rfc6298.rs::the_floor_is_one_second_and_the_ceiling_sixty",
-        f"{KIT}/options.rs::without_timestamps_a_retransmitted_segment_gives_no_sample",
+        f"{KIT}/it/options.rs::without_timestamps_a_retransmitted_segment_gives_no_sample",
     ],
     points=rules.timeout,
 )
@@ -93,8 +93,8 @@ rule(
     tests=[
         f"{BACKOFF}::multipliers_of_tcp_star",
         f"{BACKOFF}::after_seven_timeouts_the_value_stays",
-        f"{KIT}/clocks.rs::karn_keeps_the_backed_off_timeout_until_a_valid_sample",
-        f"{KIT}/opening.rs::without_backoff_a_syn_is_retransmitted_at_even_intervals",
+        f"{KIT}/it/clocks.rs::karn_keeps_the_backed_off_timeout_until_a_valid_sample",
+        f"{KIT}/it/opening.rs::without_backoff_a_syn_is_retransmitted_at_even_intervals",
     ],
     points=multipliers,
     choices={
@@ -116,7 +116,7 @@ rule(
     "Implicit packet conservation",
     "command run",
     tests=[
-        f"{KIT}/instruments.rs::every_spurious_retransmission_is_counted_by_the_receiver",
+        f"{KIT}/it/instruments.rs::every_spurious_retransmission_is_counted_by_the_receiver",
         f"{SIM}/src/tests/truth.rs::a_copy_is_not_spurious_when_a_part_of_it_was_dropped",
         f"{SIM}/src/tests/truth.rs::acknowledged_ranges_are_forgotten",
     ],
@@ -145,8 +145,8 @@ rule(
     "option syn_retries(4)",
     "formula syn-rejection",
     tests=[
-        f"{KIT}/opening.rs::a_syn_is_retransmitted_with_doubled_intervals_up_to_its_limit",
-        "crates/ackclock-engine/tests/transfer.rs::an_unanswered_syn_is_given_up_after_its_retries",
+        f"{KIT}/it/opening.rs::a_syn_is_retransmitted_with_doubled_intervals_up_to_its_limit",
+        "crates/ackclock-engine/tests/it/transfer.rs::an_unanswered_syn_is_given_up_after_its_retries",
     ],
     choices={"N": "SYNs sent in all: 3 are two retries, 5 are four"},
     points=rules.admission,

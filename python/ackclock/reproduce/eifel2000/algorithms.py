@@ -53,9 +53,9 @@ rule(
     "option karn_backoff(true)",
     "backoff exponential(max_doublings=32, max_timeout=240s)",
     tests=[
-        f"{KIT}/clocks.rs::karn_keeps_the_backed_off_timeout_until_a_valid_sample",
-        f"{KIT}/options.rs::without_timestamps_a_retransmitted_segment_gives_no_sample",
-        f"{KIT}/options.rs::timestamps_distinguish_a_retransmission_from_its_original",
+        f"{KIT}/it/clocks.rs::karn_keeps_the_backed_off_timeout_until_a_valid_sample",
+        f"{KIT}/it/options.rs::without_timestamps_a_retransmitted_segment_gives_no_sample",
+        f"{KIT}/it/options.rs::timestamps_distinguish_a_retransmission_from_its_original",
         f"{POLICY}/backoff/tests.rs::the_ceiling_is_240_seconds_and_never_below_the_timeout",
         f"{POLICY}/backoff/tests.rs::doubling_stops_at_64_times_or_at_240_seconds",
     ],
@@ -74,7 +74,7 @@ rule(
     "ack every",
     "ack delayed",
     tests=[
-        f"{ENGINE}/undo.rs::the_sampling_rate_follows_the_receivers_acks",
+        f"{ENGINE}/it/undo.rs::the_sampling_rate_follows_the_receivers_acks",
         "tests/test_models_eifel2000.py::test_sampling_decides_which_rows_bring_a_sample",
     ],
     choices={
@@ -158,11 +158,11 @@ rule(
     tests=[
         f"{POLICY}/undo/tests.rs::timestamps_decide_for_eifel_at_the_first_ack_of_new_data",
         f"{POLICY}/undo/tests.rs::the_window_is_restored",
-        f"{ENGINE}/undo.rs::a_delay_spike_costs_one_retransmission_and_no_window",
-        f"{ENGINE}/undo.rs::without_undo_a_delay_spike_collapses_the_window",
-        f"{ENGINE}/undo.rs::a_real_loss_is_repaired_as_before",
-        f"{ENGINE}/undo.rs::rfc_4015_grows_back_without_a_burst",
-        f"{KIT}/clocks.rs::after_a_spurious_timeout_the_first_new_sample_may_set_the_timer",
+        f"{ENGINE}/it/undo.rs::a_delay_spike_costs_one_retransmission_and_no_window",
+        f"{ENGINE}/it/undo.rs::without_undo_a_delay_spike_collapses_the_window",
+        f"{ENGINE}/it/undo.rs::a_real_loss_is_repaired_as_before",
+        f"{ENGINE}/it/undo.rs::rfc_4015_grows_back_without_a_burst",
+        f"{KIT}/it/clocks.rs::after_a_spurious_timeout_the_first_new_sample_may_set_the_timer",
         f"{POLICY}/undo/tests.rs::an_ack_of_everything_proves_nothing_to_eifel_unless_duplicates_are_reported",
     ],
     choices={

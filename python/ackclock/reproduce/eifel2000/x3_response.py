@@ -90,8 +90,8 @@ class Response:
         "besides": "F-RTO (RFC 5682), and four ways of recovery",
     },
     tests=[
-        "crates/ackclock-engine/tests/undo.rs::a_delay_spike_costs_one_retransmission_and_no_window",
-        "crates/ackclock-engine/tests/undo.rs::without_undo_a_delay_spike_collapses_the_window",
+        "crates/ackclock-engine/tests/it/undo.rs::a_delay_spike_costs_one_retransmission_and_no_window",
+        "crates/ackclock-engine/tests/it/undo.rs::without_undo_a_delay_spike_collapses_the_window",
     ],
 )
 def reproduce(setting: Setting) -> Outcome:

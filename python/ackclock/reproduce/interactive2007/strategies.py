@@ -17,9 +17,9 @@ rule(
     "option thin_window(0.25)",
     "stack sack+thin-min-rto(500ms)",
     tests=[
-        f"{ENGINE}/thin.rs::a_single_packet_uses_the_smaller_minimum_at_every_expiry",
-        f"{ENGINE}/thin.rs::above_the_fraction_the_usual_minimum_applies",
-        f"{ENGINE}/thin.rs::the_fraction_is_an_option",
+        f"{ENGINE}/it/thin.rs::a_single_packet_uses_the_smaller_minimum_at_every_expiry",
+        f"{ENGINE}/it/thin.rs::above_the_fraction_the_usual_minimum_applies",
+        f"{ENGINE}/it/thin.rs::the_fraction_is_an_option",
         f"{POLICY}/laws/timing.rs::another_floor_is_a_floor",
     ],
     choices={
@@ -55,11 +55,11 @@ rule(
     "stack sack+diversity(2)",
     "ack every",
     tests=[
-        f"{ENGINE}/diversity.rs::both_copies_arrive_and_nothing_happens",
-        f"{ENGINE}/diversity.rs::one_lost_copy_reduces_the_window_without_a_timeout",
-        f"{ENGINE}/diversity.rs::with_all_copies_lost_a_timeout_retransmits_once",
-        f"{ENGINE}/diversity.rs::three_copies_cause_two_duplicate_acks_of_which_any_may_be_missing",
-        f"{ENGINE}/diversity.rs::copies_of_several_segments_count_as_no_loss",
+        f"{ENGINE}/it/diversity.rs::both_copies_arrive_and_nothing_happens",
+        f"{ENGINE}/it/diversity.rs::one_lost_copy_reduces_the_window_without_a_timeout",
+        f"{ENGINE}/it/diversity.rs::with_all_copies_lost_a_timeout_retransmits_once",
+        f"{ENGINE}/it/diversity.rs::three_copies_cause_two_duplicate_acks_of_which_any_may_be_missing",
+        f"{ENGINE}/it/diversity.rs::copies_of_several_segments_count_as_no_loss",
         f"{POLICY}/framing/tests.rs::a_segment_is_copied_when_it_is_alone",
     ],
     choices={
@@ -76,9 +76,9 @@ rule(
     "stack sack+smart-framing",
     "item I-F11",
     tests=[
-        f"{ENGINE}/smart_framing.rs::one_packet_becomes_four_with_and_without_nagle",
-        f"{ENGINE}/smart_framing.rs::only_the_loss_of_the_first_of_four_is_detected_by_duplicate_acks",
-        f"{ENGINE}/smart_framing.rs::segments_grow_with_the_window_of_a_bulk_flow",
+        f"{ENGINE}/it/smart_framing.rs::one_packet_becomes_four_with_and_without_nagle",
+        f"{ENGINE}/it/smart_framing.rs::only_the_loss_of_the_first_of_four_is_detected_by_duplicate_acks",
+        f"{ENGINE}/it/smart_framing.rs::segments_grow_with_the_window_of_a_bulk_flow",
         f"{POLICY}/framing/tests.rs::a_single_packet_becomes_four",
     ],
     choices={

@@ -137,9 +137,9 @@ def judged(p: float, flow: dict[str, Any]) -> list[Check]:
         "item I-A7",
     ],
     tests=[
-        "crates/ackclock-engine/tests/diversity.rs::both_copies_arrive_and_nothing_happens",
-        "crates/ackclock-engine/tests/diversity.rs::one_lost_copy_reduces_the_window_without_a_timeout",
-        "crates/ackclock-engine/tests/diversity.rs::with_all_copies_lost_a_timeout_retransmits_once",
+        "crates/ackclock-engine/tests/it/diversity.rs::both_copies_arrive_and_nothing_happens",
+        "crates/ackclock-engine/tests/it/diversity.rs::one_lost_copy_reduces_the_window_without_a_timeout",
+        "crates/ackclock-engine/tests/it/diversity.rs::with_all_copies_lost_a_timeout_retransmits_once",
         "tests/test_reproduce_interactive2007_copies.py::test_single_packets_are_not_accounted_as_copies",
     ],
 )

@@ -160,7 +160,7 @@ rule(
     tests=[
         f"{POLICY}/backoff/tests.rs::multipliers_of_tcp_star",
         f"{POLICY}/backoff/tests.rs::doubling_stops_at_64_times_or_at_240_seconds",
-        f"{KIT}/clocks.rs::data_is_retransmitted_with_doubled_timeouts_until_the_connection_is_aborted",
+        f"{KIT}/it/clocks.rs::data_is_retransmitted_with_doubled_timeouts_until_the_connection_is_aborted",
     ],
     points=doubling,
     choices={
@@ -173,8 +173,8 @@ rule(
     "Karn's clamped retransmit backoff",
     "option karn_backoff(true)",
     tests=[
-        f"{KIT}/clocks.rs::karn_keeps_the_backed_off_timeout_until_a_valid_sample",
-        f"{KIT}/options.rs::without_timestamps_a_retransmitted_segment_gives_no_sample",
+        f"{KIT}/it/clocks.rs::karn_keeps_the_backed_off_timeout_until_a_valid_sample",
+        f"{KIT}/it/options.rs::without_timestamps_a_retransmitted_segment_gives_no_sample",
     ],
     choices={"definition": "E-A2's, since this paper only names it"},
     points=rules.karn,
@@ -212,7 +212,7 @@ rule(
         f"{WINDOW}::whole_segments_never_grow",
         f"{WINDOW}::increments_below_a_byte_add_up",
         f"{WINDOW}::a_round_trip_adds_at_most_a_segment",
-        f"{KIT}/windows.rs::a_sender_does_not_send_silly_segments",
+        f"{KIT}/it/windows.rs::a_sender_does_not_send_silly_segments",
     ],
     choices={"resolution": "bytes, and a carried remainder of 2^-32 of one"},
     points=rules.increments,
@@ -226,8 +226,8 @@ rule(
     "option idle_since(send)",
     "option idle_since(receive)",
     tests=[
-        f"{KIT}/clocks.rs::after_an_idle_timeout_the_window_starts_again_from_the_restart_window",
-        f"{KIT}/clocks.rs::idling_is_measured_by_either_threshold_from_either_moment",
+        f"{KIT}/it/clocks.rs::after_an_idle_timeout_the_window_starts_again_from_the_restart_window",
+        f"{KIT}/it/clocks.rs::idling_is_measured_by_either_threshold_from_either_moment",
     ],
     choices={
         "threshold": "the timeout in force, since the last segment sent; the other readings of footnote 23 "
@@ -250,7 +250,7 @@ rule(
             "every_second_full_segment_is_acknowledged_at_once",
         )
     ]
-    + [f"{KIT}/options.rs::an_old_receiver_delays_acks_of_out_of_order_segments"],
+    + [f"{KIT}/it/options.rs::an_old_receiver_delays_acks_of_out_of_order_segments"],
     choices={"200 ms timer": "4.3BSD's is free-running (the fast timer)"},
     points=rules.receivers,
 )
@@ -259,7 +259,7 @@ rule(
     "Fast retransmit",
     "recovery tahoe(dup_thresh=3)",
     tests=[
-        f"{KIT}/clocks.rs::fast_retransmit_comes_with_the_third_duplicate",
+        f"{KIT}/it/clocks.rs::fast_retransmit_comes_with_the_third_duplicate",
         f"{ENGINE}/tests/stacks.rs::one_loss_is_repaired_by_fast_retransmit",
     ],
     choices={"definition": "the third duplicate ack, as the other papers have it; this one only names it"},
@@ -296,7 +296,7 @@ rule(
     tests=[
         f"{WINDOW}::before_1988_nothing_was_reduced",
         f"{ENGINE}/tests/stacks.rs::every_stack_delivers_every_byte",
-        f"{KIT}/options.rs::without_karns_rule_a_timing_goes_on_through_retransmissions",
+        f"{KIT}/it/options.rs::without_karns_rule_a_timing_goes_on_through_retransmissions",
     ],
     choices={
         "backoff of the old stack": "doubles up to 64 times, and the next new ack ends it",

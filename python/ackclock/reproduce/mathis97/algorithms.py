@@ -18,7 +18,7 @@ PROBE = "crates/ackclock-drive/src/probe/tests.rs"
 WINDOW = f"{POLICY}/window/tests.rs"
 RECOVERY = f"{POLICY}/recovery/tests.rs"
 FACK_TESTS = f"{POLICY}/recovery/fack_tests.rs"
-HALVING = f"{KIT}/rate_halving.rs"
+HALVING = f"{KIT}/it/rate_halving.rs"
 RED = f"{POLICY}/queue/red/tests.rs"
 PHASE = "tests/test_reproduce_mathis97_phase.py"
 
@@ -30,7 +30,7 @@ rule(
         f"{WINDOW}::per_ack_increments_are_exact",
         f"{WINDOW}::reductions",
         f"{WINDOW}::a_reduction_may_leave_whole_segments",
-        f"{ENGINE}/stacks.rs::several_losses_in_a_window_distinguish_the_recoveries",
+        f"{ENGINE}/it/stacks.rs::several_losses_in_a_window_distinguish_the_recoveries",
         f"{SIM}/runs.rs::the_window_draws_its_saw_teeth",
     ],
     choices={
@@ -47,8 +47,8 @@ rule(
     "stack reno+stretch-acks(4)",
     tests=[
         f"{POLICY}/ack/tests.rs::every_second_full_segment_is_acknowledged_at_once",
-        f"{KIT}/clocks.rs::every_second_full_segment_is_acknowledged_at_once_and_the_last_one_delayed",
-        f"{KIT}/clocks.rs::gaps_and_their_filling_are_acknowledged_at_once",
+        f"{KIT}/it/clocks.rs::every_second_full_segment_is_acknowledged_at_once_and_the_last_one_delayed",
+        f"{KIT}/it/clocks.rs::gaps_and_their_filling_are_acknowledged_at_once",
         f"{POLICY}/ack/tests.rs::a_broken_receiver_stretches_its_acks",
     ],
     choices={"broken variants": "`+stretch-acks(n)`: one ack for n segments (RFC 2525 2.13)"},
@@ -64,7 +64,7 @@ rule(
     tests=[
         f"{RECOVERY}::the_third_duplicate_retransmits_the_first_segment",
         f"{WINDOW}::reductions",
-        f"{ENGINE}/stacks.rs::one_loss_is_repaired_by_fast_retransmit",
+        f"{ENGINE}/it/stacks.rs::one_loss_is_repaired_by_fast_retransmit",
     ],
     choices={
         "the threshold": "half of the window, as Tahoe has it; `keep_ssthresh` is the paper's wording, by "
@@ -80,7 +80,7 @@ rule(
     tests=[
         f"{RECOVERY}::the_third_duplicate_retransmits_the_first_segment",
         f"{RECOVERY}::a_partial_ack_ends_renos_recovery_and_retransmits_newrenos_next_hole",
-        f"{ENGINE}/stacks.rs::several_losses_in_a_window_distinguish_the_recoveries",
+        f"{ENGINE}/it/stacks.rs::several_losses_in_a_window_distinguish_the_recoveries",
     ],
     choices={
         "inflation": "what duplicate acks say has arrived comes off the estimate of what is in the "
@@ -97,7 +97,7 @@ rule(
         f"{RECOVERY}::further_duplicates_clock_out_new_data",
         f"{RECOVERY}::a_partial_ack_ends_renos_recovery_and_retransmits_newrenos_next_hole",
         f"{RECOVERY}::careful_newreno_infers_no_loss_from_its_own_retransmissions",
-        f"{ENGINE}/stacks.rs::several_losses_in_a_window_distinguish_the_recoveries",
+        f"{ENGINE}/it/stacks.rs::several_losses_in_a_window_distinguish_the_recoveries",
     ],
     points=rules.newreno,
 )
@@ -110,7 +110,7 @@ rule(
         f"{RECOVERY}::three_discontiguous_ranges_indicate_a_loss",
         f"{RECOVERY}::more_than_two_segments_sacked_indicate_a_loss",
         f"{RECOVERY}::holes_are_retransmitted_in_order_as_pipe_allows",
-        f"{ENGINE}/stacks.rs::several_losses_in_a_window_distinguish_the_recoveries",
+        f"{ENGINE}/it/stacks.rs::several_losses_in_a_window_distinguish_the_recoveries",
     ],
     choices={
         "pipe": "counted from the scoreboard (RFC 6675); one less for each duplicate ack and two less for a "
@@ -263,17 +263,17 @@ rule(
     "command run",
     "stack sack+timestamps",
     tests=[
-        f"{ENGINE}/signals.rs::one_loss_is_one_clock_preserving_halving",
-        f"{ENGINE}/signals.rs::a_timeout_is_one_non_ca_event_even_if_it_repeats",
-        f"{ENGINE}/signals.rs::a_recovery_that_ends_in_a_timeout_counts_only_as_a_timeout",
-        f"{ENGINE}/signals.rs::a_window_of_losses_with_a_lost_retransmission_is_one_episode",
-        f"{ENGINE}/signals.rs::several_losses_in_a_window_are_one_signal_unless_it_is_reduced_again",
-        f"{ENGINE}/signals.rs::lost_syns_are_no_signals",
-        f"{ENGINE}/signals.rs::an_ecn_echo_reduces_the_window_once_and_is_no_loss",
-        f"{ENGINE}/signals.rs::an_undone_timeout_is_marked_as_spurious",
-        f"{ENGINE}/signals.rs::a_recovery_continues_when_a_timeout_in_it_is_undone",
-        f"{ENGINE}/signals.rs::timestamps_give_round_trip_samples_during_a_recovery",
-        f"{KIT}/instruments.rs::tables_made_of_events_add_up_to_the_counters",
+        f"{ENGINE}/it/signals.rs::one_loss_is_one_clock_preserving_halving",
+        f"{ENGINE}/it/signals.rs::a_timeout_is_one_non_ca_event_even_if_it_repeats",
+        f"{ENGINE}/it/signals.rs::a_recovery_that_ends_in_a_timeout_counts_only_as_a_timeout",
+        f"{ENGINE}/it/signals.rs::a_window_of_losses_with_a_lost_retransmission_is_one_episode",
+        f"{ENGINE}/it/signals.rs::several_losses_in_a_window_are_one_signal_unless_it_is_reduced_again",
+        f"{ENGINE}/it/signals.rs::lost_syns_are_no_signals",
+        f"{ENGINE}/it/signals.rs::an_ecn_echo_reduces_the_window_once_and_is_no_loss",
+        f"{ENGINE}/it/signals.rs::an_undone_timeout_is_marked_as_spurious",
+        f"{ENGINE}/it/signals.rs::a_recovery_continues_when_a_timeout_in_it_is_undone",
+        f"{ENGINE}/it/signals.rs::timestamps_give_round_trip_samples_during_a_recovery",
+        f"{KIT}/it/instruments.rs::tables_made_of_events_add_up_to_the_counters",
         f"{SIM}/scenarios/measured.rs::counters_leave_out_what_came_before_and_nothing_else",
         f"{SIM}/scenarios/measured.rs::a_flow_counts_after_its_first_loss_episode",
     ],

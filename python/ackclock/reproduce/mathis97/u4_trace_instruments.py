@@ -27,9 +27,9 @@ FEW = 0.01
     },
     points_at=["command capture"],
     tests=[
-        "crates/ackclock-testkit/tests/captured.rs::retransmissions_timeouts_and_rounds_are_those_of_the_sender",
-        "crates/ackclock-testkit/tests/captured.rs::episodes_are_classed_as_the_sender_does",
-        "crates/ackclock-testkit/tests/captured.rs::round_trip_times_are_those_of_the_path",
+        "crates/ackclock-testkit/tests/it/captured.rs::retransmissions_timeouts_and_rounds_are_those_of_the_sender",
+        "crates/ackclock-testkit/tests/it/captured.rs::episodes_are_classed_as_the_sender_does",
+        "crates/ackclock-testkit/tests/it/captured.rs::round_trip_times_are_those_of_the_path",
         "crates/ackclock-drive/tests/captures.rs::retransmissions_and_timeouts_match_the_kernels_counters",
         "tests/test_capture.py::test_p_is_ca_events_over_packets_and_few_are_uncertain",
         "tests/test_capture.py::test_an_outage_is_seen_as_one",

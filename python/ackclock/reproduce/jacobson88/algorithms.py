@@ -260,7 +260,7 @@ rule(
     "recovery tahoe(dup_thresh=3)",
     tests=[
         f"{KIT}/it/clocks.rs::fast_retransmit_comes_with_the_third_duplicate",
-        f"{ENGINE}/tests/stacks.rs::one_loss_is_repaired_by_fast_retransmit",
+        f"{ENGINE}/tests/it/stacks.rs::one_loss_is_repaired_by_fast_retransmit",
     ],
     choices={"definition": "the third duplicate ack, as the other papers have it; this one only names it"},
     points=rules.fast_retransmit,
@@ -295,7 +295,7 @@ rule(
     "option karn_samples(false)",
     tests=[
         f"{WINDOW}::before_1988_nothing_was_reduced",
-        f"{ENGINE}/tests/stacks.rs::every_stack_delivers_every_byte",
+        f"{ENGINE}/tests/it/stacks.rs::every_stack_delivers_every_byte",
         f"{KIT}/it/options.rs::without_karns_rule_a_timing_goes_on_through_retransmissions",
     ],
     choices={

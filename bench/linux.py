@@ -9,6 +9,7 @@ interrupted. `python bench/linux.py NAME...` prints all numbers of some scenario
 from __future__ import annotations
 
 import argparse
+import datetime
 import fnmatch
 import shutil
 import sys
@@ -224,6 +225,7 @@ def page(found: Mapping[str, Sequence[Compared]], seeds: int, kernel: str) -> st
         seconds=SECONDS,
         seeds=seeds,
         kernel=kernel,
+        day=datetime.date.today().isoformat(),
         every=len(every),
         close=close,
         agree=agree,
@@ -242,7 +244,8 @@ PAGE_TEXT = """<!-- Written by `make linux`; do not edit. -->
 {scenarios} scenarios, each {seconds} s long, with CUBIC, Reno and BBR and {seeds} seeds: on the kernel
 ({kernel}) by the [testbed](testbed.md), and simulated with the presets `linux`, `linux-reno` and
 `linux-bbr`. Of {every} numbers {close} are within 5 % of the kernel's, and {agree} are that or within the
-noise between seeds; {apart} differ.
+noise between seeds; {apart} differ. Measured on {day}; what has changed in the presets since is in the
+[changelog](../CHANGELOG.md).
 
 The table has the difference of each number, simulated less kernel over kernel; in bold what differs by more
 than 5 % and by more than the noise (the 95 % confidence interval of the difference of the means, by Welch's

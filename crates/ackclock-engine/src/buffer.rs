@@ -240,6 +240,12 @@ impl ReceiveBuffer {
         })
     }
 
+    /// How far what waits above a gap reaches from `rcv_nxt`, the gaps included, bytes.
+    pub fn reach(&self, rcv_nxt: SeqNumber) -> u32 {
+        let highest = self.out_of_order.as_ref().and_then(|o| o.ranges.last());
+        highest.map_or(0, |r| r.end.bytes_since(rcv_nxt))
+    }
+
     /// How many SACK blocks are reported before the one that `range` belongs to, or how many there are, up to
     /// four, if it makes a new one.
     pub fn blocks_before(&self, range: SeqRange) -> u8 {

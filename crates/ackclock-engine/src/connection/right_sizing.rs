@@ -23,6 +23,8 @@ pub(super) struct RightSizing {
     since: Instant,
     /// The round-trip time that a receiver sees; zero before the first sample.
     rtt: Duration,
+    /// The timestamp that was echoed last.
+    last_echo: Option<u32>,
     /// A whole window has arrived with this number, since `round_start`: no less than a round trip.
     round_end: SeqNumber,
     round_start: Option<Instant>,
@@ -30,20 +32,26 @@ pub(super) struct RightSizing {
 
 /// A segment in order with fewer bytes does not open the window (`tcp_event_data_recv`).
 const LEAST_OPENING: u32 = 128;
+/// The largest window of a SYN.
+const MOST_AT_FIRST: Bytes = 65_535;
 /// Segments that the first round trip is taken to bring (`TCP_INIT_CWND`).
 const FIRST_SEGS: u64 = 10;
 
 impl RightSizing {
     pub(super) fn new(config: &Config) -> Self {
-        let buf = config.first_rcv_buf();
+        let (buf, mss) = (config.first_rcv_buf(), Bytes::from(config.mss.max(1)));
+        // Whole segments, and what a window without a scale can say (`tcp_select_initial_window`).
+        let open = buf.min(MOST_AT_FIRST);
+        let open = if open > mss { open - open % mss } else { open };
         Self {
             buf,
-            open: buf,
+            open,
             opened: false,
             most_read: buf.min(FIRST_SEGS * u64::from(config.mss)).max(1),
             read: 0,
             since: Instant::ZERO,
             rtt: Duration::ZERO,
+            last_echo: None,
             round_end: SeqNumber(0),
             round_start: None,
         }
@@ -56,6 +64,15 @@ impl RightSizing {
             self.rtt = sample;
         } else if !waits {
             self.rtt = (self.rtt - self.rtt / 8).saturating_add(sample / 8);
+        }
+    }
+
+    /// A segment, which is `full` or not, echoes the timestamp `tsecr` after `ms` milliseconds. An echo is a sample once,
+    /// if the segment that brings it first is full (`tcp_rcv_rtt_measure_ts`).
+    fn on_echo(&mut self, tsecr: u32, ms: u32, full: bool, waits: bool) {
+        let first = self.last_echo.replace(tsecr) != Some(tsecr);
+        if first && full && (1..1 << 30).contains(&ms) {
+            self.take_sample(Duration::from_millis(ms.into()), waits);
         }
     }
 
@@ -81,11 +98,21 @@ impl RightSizing {
             let twice = 2 * copied;
             let growth = u128::from(twice) * u128::from(copied - self.most_read) / u128::from(self.most_read);
             let growth = u64::try_from(growth).unwrap_or(u64::MAX).saturating_mul(2);
-            let wanted = twice.saturating_add(growth).saturating_add(above_gap);
-            self.buf = self.buf.max(wanted.min(most));
+            self.grow(twice.saturating_add(growth), above_gap, most);
             self.most_read = copied;
         }
         (self.read, self.since) = (0, now);
+    }
+
+    /// A segment has arrived above a gap: what waits there needs room beside what a round trip brings
+    /// (`tcp_data_queue_ofo`).
+    fn on_gap(&mut self, above_gap: Bytes, most: Bytes) {
+        self.grow(2 * self.most_read, above_gap, most);
+    }
+
+    /// `tcp_rcvbuf_grow`
+    fn grow(&mut self, window: Bytes, above_gap: Bytes, most: Bytes) {
+        self.buf = self.buf.max(window.saturating_add(above_gap).min(most));
     }
 }
 
@@ -114,11 +141,15 @@ impl Connection {
     /// A segment with `len` bytes of text arrived, in order or above a gap.
     #[inline(never)]
     pub(super) fn grow_window(&mut self, len: u32, in_order: bool) {
-        let (mss, free) = (self.config.mss, self.free_space());
+        let (mss, free, most) = (self.config.mss, self.free_space(), self.config.rcv_buf);
+        let above_gap = self.receive.reach(self.rcv_nxt);
         if let Some(sizing) = self.rare.part_mut(|r| r.right_sizing.as_deref_mut()) {
             sizing.opened = false;
             if len >= LEAST_OPENING || !in_order {
                 sizing.open_window(len, mss, free.into());
+            }
+            if !in_order {
+                sizing.on_gap(above_gap.into(), most);
             }
         }
     }
@@ -128,15 +159,13 @@ impl Connection {
         self.rare.right_sizing.as_ref().is_some_and(|sizing| sizing.opened)
     }
 
-    /// A full segment echoes `tsecr` of our timestamp clock, which counts milliseconds.
+    /// A segment, which is `full` or not, echoes `tsecr` of our timestamp clock, which counts milliseconds.
     #[cold]
-    pub(super) fn time_by_echo(&mut self, now: Instant, tsecr: u32) {
+    pub(super) fn time_by_echo(&mut self, now: Instant, tsecr: u32, full: bool) {
         let ms = self.timestamp_clock(now).wrapping_sub(tsecr);
         let waits = self.receive.readable() > 0;
-        if let Some(sizing) = self.rare.part_mut(|r| r.right_sizing.as_deref_mut())
-            && ms < 1 << 30
-        {
-            sizing.take_sample(Duration::from_millis(u64::from(ms.max(1))), waits);
+        if let Some(sizing) = self.rare.part_mut(|r| r.right_sizing.as_deref_mut()) {
+            sizing.on_echo(tsecr, ms, full, waits);
         }
     }
 
@@ -148,7 +177,7 @@ impl Connection {
         }
         let (rcv_nxt, rcv_adv) = (self.rcv_nxt, self.rcv_adv);
         let (unread, most) = (self.receive.readable(), self.config.rcv_buf);
-        let above_gap = self.receive.sack_blocks().map(|b| b.end.bytes_since(rcv_nxt)).max().unwrap_or(0);
+        let above_gap = self.receive.reach(rcv_nxt);
         let Some(sizing) = self.rare.part_mut(|r| r.right_sizing.as_deref_mut()) else { return };
         match sizing.round_start {
             Some(_) if rcv_nxt < sizing.round_end => {}
@@ -232,10 +261,47 @@ mod tests {
     }
 
     #[test]
+    fn a_gap_lets_the_buffer_grow_before_anything_is_read() {
+        // Twice the ten segments that the first round trip is taken to bring.
+        let mut sizing = sizing(64_000);
+        sizing.on_gap(44_000, 1 << 20);
+        assert_eq!(sizing.buf, 64_000);
+        sizing.on_gap(100_000, 1 << 20);
+        assert_eq!(sizing.buf, 120_000);
+        sizing.on_gap(10_000, 1 << 20);
+        assert_eq!(sizing.buf, 120_000, "it does not shrink");
+        sizing.on_gap(1 << 19, 200_000);
+        assert_eq!(sizing.buf, 200_000);
+    }
+
+    #[test]
+    fn the_first_window_is_what_a_syn_can_say_in_whole_segments() {
+        let open = |buf, mss| {
+            let config = Config { rcv_autotune: true, rcv_buf_initial: buf, mss, ..Config::default() };
+            RightSizing::new(&config).open
+        };
+        // What Linux 6.18 says in a SYN-ACK with timestamps.
+        assert_eq!(open(80_896, 1448), 65_160);
+        assert_eq!((open(10_000, 1000), open(500, 1448)), (10_000, 500));
+    }
+
+    #[test]
     fn a_slow_application_needs_no_larger_buffer() {
         let mut sizing = sizing(64_000);
         sizing.on_read(Instant::ZERO + Duration::from_millis(RTT), 30_000, 34_000, 0, 1 << 20);
         assert_eq!(sizing.buf, 64_000);
+    }
+
+    #[test]
+    fn an_echo_is_a_sample_once_and_of_a_full_segment() {
+        let mut sizing = sizing(64_000);
+        let rtts =
+            [(7, 180, true), (7, 260, true), (8, 180, false), (8, 180, true), (9, 0, true), (10, 50, true)]
+                .map(|(tsecr, ms, full)| {
+                    sizing.on_echo(tsecr, ms, full, false);
+                    sizing.rtt.as_nanos() / 1_000_000
+                });
+        assert_eq!(rtts, [110, 110, 110, 110, 110, 50]);
     }
 
     #[test]

@@ -349,13 +349,15 @@ impl Connection {
     pub(super) fn remember_timestamp(&mut self, now: Instant, segment: &Segment) {
         if self.rare.is_some_and(|r| r.timestamps.on)
             && let Some(ts) = segment.options.timestamps
-            && segment.seq <= self.rare.timestamps.last_ack_sent
-            && ts.tsval.wrapping_sub(self.rare.timestamps.ts_recent) as i32 >= 0
         {
-            self.rare.make_mut().timestamps.ts_recent = ts.tsval;
-            self.rare.make_mut().timestamps.ts_recent_at = now;
-            if self.rare.right_sizing.is_some() && segment.len >= self.rmss && ts.tsecr != 0 {
-                self.time_by_echo(now, ts.tsecr);
+            if segment.seq <= self.rare.timestamps.last_ack_sent
+                && ts.tsval.wrapping_sub(self.rare.timestamps.ts_recent) as i32 >= 0
+            {
+                self.rare.make_mut().timestamps.ts_recent = ts.tsval;
+                self.rare.make_mut().timestamps.ts_recent_at = now;
+            }
+            if self.rare.right_sizing.is_some() && ts.tsecr != 0 {
+                self.time_by_echo(now, ts.tsecr, segment.len >= self.rmss && segment.len > 0);
             }
         }
     }

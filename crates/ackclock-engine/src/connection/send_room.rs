@@ -130,9 +130,7 @@ impl Connection {
 
     /// What packets take (`sk_wmem_queued`).
     fn used_send_memory(&self) -> Bytes {
-        let quantum = self.sender.pacer.as_ref().map_or(1, |pacer| pacer.quantum() / self.smss.max(1));
-        let packets =
-            u64::from(self.sender.sent.packets(quantum)) + self.unsent().div_ceil(self.packet_goal());
+        let packets = u64::from(self.sender.sent.packets()) + self.unsent().div_ceil(self.packet_goal());
         self.send.len() + PACKET_OVERHEAD * packets
     }
 

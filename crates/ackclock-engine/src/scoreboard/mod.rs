@@ -93,23 +93,15 @@ impl OutstandingSegments {
         self.sent.is_empty()
     }
 
-    /// Packets of them, as Linux's queue of what may be sent again holds them: one for what has left at one moment, or
-    /// for `quantum` segments that were sent once, which wait for each other (`tcp_tso_should_defer`), and one for
-    /// neighbours that are SACKed (`tcp_fragment`, `tcp_shift_skb_data`).
-    pub fn packets(&self, quantum: u32) -> u32 {
-        let (mut packets, mut held) = (0, 0);
-        let mut before: Option<&Sent> = None;
-        for s in &self.sent {
-            let joins = before.is_some_and(|b| match (b.has(SACKED), s.has(SACKED)) {
-                (false, false) => {
-                    s.left_with(b) || held < quantum && b.transmissions().max(s.transmissions()) == 1
-                }
-                (before, now) => before && now,
-            });
-            (packets, held) = if joins { (packets, held + 1) } else { (packets + 1, 1) };
-            before = Some(s);
-        }
-        packets
+    /// Packets of them, as Linux's queue of what may be sent again holds them: one for what has left at one moment, and
+    /// one for neighbours that are SACKed (`tcp_fragment`, `tcp_shift_skb_data`).
+    pub fn packets(&self) -> u32 {
+        let joins = |(a, b): (&Sent, &Sent)| match (a.has(SACKED), b.has(SACKED)) {
+            (false, false) => a.left_with(b),
+            (before, now) => before && now,
+        };
+        let borders = self.sent.iter().zip(self.sent.iter().skip(1)).filter(|&pair| !joins(pair)).count();
+        (borders + usize::from(!self.sent.is_empty())) as u32
     }
 
     /// Appends a segment that is being sent. It must follow the last one.

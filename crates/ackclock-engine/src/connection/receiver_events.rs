@@ -56,7 +56,7 @@ impl Connection {
     pub(super) fn follow_out_of_order(&mut self, arrival: ArrivedSegment, delivered: u32) {
         self.rare.make_mut().ack_by_policy = false;
         if delivered == 0 && self.sack_on && self.dsack.is_none() {
-            self.ack_event(arrival.now, ReceiverEvent::OutOfOrder);
+            self.ack_event(arrival.now, ReceiverEvent::OutOfOrder(arrival));
         } else {
             // Acknowledged at once (RFC 5681 §4.2).
             self.pending.ack = true;

@@ -162,9 +162,12 @@ impl Connection {
         self.sender.make_mut().sent.restore_marks(keeps);
         self.sender.make_mut().dup_acks.reset();
         self.expiries = 0;
-        (self.phase, self.sender.make_mut().recovery_point) =
-            (if w.phase == Phase::Disorder { Phase::Open } else { w.phase }, w.recovery_point);
-        self.restore_episode(now, w.episode);
+        // Without SACK Linux holds the repair until more than it is acknowledged (`tcp_try_undo_loss`).
+        if !self.holds_repair() {
+            (self.phase, self.sender.make_mut().recovery_point) =
+                (if w.phase == Phase::Disorder { Phase::Open } else { w.phase }, w.recovery_point);
+            self.restore_episode(now, w.episode);
+        }
         if let Some((srtt, rttvar)) = w.rtt.filter(|_| self.sender.policies().undo.adapts_timer()) {
             self.rare.make_mut().rebase = Some(Box::new(Rebase { after: self.snd_nxt, srtt, rttvar }));
         }

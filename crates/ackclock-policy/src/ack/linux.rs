@@ -286,7 +286,9 @@ impl AckPolicy for Linux {
                 self.announce(v);
                 return self.decide(p.bytes, p, v);
             }
-            ReceiverEvent::OutOfOrder => {
+            ReceiverEvent::OutOfOrder(s) => {
+                self.expect_size(p.rcv_wnd);
+                self.measure_size(&s, v);
                 // That ack unscheduled the one of this text (`tcp_event_ack_sent`).
                 self.due = !std::mem::take(&mut self.sent_ahead);
                 if !self.due {

@@ -98,9 +98,10 @@ pub fn those_that_follow_events_acknowledge_everything_within_half_a_second(regi
                 policy.on_event(ReceiverEvent::Acked, &p, &v);
             }
             let bytes = 1 + rng.below(1000) as u32;
+            let segment = ArrivedSegment { now, bytes, full_sized: bytes == 1000, push: rng.chance(0.3) };
             let event = match rng.below(13) {
+                0 => ReceiverEvent::OutOfOrder(segment),
                 12 => ReceiverEvent::Displaced(rng.below(5) as u8),
-                0 => ReceiverEvent::OutOfOrder,
                 1 => ReceiverEvent::Repeated,
                 2 => ReceiverEvent::Marked,
                 3 => ReceiverEvent::Fin,
@@ -108,15 +109,12 @@ pub fn those_that_follow_events_acknowledge_everything_within_half_a_second(regi
                 5 => ReceiverEvent::Sent,
                 6 => ReceiverEvent::Acked,
                 7 => ReceiverEvent::Quick(rng.chance(0.5)),
-                _ => ReceiverEvent::Arrived(ArrivedSegment {
-                    now,
-                    bytes,
-                    full_sized: bytes == 1000,
-                    push: rng.chance(0.3),
-                }),
+                _ => ReceiverEvent::Arrived(segment),
             };
-            let arrives =
-                matches!(event, ReceiverEvent::Arrived(_) | ReceiverEvent::OutOfOrder | ReceiverEvent::Fin);
+            let arrives = matches!(
+                event,
+                ReceiverEvent::Arrived(_) | ReceiverEvent::OutOfOrder(_) | ReceiverEvent::Fin
+            );
             if let ReceiverEvent::Arrived(s) = event {
                 p = AckPending {
                     bytes: p.bytes + u64::from(s.bytes),
@@ -129,7 +127,8 @@ pub fn those_that_follow_events_acknowledge_everything_within_half_a_second(regi
                 (p, waits) = (none, false);
             }
             waits |= arrives;
-            let may_hold = std::mem::take(&mut acked_first) && event == ReceiverEvent::OutOfOrder;
+            let above_gap = matches!(event, ReceiverEvent::OutOfOrder(_));
+            let may_hold = std::mem::take(&mut acked_first) && above_gap;
             let at_once = matches!(event, ReceiverEvent::Repeated | ReceiverEvent::Marked);
             match policy.on_event(event, &p, &v) {
                 AckAction::By(at) => {

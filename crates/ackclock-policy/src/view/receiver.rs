@@ -61,7 +61,7 @@ pub enum ReceiverEvent {
     /// at once, whatever the answer.
     Arrived(ArrivedSegment),
     /// Text arrived above a gap, at an end that reports it by SACK.
-    OutOfOrder,
+    OutOfOrder(ArrivedSegment),
     /// Text arrived above a gap, at an end that reports it by SACK, and is not placed yet: so many other blocks,
     /// up to four, were reported before its own, and will be after it. An answer of [`AckAction::Now`] sends
     /// an ack of what was there before; every other one does nothing.

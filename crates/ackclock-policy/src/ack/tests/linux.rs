@@ -86,6 +86,11 @@ impl Receiver {
     fn full(&mut self, ms: u64) -> Option<u64> {
         self.arrives(ms, MSS, false)
     }
+
+    fn above_gap(&mut self, ms: u64, bytes: u32) -> Option<u64> {
+        let segment = ArrivedSegment { now: at(ms), bytes, full_sized: bytes == MSS, push: false };
+        self.on(ms, ReceiverEvent::OutOfOrder(segment))
+    }
 }
 
 #[test]
@@ -250,10 +255,10 @@ fn three_duplicate_acks_are_sent_and_others_held_back_for_a_millisecond() {
     assert_eq!(r.full(0), Some(40));
     r.acked();
     r.view.gap = true;
-    assert_eq!([0; 5].map(|_| r.on(10, ReceiverEvent::OutOfOrder)), [0, 0, 0, 1, 1].map(Some));
-    assert_eq!(r.on(12, ReceiverEvent::OutOfOrder), Some(1), "the timer began anew");
+    assert_eq!([0; 5].map(|_| r.above_gap(10, MSS)), [0, 0, 0, 1, 1].map(Some));
+    assert_eq!(r.above_gap(12, MSS), Some(1), "the timer began anew");
     r.view.srtt = Some(Duration::ZERO);
-    assert_eq!(r.on(20, ReceiverEvent::OutOfOrder), Some(0), "5 % of the round-trip time");
+    assert_eq!(r.above_gap(20, MSS), Some(0), "5 % of the round-trip time");
 }
 
 #[test]
@@ -262,26 +267,35 @@ fn a_block_that_moves_back_was_reported_near_the_front_once() {
     r.view.gap = true;
     for _ in 0..3 {
         assert_eq!(r.on(10, ReceiverEvent::Displaced(3)), None, "no ack is held back");
-        assert_eq!(r.on(10, ReceiverEvent::OutOfOrder), Some(0));
+        assert_eq!(r.above_gap(10, MSS), Some(0));
     }
-    assert_eq!(r.on(10, ReceiverEvent::OutOfOrder), Some(1));
+    assert_eq!(r.above_gap(10, MSS), Some(1));
     assert_eq!(r.on(10, ReceiverEvent::Displaced(1)), None, "TCP_SACK_BLOCKS_EXPECTED");
     assert_eq!(r.on(10, ReceiverEvent::Displaced(2)), Some(0));
     r.acked();
-    assert_eq!(
-        r.on(10, ReceiverEvent::OutOfOrder),
-        None,
-        "the segment that displaces it is not acknowledged itself"
-    );
+    assert_eq!(r.above_gap(10, MSS), None, "the segment that displaces it is not acknowledged itself");
     assert_eq!(r.on(10, ReceiverEvent::Displaced(3)), None, "and no ack is held back for it");
-    assert_eq!(r.on(10, ReceiverEvent::OutOfOrder), Some(1));
+    assert_eq!(r.above_gap(10, MSS), Some(1));
+}
+
+#[test]
+fn what_waits_above_a_gap_shows_the_size_of_segments() {
+    let two =
+        |r: &mut Receiver| [(10, 600), (11, 300)].map(|(ms, bytes)| r.arrives(ms, bytes, false) == Some(0));
+    assert_eq!(two(&mut Receiver::slow()), [false, true], "more than the 600 bytes of the largest");
+    let mut r = Receiver::slow();
+    r.view.gap = true;
+    r.above_gap(0, MSS);
+    r.view.gap = false;
+    r.acked();
+    assert_eq!(two(&mut r), [false, false]);
 }
 
 #[test]
 fn no_more_than_44_acks_are_held_back() {
     let mut r = Receiver::slow();
     r.view.gap = true;
-    let acks: Vec<_> = (0..60).map(|_| r.on(10, ReceiverEvent::OutOfOrder)).collect();
+    let acks: Vec<_> = (0..60).map(|_| r.above_gap(10, MSS)).collect();
     assert_eq!(acks.iter().filter(|a| **a == Some(0)).count(), 3 + 1, "the 48th, and three before");
     assert_eq!(acks[3 + 44], Some(0), "tcp_comp_sack_nr");
 }

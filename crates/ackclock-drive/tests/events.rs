@@ -52,7 +52,8 @@ fn cases() -> Vec<(&'static str, Resolved)> {
     let outage = "faults = [{ kind = \"outage\", from = \"1s\", until = \"2.5s\" }]";
     let reorder = "faults = [{ kind = \"reorder\", p = \"2%\", distance = 8 }]";
     let stall = "faults = [{ kind = \"stall\", from = \"1s\", until = \"1.8s\" }]";
-    let telnet = "kind = \"telnet\"\nflows = 6";
+    let telnet = "kind = \"telnet\"\nflows = 12";
+    let often = "faults = [{ kind = \"loss\", p = \"8%\" }]";
     let fan_in = "kind = \"fan-in\"\nflows = 12\nresponse = \"64KiB\"";
     let of = |top: &str, link, back, workload, stack| scenario(top, link, back, workload, stack);
     vec![
@@ -60,7 +61,7 @@ fn cases() -> Vec<(&'static str, Resolved)> {
         ("bulk of Reno", of("duration = \"4s\"", LOSSY, LOSSY, bulk, "linux-reno")),
         ("outage", of("duration = \"5s\"", outage, "", bulk, "linux")),
         ("stall", of("duration = \"4s\"", stall, "", bulk, "linux")),
-        ("telnet with loss", of("duration = \"6s\"", LOSSY, LOSSY, telnet, "linux")),
+        ("telnet with loss", of("duration = \"6s\"", often, often, telnet, "linux")),
         ("incast", of("duration = \"4s\"", "", "", fan_in, "linux")),
         ("reordering", of("duration = \"4s\"", reorder, "", bulk, "linux")),
         ("web", of("duration = \"4s\"\ndrain = \"4s\"", LOSSY, LOSSY, web, "linux")),

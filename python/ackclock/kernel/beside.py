@@ -48,14 +48,14 @@ def _number(key: str) -> Callable[[Run, dict[str, Any]], float | None]:
 
 
 def _goodput(run: Run, row: dict[str, Any]) -> float | None:
-    """The payload that the stack's connections delivered in the time that counts, over that time: without what
-    follows in `drain`. The row's own `goodput` is what one link carried.
+    """The payload that the stack's connections delivered in the time that counts, over that time: what
+    follows in `drain` is left out. The row's own `goodput` is what one link carried.
     """
     return _rate(run, row.get("delivered"))
 
 
 def _datagrams(run: Run, row: dict[str, Any]) -> float | None:
-    """The same of the datagrams of its run, which have no stack; headers included. None is sent in `drain`."""
+    """The same of the datagrams of its run, which have no stack; headers included. A drain has none."""
     mine = pc.and_(pc.equal(run.flows["run"], row["run"]), pc.equal(run.flows["protocol"], "udp"))
     return _rate(run, pc.sum(run.flows.filter(mine)["bytes_delivered"]).as_py())
 

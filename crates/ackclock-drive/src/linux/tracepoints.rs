@@ -91,7 +91,12 @@ pub(crate) fn formats(names: &[&str]) -> Result<Vec<Format>, String> {
     // The mount is seen by a thread of its own alone, and ends with it.
     std::thread::scope(|scope| {
         let apart = scope.spawn(|| {
-            mount_here(there).map_err(|e| format!("tracefs cannot be mounted: {e}"))?;
+            mount_here(there).map_err(|e| match e.kind() {
+                io::ErrorKind::PermissionDenied => {
+                    "tracefs cannot be read, which needs root outside of a user namespace".to_owned()
+                }
+                _ => format!("tracefs cannot be mounted: {e}"),
+            })?;
             read(there)
         });
         apart.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))

@@ -115,13 +115,7 @@ struct Host {
 fn numbers_of(end: &Judged<'_>, host: &Host) -> Numbers {
     let counts = |at: Instant| end.from.is_some_and(|from| at >= from);
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    let expiries = all_expiries(end);
-    let of_whole = expiries.as_ref().map_or(end.events.timeouts.len(), Vec::len);
-    let (mut by_round, mut spurious) = ([0; 8], 0);
-    for (_, round, in_vain) in expiries.iter().flatten().filter(|(at, ..)| counts(*at)) {
-        by_round[(*round as usize).clamp(1, by_round.len()) - 1] += 1;
-        spurious += u32::from(*in_vain);
-    }
+    let expiries = Expiries::of(end);
     let probes = count(end.events.probes.iter().filter(|at| counts(**at)).count());
     let tail_loss_probes = match host.new_probes {
         Some(0) => Some(probes),
@@ -130,34 +124,66 @@ fn numbers_of(end: &Judged<'_>, host: &Host) -> Numbers {
         _ => None,
     };
     let recoveries = end.events.recoveries().filter(|at| counts(*at)).count();
+    // Also what comes after its counters were read, as the host's counters have it.
+    let all = expiries.as_ref().map_or(0, |e| e.opening) + end.events.timeouts.len();
     Numbers {
-        timeouts_by_round: expiries.as_ref().map(|_| by_round),
-        spurious_timeouts: expiries.as_ref().map(|_| spurious),
+        timeouts_by_round: expiries.as_ref().map(|e| e.by_round(end)),
+        spurious_timeouts: expiries.as_ref().and_then(|e| e.spurious(end)),
         tail_loss_probes,
         fast_recoveries: (!host.recoveries_unknown).then_some(count(recoveries)),
-        whole: [of_whole as u64, end.events.recoveries().count() as u64, end.events.probes.len() as u64],
+        whole: [all as u64, end.events.recoveries().count() as u64, end.events.probes.len() as u64],
     }
 }
 
-/// All expiries with their rounds, and whether they were spurious; `None` where TCP_INFO has another number, or
-/// something is unknown of one.
-fn all_expiries(end: &Judged<'_>) -> Option<Vec<(Instant, u32, bool)>> {
-    let events = || end.events.timeouts.iter().filter(|timeout| timeout.at <= end.read_at);
-    let counted = match end.counts {
-        Some(counts) => counts.timeouts? as usize,
-        None => 0,
-    };
-    let mut all = Vec::new();
-    // A server's SYN-ACKs are timed before it has a connection whose state could change.
-    let opening = counted.checked_sub(events().count())?;
-    let syns: Vec<_> = end.events.syns().collect();
-    if opening > 0 && !(end.is_server && syns.len() == opening) {
-        return None;
+/// The expiries of an end's timer.
+struct Expiries {
+    /// Those of SYN-ACKs, which a server times before it has a connection whose state could change.
+    opening: usize,
+    /// The others: when, in which round, and whether they were spurious.
+    later: Vec<(Instant, u32, bool)>,
+}
+
+impl Expiries {
+    /// `None` where TCP_INFO has another number, or something is unknown of one.
+    fn of(end: &Judged<'_>) -> Option<Self> {
+        let later = end.events.timeouts.iter().filter(|timeout| timeout.at <= end.read_at);
+        let later = later.map(|timeout| timeout.told.map(|(round, spurious)| (timeout.at, round, spurious)));
+        let later = later.collect::<Option<Vec<_>>>()?;
+        let counted = match end.counts {
+            Some(counts) => counts.timeouts? as usize,
+            None => 0,
+        };
+        let opening = counted.checked_sub(later.len())?;
+        // A SYN that comes again is another reason to send the SYN-ACK again.
+        let plausible = opening == 0 || end.is_server && opening <= end.events.syns().count();
+        plausible.then_some(Self { opening, later })
     }
-    all.extend((1..).zip(syns).take(opening).map(|(round, again)| (again.at, round, again.spurious)));
-    for timeout in events() {
-        let (round, spurious) = timeout.told?;
-        all.push((timeout.at, round, spurious));
+
+    /// Those that count, by round.
+    fn by_round(&self, end: &Judged<'_>) -> [u32; 8] {
+        let mut all = [0_u32; 8];
+        let place = |round: u32| (round as usize).clamp(1, 8) - 1;
+        let opening = if end.is_whole && end.from.is_some() { self.opening } else { 0 };
+        (1..).take(opening).for_each(|round| all[place(round)] += 1);
+        for (_, round, _) in self.later.iter().filter(|(at, ..)| end.from.is_some_and(|from| *at >= from)) {
+            all[place(*round)] += 1;
+        }
+        all
     }
-    Some(all)
+
+    /// The spurious ones that count; `None` where it is unknown which SYN-ACK the timer has sent.
+    fn spurious(&self, end: &Judged<'_>) -> Option<u32> {
+        let counts = |at: &Instant| end.from.is_some_and(|from| *at >= from);
+        let later = self.later.iter().filter(|(at, _, spurious)| *spurious && counts(at)).count();
+        if self.opening == 0 || !end.is_whole {
+            return Some(later as u32);
+        }
+        let spurious = end.events.syns().filter(|again| again.spurious).count();
+        let opening = match end.events.syns().count() {
+            all if all == self.opening || spurious == 0 => spurious,
+            all if spurious == all => self.opening,
+            _ => return None,
+        };
+        Some((later + opening) as u32)
+    }
 }

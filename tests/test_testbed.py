@@ -99,9 +99,24 @@ def test_the_table_and_the_folder_are_those_of_a_simulation(scenario, tmp_path):
     goodput = [r.flows["goodput"][0].as_py() for r in (kernel, simulated)]
     assert goodput[0] == pytest.approx(goodput[1], rel=0.1)
     # What a kernel does not tell is missing, not 0.
-    assert kernel.flows["fast_recoveries"].null_count == kernel.flows["timeouts_by_round"].null_count == 1
-    assert kernel.stacks[0]["spurious_timeouts"] is None
+    assert kernel.flows["ca_events"].null_count == 1
     summary = json.loads((out / "summary.json").read_text())
+    flow, events = kernel.flows.to_pylist()[0], summary["testbed"]["runs"][0]["events"]
+    if events["missing"]:
+        assert flow["fast_recoveries"] is flow["timeouts_by_round"] is None
+        assert kernel.stacks[0]["spurious_timeouts"] is None
+        assert all(f"{why[1:]}." in done.stderr for why in events["missing"])
+    else:
+        # Its window has grown beyond the queue.
+        assert flow["fast_recoveries"] > 0 and events["recorded"] > 0
+        assert sum(flow["timeouts_by_round"]) == flow["timeouts"]
+        assert kernel.stacks[0]["spurious_timeouts"] == flow["spurious_timeouts"]
+    assert 0 <= flow["unneeded_retransmissions"] <= flow["retransmitted_segments"]
+    assert flow["busy_time"] == pytest.approx(2, rel=0.1) and simulated.flows["busy_time"].null_count == 1
+    for mine, twin in zip(kernel.links.to_pylist(), simulated.links.to_pylist(), strict=True):
+        assert mine["unique_bytes"] == pytest.approx(twin["unique_bytes"], rel=0.05)
+    link = kernel.links.to_pylist()[0]
+    assert link["retransmitted_packets"] <= flow["retransmitted_segments"]
     assert summary["world"] == "kernel" and summary["testbed"]["kernel"].startswith("Linux ")
     counters = {(c["host"], c["name"]): c["value"] for c in summary["testbed"]["runs"][0]["counters"]}
     assert counters["sender", "ActiveOpens"] == counters["receiver", "PassiveOpens"] == 1
@@ -159,7 +174,6 @@ def test_datagrams_stand_side_by_side_as_well(tmp_path):
     [
         ("syn_retries=200", "`syn_retries` of stack `cubic` is 200"),
         ("stacks.cubic=sack", "`stacks.cubic` has policies of ackclock's own TCP"),
-        ("trace=all", "`trace` is of events inside a connection"),
         ("stacks.cubic.kernel.cc=no such", "`stacks.cubic.kernel.cc` is `no such`"),
         ("stacks.cubic.kernel.cc=nosuch", "which nothing here is like"),
         ("stacks.cubic.kernel.sysctl.kernel.panic=1", "no network parameter of a kernel"),
@@ -173,6 +187,86 @@ def test_what_cannot_be_honoured_is_one_sentence(scenario, tmp_path, change, sen
     assert done.returncode == 2, done.stderr
     assert sentence in done.stderr and "Traceback" not in done.stderr
     assert not (tmp_path / "out").exists()
+    if change.startswith(("syn_retries", "stacks.cubic=")):
+        # Before anything is said of how long it takes.
+        assert "Real time" not in done.stderr
+
+
+@LINUX
+def test_a_trace_has_what_the_kernel_tells(scenario, tmp_path):
+    out = tmp_path / "out"
+    done = in_time(scenario, "--set", "trace=all", "--out", out)
+    if "events inside the kernel's TCP, which cannot be recorded" in done.stderr:
+        pytest.skip(done.stderr)
+    assert done.returncode == 0, done.stderr
+    found = ac.load(out)
+    samples, episodes = found.traces["samples"], found.traces["episodes"]
+    assert samples.num_rows > 500 and set(samples["side"].to_pylist()) == {"client"}
+    assert samples["cwnd"].null_count == 0 and samples["rto"].null_count == samples.num_rows
+    # Slow start overshoots.
+    first = episodes.to_pylist()[0]
+    assert first["class"] == "ca" and first["retransmissions"] > 0 and first["losses"] is None
+    kinds = set(found.traces["segments"]["kind"].to_pylist())
+    assert {"syn", "new", "ack", "fast-retransmit", None} <= kinds
+    states = found.traces["state"]
+    assert set(states["name"].to_pylist()) == {"ca_state"} and 3.0 in states["value"].to_pylist()
+
+
+WITHOUT_EVENTS = "mount -t tmpfs none /sys/kernel/tracing && mkdir /sys/kernel/tracing/events && exec"
+"""Commands of a shell that hide the kernel's tracepoints from what it starts."""
+
+
+@LINUX
+def test_without_the_kernels_events_numbers_are_missing_and_a_trace_is_refused(scenario, tmp_path):
+    def run_without(*arguments):
+        command = [sys.executable, "-m", "ackclock", "testbed", *map(str, arguments)]
+        shell = ["unshare", "-m", "sh", "-c", f"{WITHOUT_EVENTS} {shlex.join(command)}"]
+        return subprocess.run(shell, capture_output=True, text=True, check=False, timeout=300)
+
+    if subprocess.run(
+        ["unshare", "-m", "sh", "-c", f"{WITHOUT_EVENTS} true"], capture_output=True, check=False
+    ).returncode:
+        pytest.skip("mount namespaces are not permitted here")
+    done = permitted(run_without(scenario, "--set", "trace=samples", "--out", tmp_path / "out"))
+    assert done.returncode == 2 and "Real time" not in done.stderr
+    assert "`trace` needs events" in done.stderr and "no tracepoint tcp:tcp_cong_state_set" in done.stderr
+    for _ in range(4):
+        done = permitted(run_without(scenario, "--out", tmp_path / "out"))
+        if "is void" not in done.stderr:
+            break
+    assert done.returncode == 0, done.stderr
+    assert "Events of the kernel's TCP are not recorded: this kernel has no tracepoint" in done.stderr
+    found = ac.load(tmp_path / "out")
+    (flow,) = found.flows.to_pylist()
+    for column in ("timeouts_by_round", "spurious_timeouts", "tail_loss_probes", "fast_recoveries"):
+        assert flow[column] is None
+    assert flow["timeouts"] is not None and flow["unneeded_retransmissions"] is not None
+    assert "no tracepoint" in found.about["testbed"]["runs"][0]["events"]["missing"][0]
+
+
+@LINUX
+def test_goodput_beside_leaves_out_what_follows_in_a_drain(tmp_path):
+    file = tmp_path / "s.toml"
+    file.write_text(
+        """
+        duration = "2s"
+        drain = "10s"
+        [path]
+        kind = "single"
+        link = { rate = "2Mbit/s", delay = "10ms", queue = { kind = "drop-tail", limit = "1bdp" } }
+        [workload]
+        kind = "fixed"
+        size = "1MB"
+        [stacks]
+        x = "linux"
+        """
+    )
+    done = in_time(file, "--beside", "--json", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    rows = {row["number"]: row for row in json.loads(done.stdout)["beside"]}
+    for world in ("kernel", "simulated"):
+        # 4 Mbit in all, over 2 s; without the drain at most the link's rate.
+        assert rows["goodput"][world] == pytest.approx(1.9e6, rel=0.05)
 
 
 def test_a_missing_file_is_one_sentence(tmp_path, capsys):
@@ -317,7 +411,7 @@ def test_a_sweep_has_both_worlds(scenario, tmp_path):
     for simulated, kernel in zip(flows[:2], flows[2:], strict=True):
         assert kernel["rtt_min"] == pytest.approx(simulated["rtt_min"], rel=0.05)
         # A kernel does not tell it; the simulator's numbers are still there beside it.
-        assert kernel["timeouts_by_round"] is None and sum(simulated["timeouts_by_round"]) == 0
+        assert kernel["segments_acked"] is None and simulated["segments_acked"] > 0
     series = found.traced("flow_series")
     assert set(series["world"].to_pylist()) == set(axes["world"])
     # A run of another world is another run, which is kept apart; the same one is found again.

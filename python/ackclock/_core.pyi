@@ -3,6 +3,7 @@ with the module.
 """
 
 from collections.abc import Callable
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -206,6 +207,13 @@ def emulated_flows(
     quick_acks: bool,
     capture: Path | None,
 ) -> str: ...
+def check_testbed_scenario(
+    text: str,
+    overrides: list[tuple[str, str]],
+    name: str,
+    folder: str | PathLike[str] | None,
+    anywhere: bool = False,
+) -> None: ...
 def testbed(
     text: str,
     overrides: list[tuple[str, str]],

@@ -43,6 +43,17 @@ impl Clock {
         Instant::from_nanos(self.started.elapsed().as_nanos() as u64)
     }
 
+    /// Its start on the system's monotonic clock, ns.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn monotonic_start(&self) -> u64 {
+        let (now, ahead) =
+            (std::time::Instant::now(), rustix::time::clock_gettime(rustix::time::ClockId::Monotonic));
+        let ns = ahead.tv_sec as u64 * 1_000_000_000 + ahead.tv_nsec as u64;
+        let until = self.started.saturating_duration_since(now).as_nanos() as u64;
+        let since = now.saturating_duration_since(self.started).as_nanos() as u64;
+        (ns + until).saturating_sub(since)
+    }
+
     /// Converts to time of day, nanoseconds since 1970 (for captures).
     pub fn unix_nanos(&self, at: Instant) -> u64 {
         self.unix_ns.saturating_add(at.as_nanos())

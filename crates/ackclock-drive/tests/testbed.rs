@@ -36,7 +36,7 @@ fn what_a_kernel_cannot_honour_is_refused_with_its_key() {
     let cases = [
         (scenario("duration = \"1s\"", LINK, BULK, "\"sack\""), "`stacks.x`"),
         (scenario("duration = \"1s\"", LINK, BULK, "{ preset = \"linux\", mss = \"500B\" }"), "`stacks.x`"),
-        (scenario("duration = \"1s\"\ntrace = \"all\"", LINK, BULK, LINUX), "`trace`"),
+        (scenario("duration = \"10h\"\ntrace = \"all\"", LINK, BULK, LINUX), "`trace` would record about"),
         (scenario("duration = \"1s\"\nmeasure_after = 1", LINK, BULK, LINUX), "`measure_after`"),
         (scenario("duration = \"20h\"\ndrain = \"5h\"", LINK, BULK, LINUX), "`duration`"),
         (

@@ -101,6 +101,7 @@ pub fn fill_module(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult
         link::link,
         probe::probe,
         probe::probe_emulated,
+        testbed::check_testbed_scenario,
         testbed::testbed,
     );
     Ok(())

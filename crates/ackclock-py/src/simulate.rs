@@ -62,7 +62,7 @@ pub struct Result {
     /// The trace of each run: its label, and the tables of samples, episodes, segments and state. Empty
     /// without a `trace` in the scenario.
     #[pyo3(get)]
-    traces: Vec<Trace>,
+    pub(crate) traces: Vec<Trace>,
     /// Which of these were passed to the sink, except their episodes: the place in `traces`, the number of
     /// the run, the attempt that counts, and the connection that stands in the tables for the first source of
     /// datagrams, which is 2147483648 in the parts.
@@ -244,7 +244,7 @@ fn over_time<R: Row>(py: Python<'_>, resolved: &Resolved, rows: &[R]) -> PyResul
 }
 
 /// A run's label, and the tables of samples, episodes, segments and state.
-type Trace = (String, Py<Table>, Py<Table>, Py<Table>, Py<Table>);
+pub(crate) type Trace = (String, Py<Table>, Py<Table>, Py<Table>, Py<Table>);
 
 /// The runs that have a trace.
 fn with_trace(results: &Results) -> impl Iterator<Item = usize> {
@@ -294,6 +294,7 @@ fn describe(s: &Summary) -> Value {
         "bottleneck": s.bottleneck,
         "loss": s.loss,
         "goodput": s.goodput.map(Rate::bits_per_sec),
+        "delivered": s.delivered,
         "utilisation": s.utilisation,
         "timeouts": s.timeouts,
         "timeouts_by_round": s.timeouts_by_round,

@@ -1,19 +1,23 @@
 //! Scenarios on the kernel's TCP.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ackclock_drive::{KernelReport, TestbedOptions, TestbedRun, UNKNOWN, check_testbed, run_testbed};
+use ackclock_drive::{
+    EVENT_COLUMNS, KernelReport, TestbedOptions, TestbedRun, UNKNOWN, UNKNOWN_OF_EPISODES, check_testbed,
+    run_testbed,
+};
 use ackclock_sim::scenario::Results;
-use ackclock_trace::Row;
+use ackclock_trace::{Row, TracedRows};
 use ackclock_units::Duration;
-use arrow_array::{RecordBatch, new_null_array};
+use arrow_array::{Array, ArrayRef, RecordBatch, UInt8Array, make_array, new_null_array};
 use arrow_schema::Schema;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 use crate::kernels::reporting;
-use crate::simulate::{Result, read};
+use crate::simulate::{Result, Trace, read};
 use crate::table::Table;
 
 /// Runs the scenario `text` on the kernel's TCP in real time, one run after the other: each host in a network
@@ -41,6 +45,7 @@ pub fn testbed(
     check_testbed(&resolved).map_err(crate::error::drive)?;
     let jobs = resolved.jobs();
     let (mut results, mut reports) = (Results::default(), Vec::new());
+    let (mut unknown, mut traces) = (Vec::new(), Vec::new());
     for (n, job) in jobs.iter().enumerate() {
         let options = TestbedOptions { capture: capture.clone().filter(|_| n == 0) };
         let label = format!("{} of {} runs", n, jobs.len());
@@ -50,11 +55,19 @@ pub fn testbed(
         };
         let found = reporting(py, passed, |go_on| run_testbed(&resolved, *job, &options, go_on))?;
         reports.push(report(&found.info.label, job.seed, &found.kernel));
+        let before = results.flows.len();
+        unknown.extend(found.unknown.iter().map(|(row, column)| (before + row, *column)));
+        if let Some(rows) = &found.trace {
+            traces.push(trace(py, found.info.label.clone(), rows)?);
+        }
         add(&mut results, found);
     }
     let mut result = Result::new(py, &resolved, &results)?;
-    result.flows = Py::new(py, Table::new(without(&Row::record_batch(&results.flows), UNKNOWN)))?;
-    result.summaries = summaries(&result.summaries);
+    let flows = without(&Row::record_batch(&results.flows), UNKNOWN);
+    result.flows = Py::new(py, Table::new(without_cells(&flows, &unknown)))?;
+    let of_run = |(row, column): &(usize, &'static str)| (results.flows[*row].run.to_string(), *column);
+    result.summaries = summaries(&result.summaries, &unknown.iter().map(of_run).collect());
+    result.traces = traces;
     let all = json!({ "kernel": kernel_version(), "runs": reports });
     Ok((result, all.to_string()))
 }
@@ -73,6 +86,55 @@ fn add(results: &mut Results, found: TestbedRun) {
     results.streamed.push(None);
 }
 
+/// Fails for what a kernel or the emulator cannot honour, as [`testbed`] does, and runs nothing.
+#[pyfunction]
+#[pyo3(signature = (text, overrides, name, folder, anywhere = false))]
+pub fn check_testbed_scenario(
+    text: &str,
+    overrides: Vec<(String, String)>,
+    name: &str,
+    folder: Option<PathBuf>,
+    anywhere: bool,
+) -> PyResult<()> {
+    let resolved = read(text, &overrides, name, folder.as_deref(), anywhere)?;
+    check_testbed(&resolved).map_err(crate::error::drive)
+}
+
+/// The tables of a run's trace, without what a kernel does not tell.
+fn trace(py: Python<'_>, label: String, rows: &TracedRows) -> PyResult<Trace> {
+    let table = |batch| Py::new(py, Table::new(batch));
+    let episodes = without(&Row::record_batch(&rows.episodes), UNKNOWN_OF_EPISODES);
+    let (samples, segments) = (Row::record_batch(&rows.samples), Row::record_batch(&rows.segments));
+    Ok((label, table(samples)?, table(episodes)?, table(segments)?, table(Row::record_batch(&rows.state))?))
+}
+
+/// The batch with nothing in these cells, of columns that the kernel's events fill.
+fn without_cells(batch: &RecordBatch, unknown: &[(usize, &'static str)]) -> RecordBatch {
+    let (mut fields, mut columns) = (Vec::new(), Vec::new());
+    for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
+        let name = field.name().as_str();
+        if EVENT_COLUMNS.contains(&name) {
+            // Always, so that all runs have the same schema.
+            fields.push(Arc::new(field.as_ref().clone().with_nullable(true)));
+            let mut known = vec![true; column.len()];
+            unknown.iter().filter(|(_, column)| *column == name).for_each(|(row, _)| known[*row] = false);
+            columns.push(where_known(column, &known));
+        } else {
+            fields.push(Arc::clone(field));
+            columns.push(Arc::clone(column));
+        }
+    }
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
+        .expect("as long as the batch, of the same types")
+}
+
+/// The column with nothing where it is not known.
+fn where_known(column: &ArrayRef, known: &[bool]) -> ArrayRef {
+    let mask: UInt8Array = known.iter().map(|known| known.then_some(0)).collect();
+    let data = column.to_data().into_builder().nulls(mask.nulls().cloned()).build();
+    make_array(data.expect("a mask as long as the column"))
+}
+
 /// The batch with nothing in these columns.
 fn without(batch: &RecordBatch, names: &[&str]) -> RecordBatch {
     let (mut fields, mut columns) = (Vec::new(), Vec::new());
@@ -89,15 +151,15 @@ fn without(batch: &RecordBatch, names: &[&str]) -> RecordBatch {
         .expect("as long as the batch, of the same types")
 }
 
-/// Numbers of a stack that a kernel does not tell.
-const MISSING: &[&str] = &["timeouts_by_round", "spurious_timeouts", "spurious_retransmissions"];
-
-/// The rows of numbers without those that a kernel does not tell.
-fn summaries(text: &str) -> String {
+/// The rows of numbers without those that are unknown of a flow of their run.
+fn summaries(text: &str, unknown: &BTreeSet<(String, &'static str)>) -> String {
     let mut rows: Value = serde_json::from_str(text).unwrap_or_default();
     for row in rows.as_array_mut().into_iter().flatten() {
-        for name in MISSING {
-            row[name] = Value::Null;
+        let run = row["run"].as_str().unwrap_or_default().to_owned();
+        for (_, column) in unknown.iter().filter(|(of, _)| *of == run) {
+            if let Some(value) = row.get_mut(*column) {
+                *value = Value::Null;
+            }
         }
     }
     rows.to_string()
@@ -127,6 +189,7 @@ fn report(run: &str, seed: u64, r: &KernelReport) -> Value {
         "undelivered": r.undelivered,
         "counters": counters.collect::<Vec<_>>(),
         "options": options.collect::<Vec<_>>(),
+        "events": { "recorded": r.events.recorded, "lost": r.events.lost, "missing": r.events.missing },
     })
 }
 

@@ -39,3 +39,4 @@ pub use network::{LinkId, Network, NetworkBuilder, NodeId};
 pub use sim::{
     Barrier, Exchange, FIRST_DATAGRAM, MeasuredSpan, Met, Progress, RunOptions, RunOutcome, Simulation, Taken,
 };
+pub use truth::Dropped;

@@ -4,8 +4,8 @@
 use ackclock_units::{SeqNumber, SeqRange, SeqRanges, mostly, seldom};
 
 /// Stream ranges of which the latest copy was dropped in the network.
-#[derive(Debug, Default)]
-pub(crate) struct Dropped(Vec<DroppedRange>);
+#[derive(Clone, Debug, Default)]
+pub struct Dropped(Vec<DroppedRange>);
 
 /// Twelve bytes, since a slow start that overshoots leaves many of them.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ impl DroppedRange {
 
 impl Dropped {
     /// Notes that a copy of `start..end` was dropped after `passed` links.
-    pub(crate) fn add(&mut self, start: u64, end: u64, passed: u8) {
+    pub fn add(&mut self, start: u64, end: u64, passed: u8) {
         // Two copies of the same bytes may both be dropped. The ranges stay disjoint.
         let passed = self.take(start, end).map_or(passed, |before| before.max(passed));
         let at = self.0.partition_point(|r| r.start() < start);
@@ -46,7 +46,7 @@ impl Dropped {
     /// Removes `start..end`, of which a new copy is sent. Returns the largest number of links that a dropped
     /// copy of any part of it had passed, or `None` when no part was dropped. In that case the new copy is
     /// spurious: the original has arrived or is on its way.
-    pub(crate) fn take(&mut self, start: u64, end: u64) -> Option<u8> {
+    pub fn take(&mut self, start: u64, end: u64) -> Option<u8> {
         let mut passed = None;
         let mut i = 0;
         while i < self.0.len() && self.0[i].start() < end {
@@ -82,7 +82,7 @@ impl Dropped {
 
     /// Forgets what lies below `acked`: it may hold a spurious copy that was dropped.
     #[inline]
-    pub(crate) fn forget_below(&mut self, acked: u64) {
+    pub fn forget_below(&mut self, acked: u64) {
         if seldom(!self.0.is_empty()) && self.0[0].end() <= acked {
             self.forget_first(acked);
         }

@@ -157,6 +157,19 @@ table! {
         /// Congestion signals per segment: `ca_events / segments_acked` (M-U1); missing before the first
         /// segment is acknowledged.
         p: Option<f64>, "";
+        /// Segments that the other end reported as arrived twice (duplicate SACKs, RFC 2883).
+        dsacks_received: Option<u64>, "";
+        /// Reorderings that its kernel detected: a segment acknowledged after later ones without having been
+        /// retransmitted. This and the next four columns are a kernel's alone (TCP_INFO): missing in simulations.
+        reorderings: Option<u64>, "";
+        /// Segments that the other end reported as marked Congestion Experienced.
+        delivered_ce: Option<u64>, "";
+        /// Time in which it had data to send or waited for acknowledgments.
+        busy_time: Option<Duration>, "s";
+        /// Time of that in which the receiver's window kept it from sending.
+        receiver_limited_time: Option<Duration>, "s";
+        /// Time of that in which it had sent all of its send buffer, in which the application waited for room.
+        buffer_limited_time: Option<Duration>, "s";
         /// Smallest round-trip time sample.
         rtt_min: Option<Duration>, "s";
         /// Mean of all round-trip time samples.

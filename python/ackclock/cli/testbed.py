@@ -91,6 +91,7 @@ def command(
     target = out or Path("runs") / f"{scenario.stem}-kernel"
     folder.check_writable(target)
     given, recorded = recording(given, plots)
+    given.check_testbed()
     note(f"Real time: at most {seconds(expected_seconds(given.resolve_tree()))}.")
     with bar(scenario.stem) as progress:
         run = run_seeds(given, workers=workers, keep=keep, progress=progress, capture=pcap)
@@ -118,8 +119,18 @@ def command(
     if recorded:
         note(recorded)
     note(lateness(run.about["testbed"]))
+    for sentence in missing(run.about["testbed"]):
+        note(sentence)
     drawn = sorted(path.name for path in written.glob("*.png"))
     note(f"Run folder: {written}{f', with {listed(drawn)}' if drawn else ''}")
+
+
+def missing(testbed: dict[str, object]) -> list[str]:
+    """Sentences on numbers that this kernel's events do not tell, each once."""
+    runs = testbed["runs"]
+    assert isinstance(runs, list)
+    found = dict.fromkeys(why for r in runs for why in r.get("events", {}).get("missing", []))
+    return [f"{why[0].upper()}{why[1:]}." for why in found]
 
 
 def lateness(testbed: dict[str, object]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ackclock.kernel.process import run_testbed
+from ackclock.kernel.process import check_testbed, run_testbed
 from ackclock.kernel.seconds import expected_seconds
 
-__all__ = ["expected_seconds", "run_testbed"]
+__all__ = ["check_testbed", "expected_seconds", "run_testbed"]

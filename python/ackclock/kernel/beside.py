@@ -48,22 +48,21 @@ def _number(key: str) -> Callable[[Run, dict[str, Any]], float | None]:
 
 
 def _goodput(run: Run, row: dict[str, Any]) -> float | None:
-    """The payload that arrived, over the time that counts. A simulation's row of numbers has what its link
-    carried, which no kernel tells.
+    """The payload that the stack's connections delivered in the time that counts, over that time: what
+    follows in `drain` is left out. The row's own `goodput` is what one link carried.
     """
-    return _arrived(run, row, "stack", row["stack"])
+    return _rate(run, row.get("delivered"))
 
 
 def _datagrams(run: Run, row: dict[str, Any]) -> float | None:
-    """The same of the datagrams of its run, which have no stack; headers included."""
-    return _arrived(run, row, "protocol", "udp")
+    """The same of the datagrams of its run, which have no stack; headers included. A drain has none."""
+    mine = pc.and_(pc.equal(run.flows["run"], row["run"]), pc.equal(run.flows["protocol"], "udp"))
+    return _rate(run, pc.sum(run.flows.filter(mine)["bytes_delivered"]).as_py())
 
 
-def _arrived(run: Run, row: dict[str, Any], column: str, value: str) -> float | None:
-    mine = pc.and_(pc.equal(run.flows["run"], row["run"]), pc.equal(run.flows[column], value))
-    arrived = pc.sum(run.flows.filter(mine)["bytes_delivered"]).as_py()
+def _rate(run: Run, delivered: int | None) -> float | None:
     seconds = _core.quantity("time", run.keys["duration"]) - run.about.get("warmup", 0.0)
-    return None if arrived is None or seconds <= 0 else 8.0 * arrived / seconds
+    return None if delivered is None or seconds <= 0 else 8.0 * delivered / seconds
 
 
 def _srtt(run: Run, row: dict[str, Any]) -> float | None:

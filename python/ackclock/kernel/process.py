@@ -23,6 +23,15 @@ if TYPE_CHECKING:
 Progress = Callable[[float, str], object]
 
 
+def check_testbed(
+    given: tuple[str, list[tuple[str, str]], str, str | PathLike[str] | None], *, allow_files: bool = False
+) -> None:
+    """Raises what a run of the scenario would raise for what a kernel cannot honour, before anything runs."""
+    text, overrides, name, place = given
+    if hasattr(_core, "check_testbed_scenario"):
+        _core.check_testbed_scenario(text, overrides, name, place, allow_files)
+
+
 def run_testbed(
     given: tuple[str, list[tuple[str, str]], str, str | PathLike[str] | None],
     *,

@@ -166,6 +166,12 @@ class Scenario:
         }
         return of_result(result, about, spill)
 
+    def check_testbed(self) -> None:
+        """Raises InputError for what a kernel cannot honour, as `testbed` does; runs nothing."""
+        from ackclock.kernel import check_testbed
+
+        check_testbed(self._read(), allow_files=self.allow_files)
+
     def testbed(self, *, progress: Progress | None = None, capture: File | None = None) -> Run:
         """Runs it on the kernel's TCP, in network namespaces over emulated links, in real time, one run after
         the other. Needs Linux, and root or user namespaces.

@@ -1,7 +1,7 @@
 //! The packets inside the emulator.
 
 use ackclock_sim::PacketInfo;
-use ackclock_units::{Bytes, Ecn};
+use ackclock_units::{Bytes, Ecn, SeqNumber};
 use ackclock_wire::SackBlocks;
 
 use super::packet::{About, set_ce};
@@ -27,6 +27,12 @@ pub(super) struct HeldPacket {
     pub(super) way: Way,
     /// Links that it has passed.
     pub(super) hop: u8,
+    /// Links that an earlier copy of its payload has passed.
+    pub(super) seen: u8,
+    /// What it acknowledges.
+    pub(super) ack: Option<SeqNumber>,
+    /// A fault has damaged it.
+    pub(super) damaged: bool,
 }
 
 /// Largest number of bytes. It suffices for 10 Gbit/s with 400 ms, and bounds unbounded queues.
@@ -48,6 +54,9 @@ impl Held {
                 sacked: SackBlocks::NONE,
                 way,
                 hop: 0,
+                seen: 0,
+                ack: None,
+                damaged: false,
             });
             // MAX_HELD keeps the number of packets far below 2^32.
             (self.packets.len() - 1) as u32
@@ -57,6 +66,7 @@ impl Held {
         place.bytes.extend_from_slice(packet);
         (place.about, place.ecn, place.flow) = (Some(about.info), about.ecn, flow);
         (place.sacked, place.way, place.hop) = (about.sacked, way, 0);
+        (place.seen, place.ack, place.damaged) = (about.seen, about.ack(), false);
         self.bytes += packet.len() as Bytes;
         id
     }
@@ -64,12 +74,14 @@ impl Held {
     /// A second packet like this one.
     pub(super) fn copy(&mut self, id: u32) -> u32 {
         let place = &mut self.packets[id as usize];
-        let (info, ecn, sacked, hop) = (place.info(), place.ecn, place.sacked, place.hop);
-        let about = About { info, ecn, ends: None, segment: None, sacked };
+        let (info, ecn, sacked, seen) = (place.info(), place.ecn, place.sacked, place.seen);
+        let (hop, ack, damaged) = (place.hop, place.ack, place.damaged);
+        let about = About { info, ecn, ends: None, segment: None, sacked, seen };
         let (flow, way, bytes) = (place.flow, place.way, std::mem::take(&mut place.bytes));
         let copy = self.insert(&bytes, &about, flow, way);
         self.packets[id as usize].bytes = bytes;
-        self.packets[copy as usize].hop = hop;
+        let second = &mut self.packets[copy as usize];
+        (second.hop, second.ack, second.damaged) = (hop, ack, damaged);
         copy
     }
 
@@ -92,7 +104,7 @@ impl Held {
     pub(super) fn corrupt(&mut self, id: u32) {
         let place = &mut self.packets[id as usize];
         // Where it arrives, its checksum fails.
-        place.sacked = SackBlocks::NONE;
+        (place.sacked, place.ack, place.damaged) = (SackBlocks::NONE, None, true);
         if let Some(last) = place.bytes.last_mut() {
             *last ^= 0x20;
         }

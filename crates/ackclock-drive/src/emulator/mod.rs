@@ -23,4 +23,4 @@ pub use routes::{Route, Way, WayTable};
 #[cfg(target_os = "linux")]
 pub use run::{Emulator, EmulatorOptions, EmulatorReport, NetworkOptions, Watch};
 #[cfg(target_os = "linux")]
-pub(crate) use streams::SackListener;
+pub(crate) use streams::{LoggedSegment, Retransmission, SackListener, StreamLog};

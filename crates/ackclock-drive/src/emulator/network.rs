@@ -49,8 +49,11 @@ pub struct Lane {
 
 impl Network {
     pub(super) fn new(links: impl IntoIterator<Item = Link>, routes: Routes) -> Self {
-        let lane = |link| Lane { link, wire: Pending::new(), passed: Passed::default(), damaged: Vec::new() };
         let streams = Streams::of(routes.ways(), None);
+        // Without streams nobody knows what is repeated.
+        let counted = (!streams.met.is_empty()).then_some(0);
+        let passed = Passed { repeated: counted, unique_bytes: counted, ..Passed::default() };
+        let lane = |link| Lane { link, wire: Pending::new(), passed, damaged: Vec::new() };
         Self {
             lanes: links.into_iter().map(lane).collect(),
             routes,
@@ -62,6 +65,11 @@ impl Network {
             order: 0,
             refused: 0,
         }
+    }
+
+    /// Records all segments of streams.
+    pub(super) fn log_segments(&mut self) {
+        self.streams.log.segments = Some(Vec::new());
     }
 
     /// Reports what acks say to have arrived out of order.
@@ -79,7 +87,8 @@ impl Network {
         };
         let flow = self.flows.number(about.ends);
         if let Some(stream) = way.stream {
-            about.info = self.streams.place(stream, about.segment.as_ref(), about.info);
+            let placed = self.streams.place(stream, about.segment.as_ref(), about.info, now);
+            (about.info, about.seen) = (placed.info, placed.seen);
             about.sacked =
                 about.segment.map_or(SackBlocks::NONE, |segment| self.streams.sacked(stream, &segment));
         }
@@ -111,6 +120,11 @@ impl Network {
                 self.leaving.pop();
                 let packet = &self.held.packets[id as usize];
                 deliver(self.routes.port(packet.way.route), due, &packet.bytes);
+                if packet.damaged {
+                    self.streams.drop(packet.way.stream, &packet.info(), u8::MAX);
+                } else {
+                    self.streams.arrive(packet.way.stream, &packet.bytes, packet.ack, due);
+                }
                 self.streams.deliver(packet.way.stream, packet.sacked, due);
                 self.held.remove(id);
             }
@@ -225,6 +239,16 @@ impl Carrier for Carrying<'_> {
     }
 
     fn on_wire(&mut self, id: PacketId, corrupt: bool) {
+        let packet = &self.held.packets[id.0 as usize];
+        let payload = packet.info().payload;
+        if payload > 0 && packet.way.stream.is_some() {
+            let Passed { repeated, unique_bytes, .. } = &mut self.lane.passed;
+            if packet.hop < packet.seen {
+                *repeated = repeated.map(|n| n + 1);
+            } else {
+                *unique_bytes = unique_bytes.map(|n| n + u64::from(payload));
+            }
+        }
         if corrupt {
             self.held.corrupt(id.0);
             self.lane.damaged.push(id.0);
@@ -247,6 +271,8 @@ impl Carrier for Carrying<'_> {
         if let Some(met) = self.streams.met_by(self.held.packets[id.0 as usize].way.stream) {
             met.dropped += 1;
         }
+        let packet = &self.held.packets[id.0 as usize];
+        self.streams.drop(packet.way.stream, &packet.info(), packet.hop.max(packet.seen));
         self.held.remove(id.0);
     }
 }

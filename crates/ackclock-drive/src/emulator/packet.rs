@@ -1,7 +1,7 @@
 //! What the emulator reads and changes of a packet.
 
 use ackclock_sim::{PacketInfo, PacketKind};
-use ackclock_units::Ecn;
+use ackclock_units::{Ecn, SeqNumber};
 use ackclock_wire::{Flags, SackBlocks, Segment, Strictness, Transport, parse_ip_as};
 
 use super::flow_numbers::AddressPair;
@@ -16,6 +16,15 @@ pub(super) struct About {
     pub(super) segment: Option<Segment>,
     /// What it reports as arrived out of order ([`super::streams::Streams::sacked`]).
     pub(super) sacked: SackBlocks,
+    /// Links that an earlier copy of its payload has passed ([`super::streams::Placed::seen`]).
+    pub(super) seen: u8,
+}
+
+impl About {
+    /// What it acknowledges.
+    pub(super) fn ack(&self) -> Option<SeqNumber> {
+        self.segment.filter(|s| s.flags.any(Flags::ACK)).map(|s| s.ack)
+    }
 }
 
 /// Parses what faults, queues and access delays need of a packet. A packet that is not TCP or UDP over IP has
@@ -23,7 +32,8 @@ pub(super) struct About {
 pub(super) fn describe(packet: &[u8]) -> About {
     let opaque = PacketInfo::opaque(packet.len() as u32);
     let Ok(ip) = parse_ip_as(packet, Strictness::CAPTURE) else {
-        return About { info: opaque, ecn: Ecn::NotEct, ends: None, segment: None, sacked: SackBlocks::NONE };
+        let (ecn, sacked) = (Ecn::NotEct, SackBlocks::NONE);
+        return About { info: opaque, ecn, ends: None, segment: None, sacked, seen: 0 };
     };
     let mut segment = None;
     let info = match &ip.transport {
@@ -46,7 +56,7 @@ pub(super) fn describe(packet: &[u8]) -> About {
         Transport::Udp(_) => PacketInfo { kind: PacketKind::Datagram, ..opaque },
         Transport::Other { .. } => opaque,
     };
-    About { info, ecn: ip.ecn, ends: Some(ip.endpoints()), segment, sacked: SackBlocks::NONE }
+    About { info, ecn: ip.ecn, ends: Some(ip.endpoints()), segment, sacked: SackBlocks::NONE, seen: 0 }
 }
 
 /// Sets both bits of the ECN field, and updates the IPv4 header checksum (RFC 1624).

@@ -9,7 +9,7 @@ use ackclock_units::{Duration, Instant};
 use super::hosts::{AccessDelays, Hosts};
 use super::network::{Lane, Network};
 use super::routes::{Routes, WayTable};
-use super::streams::SackListener;
+use super::streams::{SackListener, StreamLog};
 use crate::linux::wait::{Waker, be_punctual, wait_for_any};
 use crate::{Clock, DriveError, Port};
 
@@ -89,6 +89,8 @@ struct EmulatorShared {
     /// Packets in it.
     inside: AtomicUsize,
     report: Mutex<EmulatorReport>,
+    /// What streams have sent again, once it has stopped.
+    log: Mutex<StreamLog>,
 }
 
 impl Emulator {
@@ -126,14 +128,15 @@ impl Emulator {
     /// # Errors
     /// As [`Emulator::start`].
     pub fn start_network(ports: Vec<Port>, options: NetworkOptions) -> Result<Self, DriveError> {
-        Self::start_with_sacks(ports, options, None)
+        Self::start_with_streams(ports, options, None, false)
     }
 
-    /// The same, which also reports what acks say to have arrived out of order.
-    pub(crate) fn start_with_sacks(
+    /// The same, which also reports what acks say to have arrived out of order, and may record all segments.
+    pub(crate) fn start_with_streams(
         ports: Vec<Port>,
         options: NetworkOptions,
         sacks: Option<Arc<dyn SackListener>>,
+        segments: bool,
     ) -> Result<Self, DriveError> {
         let links = (0..).zip(options.links).map(|(i, spec)| {
             let mut link = Link::new(spec, options.seed, i);
@@ -145,6 +148,9 @@ impl Emulator {
         let mut network = Network::new(links, Routes::Table(options.table));
         if let Some(sacks) = sacks {
             network.watch_sacks(sacks);
+        }
+        if segments {
+            network.log_segments();
         }
         Self::of(ports, network, options.clock, options.watch)
     }
@@ -165,6 +171,7 @@ impl Emulator {
             waker: Waker::new()?,
             inside: AtomicUsize::new(0),
             report: Mutex::default(),
+            log: Mutex::default(),
         });
         let mut worker = EmulatorThread {
             clock,
@@ -197,6 +204,13 @@ impl Emulator {
     pub fn stop(mut self) -> EmulatorReport {
         self.halt();
         self.report()
+    }
+
+    /// The same; returns also what streams have sent again.
+    pub(crate) fn stop_with_log(mut self) -> (EmulatorReport, StreamLog) {
+        self.halt();
+        let log = std::mem::take(&mut *self.shared.log.lock().unwrap_or_else(|e| e.into_inner()));
+        (self.report(), log)
     }
 
     fn halt(&mut self) {
@@ -269,6 +283,8 @@ impl EmulatorThread {
             watch.finish(now, &mut self.network.lanes);
             watch.look_at_streams(&mut self.network.streams.met);
         }
+        *self.shared.log.lock().unwrap_or_else(|e| e.into_inner()) =
+            std::mem::take(&mut self.network.streams.log);
         self.publish(now);
     }
 

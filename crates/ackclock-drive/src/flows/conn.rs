@@ -206,7 +206,18 @@ impl FlowConn {
             None => (Outcome::Unfinished, None),
         };
         let acked = self.socket.acked;
-        FlowEnd { acked, outcome, reason, counts, ended, syns, playback, ..FlowEnd::of(self.user.io, zero) }
+        let counted_at = ended;
+        FlowEnd {
+            acked,
+            outcome,
+            reason,
+            counts,
+            counted_at,
+            ended,
+            syns,
+            playback,
+            ..FlowEnd::of(self.user.io, zero)
+        }
     }
 }
 

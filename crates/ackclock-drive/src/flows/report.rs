@@ -36,6 +36,8 @@ pub struct FlowEnd {
     pub playback: Option<Playback>,
     /// The kernel's counters, at an end that is a kernel.
     pub counts: Option<TcpCounts>,
+    /// When they were read, since the start of the run.
+    pub counted_at: Option<Duration>,
     /// The engine's counters, at an end that is the engine.
     pub stats: Option<Box<Stats>>,
 }
@@ -53,6 +55,7 @@ impl FlowEnd {
         syns: 0,
         playback: None,
         counts: None,
+        counted_at: None,
         stats: None,
     };
 

@@ -11,6 +11,7 @@ mod rights;
 mod route;
 mod signals;
 pub(crate) mod sys;
+pub(crate) mod tracepoints;
 mod tun;
 pub(crate) mod wait;
 

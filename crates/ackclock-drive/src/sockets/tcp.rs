@@ -156,6 +156,21 @@ pub struct TcpCounts {
     pub timeouts: Option<u64>,
     /// Payload received in order.
     pub bytes_received: Bytes,
+    /// Largest payload of a segment that it sends.
+    pub mss: Bytes,
+    /// Segments that the other end has reported as arrived twice (`tcpi_dsack_dups`). This and the following are
+    /// `None` with kernels that do not report them.
+    pub dsacks_received: Option<u64>,
+    /// Reorderings that it has detected (`tcpi_reord_seen`).
+    pub reorderings: Option<u64>,
+    /// Segments that the other end has reported as marked Congestion Experienced (`tcpi_delivered_ce`).
+    pub delivered_ce: Option<u64>,
+    /// Time in which it had data to send or to be acknowledged (`tcpi_busy_time`).
+    pub busy: Option<Duration>,
+    /// Time of that in which the receiver's window stopped it (`tcpi_rwnd_limited`).
+    pub rwnd_limited: Option<Duration>,
+    /// Time of that in which its send buffer stopped it (`tcpi_sndbuf_limited`).
+    pub sndbuf_limited: Option<Duration>,
 }
 
 impl TcpCounts {
@@ -167,7 +182,10 @@ impl TcpCounts {
 
     /// From TCP_INFO, of which this kernel has filled in `known` bytes.
     pub(super) fn read(i: &libc::tcp_info, known: usize) -> Self {
-        let has_timeouts = known >= offset_of!(libc::tcp_info, tcpi_total_rto_time);
+        // What comes before the field at `next`.
+        let has = |next: usize| known >= next;
+        let has_timeouts = has(offset_of!(libc::tcp_info, tcpi_total_rto_time));
+        let timed = has(offset_of!(libc::tcp_info, tcpi_delivered));
         Self {
             segments_sent: i.tcpi_segs_out.into(),
             data_segments_sent: i.tcpi_data_segs_out.into(),
@@ -181,6 +199,15 @@ impl TcpCounts {
             cwnd_segs: i.tcpi_snd_cwnd.into(),
             timeouts: has_timeouts.then(|| i.tcpi_total_rto.into()),
             bytes_received: i.tcpi_bytes_received,
+            mss: i.tcpi_snd_mss.into(),
+            dsacks_received: has(offset_of!(libc::tcp_info, tcpi_reord_seen))
+                .then(|| i.tcpi_dsack_dups.into()),
+            reorderings: has(offset_of!(libc::tcp_info, tcpi_rcv_ooopack)).then(|| i.tcpi_reord_seen.into()),
+            delivered_ce: has(offset_of!(libc::tcp_info, tcpi_bytes_sent))
+                .then(|| i.tcpi_delivered_ce.into()),
+            busy: timed.then(|| Duration::from_micros(i.tcpi_busy_time)),
+            rwnd_limited: timed.then(|| Duration::from_micros(i.tcpi_rwnd_limited)),
+            sndbuf_limited: timed.then(|| Duration::from_micros(i.tcpi_sndbuf_limited)),
         }
     }
 }
@@ -190,9 +217,9 @@ impl Count for TcpCounts {
         since!(Self { self, before }
             counted {
                 segments_sent, data_segments_sent, retransmitted_segments, bytes_sent, retransmitted_bytes, bytes_acked,
-                timeouts, bytes_received,
+                timeouts, bytes_received, dsacks_received, reorderings, delivered_ce, busy, rwnd_limited, sndbuf_limited,
             }
-            kept { min_rtt, rto, cwnd_segs }
+            kept { min_rtt, rto, cwnd_segs, mss }
             set {}
         )
     }

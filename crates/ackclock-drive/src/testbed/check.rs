@@ -1,14 +1,14 @@
 //! What of a scenario a kernel and the emulator cannot honour. It is refused, never ignored.
 
 use ackclock_sim::MeasuredSpan;
-use ackclock_sim::scenario::{Body, Resolved, WorkloadPlan};
+use ackclock_sim::scenario::{Body, Limits, Resolved, WorkloadPlan};
 use ackclock_trace::Mask;
 use ackclock_units::Duration;
 
 use super::KernelCounters;
 use super::datagrams::LEAST_NUMBERED;
-use super::hosts;
 use super::setup::stack_of_datagrams;
+use super::{events, hosts};
 use crate::sockets::TcpOption;
 use crate::{DriveError, EmulatorReport};
 
@@ -33,11 +33,7 @@ pub(super) fn check(scenario: &Resolved) -> Result<(), DriveError> {
         );
     }
     if scenario.trace != Mask::NONE {
-        return refused(
-            "`trace` is of events inside a connection, which a kernel does not report: expected `none`; `series` \
-             and a capture are recorded here"
-                .into(),
-        );
+        trace(scenario)?;
     }
     for stack in &scenario.stacks {
         let Some(kernel) = stack.kernel() else {
@@ -61,6 +57,23 @@ pub(super) fn check(scenario: &Resolved) -> Result<(), DriveError> {
         }
     }
     scenario.workloads.iter().try_for_each(|workload| datagrams(scenario, workload))
+}
+
+/// Whether its `trace` can be recorded.
+fn trace(scenario: &Resolved) -> Result<(), DriveError> {
+    let (most, expected) = (Limits::default().traced_events, scenario.expected_events());
+    if expected > most as f64 {
+        return Err(DriveError::Input(format!(
+            "`trace` would record about {expected:.0} events, which the testbed keeps in memory: expected at most \
+             {most}; lower `duration` or the load, or leave `packets` out"
+        )));
+    }
+    events::available(scenario.trace).map_err(|why| {
+        DriveError::Input(format!(
+            "`trace` needs events inside the kernel's TCP, which cannot be recorded: {why}; expected `none` here \
+             (`series` and a capture need no more rights than the run)"
+        ))
+    })
 }
 
 /// The sizes of datagrams.

@@ -5,16 +5,12 @@ use ackclock_sim::{Exchange, MeasuredSpan, Taken as Exchanges};
 use ackclock_trace::{FlowRow, Label, Outcome, Side};
 use ackclock_units::{Bytes, Count, Duration, Instant, Rate};
 
+use super::events::{EndEvents, Numbers};
 use crate::flows::{FlowEnd, SideReport, Snapshot};
 use crate::{Response, TcpCounts};
 
 /// Columns of the table of flows that a kernel does not tell.
 pub const UNKNOWN: &[&str] = &[
-    "timeouts_by_round",
-    "unneeded_retransmissions",
-    "spurious_timeouts",
-    "tail_loss_probes",
-    "fast_recoveries",
     "ca_events",
     "non_ca_events",
     "other_losses",
@@ -48,10 +44,13 @@ pub(super) struct FlowFacts<'a> {
     pub(super) rtt_mean: [Option<Duration>; 2],
     /// Packets of each end that were dropped, and how long they waited, on average and at most in one queue.
     pub(super) met: [(u64, Option<[Duration; 2]>); 2],
+    /// What each end has gone through, and the numbers of it that are known.
+    pub(super) events: [&'a EndEvents; 2],
+    pub(super) numbers: [Numbers; 2],
 }
 
 impl Ends<'_> {
-    fn flow_end(&self, side: usize, n: usize) -> &FlowEnd {
+    pub(super) fn flow_end(&self, side: usize, n: usize) -> &FlowEnd {
         &self.sides[side].ends[n]
     }
 
@@ -66,7 +65,7 @@ impl Ends<'_> {
     }
 
     /// From when on flow `n` counts; `None` when it was over before.
-    fn counts_from(&self, n: usize) -> Option<Instant> {
+    pub(super) fn counts_from(&self, n: usize) -> Option<Instant> {
         let opened = Instant::ZERO + self.opened(n)?;
         let MeasuredSpan::From(from) = self.measured else { return Some(opened) };
         let over = self.flow_end(0, n).ended.is_some_and(|at| Instant::ZERO + at < from);
@@ -78,6 +77,11 @@ impl Ends<'_> {
         let whole = self.flow_end(side, n).counts?;
         let before = self.warm.and_then(|moment| self.snapshot(moment, side, n)?.counts);
         Some(before.map_or(whole, |before| whole.since(&before)))
+    }
+
+    /// True when an end counts from its beginning.
+    pub(super) fn is_whole(&self, side: usize, n: usize) -> bool {
+        self.warm.is_none_or(|moment| self.snapshot(moment, side, n).is_none())
     }
 
     /// Bytes that an application has read by a moment (`None` is the end of the run).
@@ -123,8 +127,7 @@ impl Ends<'_> {
         let (s, other) = (counted(sender), counted(1 - sender));
         let number = |value: fn(&TcpCounts) -> u64| s.as_ref().map_or(0, value);
         // SYNs come before everything that a later baseline leaves out.
-        let baseline = self.warm.is_some_and(|moment| self.snapshot(moment, sender, n).is_some());
-        let syns = if baseline { 0 } else { [client, server][sender].syns };
+        let syns = if self.is_whole(sender, n) { [client, server][sender].syns } else { 0 };
         let (outcome, reason) = match (client.outcome, server.outcome) {
             (Outcome::Failed, _) => (Outcome::Failed, client.reason),
             (_, Outcome::Failed) => (Outcome::Failed, server.reason),
@@ -150,6 +153,7 @@ impl Ends<'_> {
         let (dropped, waits) = facts.met[sender];
         let waits = waits.filter(|_| from.is_some());
         let node = |i: usize| Label::from(scenario.path.nodes[flow.nodes[i]].as_str());
+        let told = facts.numbers[sender];
         let timeouts = |c: Option<TcpCounts>| c.and_then(|c| c.timeouts).unwrap_or(0) as u32;
         Some(FlowRow {
             run: run.clone(),
@@ -181,8 +185,19 @@ impl Ends<'_> {
             queue_delay_mean: waits.map(|[mean, _]| mean),
             queue_delay_max: waits.map(|[_, longest]| longest),
             timeouts: timeouts(s),
+            timeouts_by_round: told.timeouts_by_round.unwrap_or_default(),
+            unneeded_retransmissions: from.map_or(0, |from| facts.events[sender].spurious_since(from)),
+            spurious_timeouts: told.spurious_timeouts.unwrap_or(0),
+            tail_loss_probes: told.tail_loss_probes.unwrap_or(0),
+            fast_recoveries: told.fast_recoveries.unwrap_or(0),
             peer_timeouts: timeouts(other),
             syn_retransmissions: from.map_or(0, |_| (client.syns + server.syns) as u32),
+            dsacks_received: s.and_then(|c| c.dsacks_received),
+            reorderings: s.and_then(|c| c.reorderings),
+            delivered_ce: s.and_then(|c| c.delivered_ce),
+            busy_time: s.and_then(|c| c.busy),
+            receiver_limited_time: s.and_then(|c| c.rwnd_limited),
+            buffer_limited_time: s.and_then(|c| c.sndbuf_limited),
             rtt_min: s.and_then(|c| c.min_rtt),
             rtt_mean: facts.rtt_mean[sender],
             goodput: rate(delivered, span),

@@ -1,6 +1,6 @@
 //! The hosts of a run: a namespace for each node and stack, with an address for each connection.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -19,8 +19,8 @@ const MOST_HOSTS: usize = 160;
 const MOST_ADDRESSES: u32 = 65_000;
 /// Bytes of a segment's IP and TCP headers without options.
 pub(super) const HEADERS: Bytes = 40;
-/// Where servers listen.
-const PORT: u16 = 5001;
+/// Where servers listen, unless a run has a port of its own.
+pub(super) const PORT: u16 = 5001;
 /// Hosts listen at this number of their network, and open from numbers of [`FIRST`] on.
 const OWN: u32 = 2;
 const FIRST: u32 = 256;
@@ -45,6 +45,8 @@ pub(super) struct Hosts {
     /// The routes, by the numbers of the hosts at their ends.
     routes: BTreeMap<[usize; 2], u32>,
     table: WayTable,
+    /// Where servers listen.
+    port: u16,
 }
 
 /// The addresses of a connection.
@@ -57,8 +59,13 @@ pub(super) struct Addresses {
 }
 
 impl Hosts {
-    /// Sets up the hosts `ids` with their kernels' settings, and returns them with a port of each.
-    pub(super) fn new(scenario: &Resolved, mut ids: Vec<HostId>) -> Result<(Self, Vec<Port>), DriveError> {
+    /// Sets up the hosts `ids` with their kernels' settings, and returns them with a port of each. Servers listen at
+    /// `port`.
+    pub(super) fn new(
+        scenario: &Resolved,
+        mut ids: Vec<HostId>,
+        port: u16,
+    ) -> Result<(Self, Vec<Port>), DriveError> {
         ids.sort_unstable();
         ids.dedup();
         if ids.len() > MOST_HOSTS {
@@ -70,13 +77,13 @@ impl Hosts {
         }
         let (mut namespaces, mut ports) = (Vec::new(), Vec::new());
         for (number, id) in ids.iter().enumerate() {
-            let (namespace, port) = host(scenario, number, id.stack)?;
+            let (namespace, device) = host(scenario, number, id.stack)?;
             namespaces.push(namespace);
-            ports.push(port);
+            ports.push(device);
         }
         let numbers = ids.iter().copied().zip(0..).collect();
         let (opened, routes) = (vec![0; ids.len()], BTreeMap::new());
-        Ok((Self { ids, numbers, namespaces, opened, routes, table: WayTable::default() }, ports))
+        Ok((Self { ids, numbers, namespaces, opened, routes, table: WayTable::default(), port }, ports))
     }
 
     /// The addresses of the next connection between two hosts, which the emulator carries from now on. `number` is
@@ -113,7 +120,7 @@ impl Hosts {
         };
         self.table.ways.insert((from, to), there);
         self.table.ways.insert((to, from), back);
-        Ok(Addresses { hosts, from: SocketAddr::new(from, 0), to: SocketAddr::new(to, PORT) })
+        Ok(Addresses { hosts, from: SocketAddr::new(from, 0), to: SocketAddr::new(to, self.port) })
     }
 
     fn route(&mut self, run: &RealRun, ends: [usize; 2]) -> Result<u32, DriveError> {
@@ -138,9 +145,23 @@ impl Hosts {
         self.table.clone()
     }
 
+    /// The streams between two addresses.
+    pub(super) fn streams(&self) -> HashMap<(IpAddr, IpAddr), u32> {
+        self.table.ways.iter().filter_map(|(ends, way)| Some((*ends, way.stream?))).collect()
+    }
+
+    /// What a host is called in a sentence.
+    pub(super) fn name(&self, scenario: &Resolved, host: usize) -> String {
+        let HostId { node, stack } = self.ids[host];
+        format!(
+            "the connections of host `{}` with stack `{}`",
+            scenario.path.nodes[node], scenario.stacks[stack].label
+        )
+    }
+
     /// Where each host listens.
     pub(super) fn listening(&self) -> Vec<(SocketAddr, usize)> {
-        (0..self.ids.len()).map(|host| (SocketAddr::new(address(host, OWN), PORT), host)).collect()
+        (0..self.ids.len()).map(|host| (SocketAddr::new(address(host, OWN), self.port), host)).collect()
     }
 
     /// The stack of each host.

@@ -3,6 +3,7 @@
 
 mod check;
 mod datagrams;
+mod events;
 mod flow_rows;
 mod flow_series;
 mod hosts;
@@ -15,10 +16,12 @@ use std::path::PathBuf;
 
 use ackclock_sim::RunOutcome;
 use ackclock_sim::scenario::{Resolved, RunInfo};
+use ackclock_trace::{Label, Side, TracedRows};
 use ackclock_units::Duration;
 
 use crate::{DriveError, OptionSeen};
 
+pub use self::events::{COLUMNS as EVENT_COLUMNS, UNKNOWN_OF_EPISODES};
 pub use self::flow_rows::UNKNOWN;
 pub use self::run::run_testbed;
 
@@ -36,6 +39,10 @@ pub struct TestbedRun {
     pub info: RunInfo,
     /// Its tables.
     pub outcome: RunOutcome,
+    /// Cells of the table of flows that are unknown: rows and columns.
+    pub unknown: Vec<(usize, &'static str)>,
+    /// What the scenario's `trace` asks for.
+    pub trace: Option<TracedRows>,
     /// What only kernels and emulators have.
     pub kernel: KernelReport,
 }
@@ -57,6 +64,42 @@ pub struct KernelReport {
     pub counters: Vec<KernelCounters>,
     /// Options of sockets, with how many had the value asked for.
     pub options: Vec<OptionSeen>,
+    /// Events inside the kernels' TCP.
+    pub events: EventsReport,
+}
+
+/// Events inside the kernels' TCP.
+#[derive(Clone, Debug, Default)]
+pub struct EventsReport {
+    /// Events of the run's connections.
+    pub recorded: u64,
+    /// Records that found no room.
+    pub lost: u64,
+    /// Why numbers are missing, a sentence each.
+    pub missing: Vec<String>,
+    /// Both ends of all connections that were opened.
+    pub ends: Vec<EndReport>,
+}
+
+/// What the events of a whole run, and the emulator, say of one end of a connection.
+#[derive(Clone, Debug)]
+pub struct EndReport {
+    /// Number of its flow.
+    pub flow: u32,
+    /// Which end it is.
+    pub side: Side,
+    /// Its host, as a position in [`KernelReport::counters`].
+    pub host: usize,
+    /// Label of its stack.
+    pub stack: Label,
+    /// Expiries of its retransmission timer, those of SYN-ACKs included.
+    pub timeouts: u64,
+    /// Entries into fast recovery.
+    pub recoveries: u64,
+    /// Tail loss probes that repeat data.
+    pub repeated_probes: u64,
+    /// Segments that the emulator has seen twice, SYNs, SYN-ACKs and FINs included.
+    pub retransmissions: u64,
 }
 
 /// Counters of one host.

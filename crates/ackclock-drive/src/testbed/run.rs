@@ -5,14 +5,16 @@ use std::os::fd::AsFd;
 use std::sync::{Arc, PoisonError};
 
 use ackclock_sim::scenario::{Job, RealLink, Resolved, RunInfo};
-use ackclock_trace::Label;
+use ackclock_trace::{Label, Mask};
 use ackclock_units::{Duration, Instant};
 
 use super::datagrams::{Span, Stop};
+use super::events::{Opened, Recording, ends, trace_rows};
+use super::hosts::PORT;
 use super::links::{self, Moments as LinkMoments, Recorder};
 use super::setup::{Setup, with_ledgers};
 use super::tables::Finished;
-use super::{KernelReport, TestbedOptions, TestbedRun, check};
+use super::{EventsReport, KernelReport, TestbedOptions, TestbedRun, check};
 use crate::emulator::{Emulator, NetworkOptions};
 use crate::flows::{KernelSide, Moments, SackWatch, SideOptions};
 use crate::linux::wait::wait;
@@ -40,7 +42,12 @@ pub fn run_testbed(
 ) -> Result<TestbedRun, DriveError> {
     check::check(scenario)?;
     raise_descriptor_limit();
-    let (setup, mut parts) = Setup::new(scenario, job)?;
+    let (opened, mut missing) = match Opened::open(scenario.trace) {
+        Ok(opened) => (Some(opened), Vec::new()),
+        Err(why) => (None, vec![format!("events of the kernel's TCP are not recorded: {why}")]),
+    };
+    let port = opened.as_ref().and_then(|opened| opened.port().ok()).unwrap_or(PORT);
+    let (setup, mut parts) = Setup::new(scenario, job, port)?;
     let at = |d: Duration| Instant::ZERO + d;
     let (warmup, duration) = (scenario.warmup(), scenario.duration());
     let last = at(duration + scenario.drain());
@@ -64,7 +71,13 @@ pub fn run_testbed(
     let control = RunControl::new(clock)?;
     let wakers = [control.client_waker.try_clone()?, control.server_waker.try_clone()?];
     let sacks = Arc::new(SackWatch::new(setup.flows.len(), wakers));
-    let emulator = Emulator::start_with_sacks(parts.ports, network, Some(sacks.clone()))?;
+    let segments = scenario.trace.any(Mask::PACKETS);
+    let emulator = Emulator::start_with_streams(parts.ports, network, Some(sacks.clone()), segments)?;
+    let recording = opened.map(|opened| opened.start(clock, setup.hosts.streams())).transpose();
+    let recording = recording.unwrap_or_else(|why| {
+        missing.push(format!("events of the kernel's TCP are not recorded: {why}"));
+        None
+    });
     let every = scenario.series().unwrap_or(SAMPLE_EVERY);
     let side_options = || {
         let looks = if warmup.is_zero() { vec![duration] } else { vec![warmup, duration] };
@@ -105,7 +118,7 @@ pub fn run_testbed(
         (opened, accepted, datagrams.map(join).unwrap_or_default())
     });
     let stopped_at = clock.now();
-    let path = emulator.stop();
+    let (path, log) = emulator.stop_with_log();
     capture.map_or(Ok(()), |capture| capture.finish())?;
     let (opened, accepted) = (opened?, accepted?);
     if stopped_at < at(duration) {
@@ -113,7 +126,15 @@ pub fn run_testbed(
     }
     check::in_time(&label, &path)?;
     let counters = setup.hosts.counters(scenario)?;
+    let recorded = recording.map(Recording::stop);
     check::taken(&label, &path, &counters)?;
+    let lost = recorded.as_ref().map_or(0, |events| events.lost);
+    if lost > 0 {
+        missing.push(format!("{lost} events of the kernel's TCP found no room, so that none of them count"));
+    }
+    let events = recorded.filter(|_| lost == 0);
+    let all = events.as_ref().map_or(&[][..], |events| &events.all);
+    let ends = ends(all, &log, 2 * setup.flows.len());
     let links = std::mem::take(&mut *link_rows.lock().unwrap_or_else(PoisonError::into_inner));
     let finished = Finished {
         scenario,
@@ -122,11 +143,23 @@ pub fn run_testbed(
         setup: &setup,
         sides: [&opened, &accepted],
         datagram_samples: &datagram_samples,
+        events: &ends,
+        are_known: events.is_some(),
+        counters: &counters,
         every,
         ended_at: stopped_at.min(last),
     };
     finished.check_bytes()?;
-    let (mut outcome, delivered_end) = (finished.tables(), finished.delivered_end());
+    let (numbers, why) = finished.judged();
+    missing.extend(why);
+    let (mut outcome, unknown) = finished.tables(&numbers);
+    let (delivered_end, reports) = (finished.delivered_end(), finished.end_reports(&numbers));
+    let trace = events.as_ref().filter(|_| scenario.trace != Mask::NONE);
+    let trace = trace.map(|events| {
+        let until = (scenario.trace, finished.ended_at);
+        trace_rows(until, events, &log, &ends, |stream| finished.mss(stream))
+    });
+    let events = EventsReport { recorded: all.len() as u64, lost, missing, ends: reports };
     let simulated = finished.ended_at.since(Instant::ZERO);
     (outcome.links, outcome.processed) = (links.counted(warmup.is_zero()), path.delivered);
     outcome.link_series = links.series;
@@ -142,6 +175,8 @@ pub fn run_testbed(
             delivered_end,
         },
         outcome,
+        unknown,
+        trace,
         kernel: KernelReport {
             deliveries: path.delivered,
             late: path.late,
@@ -150,6 +185,7 @@ pub fn run_testbed(
             undelivered: path.undelivered,
             counters,
             options: opened.options.iter().chain(&accepted.options).flatten().copied().collect(),
+            events,
         },
     })
 }

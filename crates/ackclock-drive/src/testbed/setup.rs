@@ -36,7 +36,8 @@ pub(super) struct Parts {
 }
 
 impl Setup {
-    pub(super) fn new(scenario: &Resolved, job: Job) -> Result<(Self, Parts), DriveError> {
+    /// Sets a run up whose servers listen at `port`.
+    pub(super) fn new(scenario: &Resolved, job: Job, port: u16) -> Result<(Self, Parts), DriveError> {
         let mut run = scenario.real_run(job).map_err(|e| DriveError::Input(e.to_string()))?;
         let stack = stack_of_datagrams(scenario, job.run);
         let of_flow =
@@ -45,7 +46,7 @@ impl Setup {
         let ids = run.flows.iter().flat_map(of_flow);
         let ids =
             ids.chain(run.datagrams.iter().flat_map(|d| of_nodes([d.from, d.to].map(|n| n.0 as usize))));
-        let (mut hosts, ports) = Hosts::new(scenario, ids.collect())?;
+        let (mut hosts, ports) = Hosts::new(scenario, ids.collect(), port)?;
         let (mut addresses, mut path_rtts) = (Vec::new(), Vec::new());
         for (flow, number) in run.flows.iter().zip(0..) {
             addresses.push(hosts.connect(&run, of_flow(flow), flow.access, number)?);
@@ -71,6 +72,11 @@ impl Setup {
     pub(super) fn hops(&self, number: usize, end: usize) -> usize {
         let [client, server] = self.addresses[number].hosts;
         self.hosts.hops(if end == 0 { [client, server] } else { [server, client] })
+    }
+
+    /// The host of an end of a flow: 0 is the client's.
+    pub(super) fn host(&self, number: usize, end: usize) -> usize {
+        self.addresses[number].hosts[end]
     }
 
     /// The port of the host that opens the first connection.

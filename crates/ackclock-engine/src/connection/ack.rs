@@ -70,6 +70,7 @@ impl Connection {
             let segments = range.len().div_ceil(self.smss);
             let reported = &mut self.sender.make_mut().duplicates_reported;
             *reported = reported.saturating_add(segments);
+            self.stats.dsacks_received = *reported;
             dsack_sent_again = self.sender.sent.sent_again_inside(range, self.config.shared_marks);
         }
 

@@ -39,6 +39,8 @@ pub struct RareCounts {
     pub window_cuts: u32,
     /// Reductions on ECN echoes.
     pub ecn_reductions: u32,
+    /// Segments that the peer reported as received twice (RFC 2883).
+    pub dsacks_received: u32,
     /// Challenge ACKs sent (RFC 5961).
     pub challenge_acks: u32,
 }
@@ -58,6 +60,7 @@ impl RareCounts {
         other_losses: 0,
         window_cuts: 0,
         ecn_reductions: 0,
+        dsacks_received: 0,
         challenge_acks: 0,
     };
 }
@@ -101,7 +104,7 @@ impl Count for LazyRareCounts {
             counted {
                 retransmitted_segments, retransmitted_bytes, timeouts, timeouts_by_round, syn_retransmissions,
                 tail_loss_probes, fast_recoveries, spurious_timeouts, other_losses, window_cuts,
-                ecn_reductions, challenge_acks,
+                ecn_reductions, dsacks_received, challenge_acks,
             }
             kept {}
             set {

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ackclock_trace::{ExchangeRow, FlowRow, Label, LinkRow, Outcome, Side};
-use ackclock_units::{Duration, Instant, Rate};
+use ackclock_units::{Bytes, Duration, Instant, Rate};
 
 use super::build;
 use super::resolved::Resolved;
@@ -68,6 +68,8 @@ pub struct Summary {
     pub unneeded_retransmissions: u64,
     /// Segments with payload sent.
     pub data_segments_sent: u64,
+    /// Payload delivered to its receivers in the time that counts, which ends with `duration`.
+    pub delivered: Bytes,
     /// Mean of the sizes drawn; missing without flows of a limited size.
     pub mean_size: Option<f64>,
     /// The realised load (payload only): sizes of the flows sent through the bottleneck, over time and its
@@ -160,14 +162,12 @@ impl Summary {
         if matches!(scenario.measured(), MeasuredSpan::AfterEpisodes(_)) {
             return;
         }
+        self.delivered = info.delivered_end.get(self.stack.as_str()).copied().unwrap_or(0);
         let offered = after.packets_offered - before.packets_offered;
         let dropped = after.dropped_queue + after.dropped_wire - before.dropped_queue - before.dropped_wire;
         self.loss = (offered > 0).then(|| dropped as f64 / offered as f64);
         self.utilisation = busy(before, after);
-        let delivered = || {
-            let bytes = info.delivered_end.get(self.stack.as_str()).copied().unwrap_or(0);
-            bytes as f64 / seconds
-        };
+        let delivered = || self.delivered as f64 / seconds;
         let unique = after.unique_bytes.zip(before.unique_bytes).map(|(a, b)| (a - b) as f64 / seconds);
         let bytes_per_second = if mixed { delivered() } else { unique.unwrap_or_else(delivered) };
         self.goodput = Some(Rate::from_bits_per_sec((bytes_per_second * 8.0) as u64));

@@ -173,6 +173,13 @@ impl Simulation {
             ecn_reductions: s.ecn_reductions,
             segments_acked: s.segments_acked,
             p: (s.segments_acked > 0).then(|| f64::from(s.ca_events) / s.segments_acked as f64),
+            dsacks_received: Some(s.dsacks_received.into()),
+            // Of Linux alone.
+            reorderings: None,
+            delivered_ce: None,
+            busy_time: None,
+            receiver_limited_time: None,
+            buffer_limited_time: None,
             rtt_min: s.rtt_min.get(),
             rtt_mean: (s.rtt_samples > 0).then(|| s.rtt_sum / s.rtt_samples),
             rtt_max: (s.rtt_samples > 0).then_some(s.rtt_max),

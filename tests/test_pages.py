@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from ackclock.plot import style
+from ackclock.plot import drawn, style
 from ackclock.quantities import for_people
 from ackclock.reproduce import ITEMS, counted, pages
 from ackclock.reproduce.item import Check, Item, Outcome
@@ -136,10 +136,21 @@ def test_a_section_shows_checks_choices_and_what_it_points_at():
 
 
 def test_the_figures_of_a_page_are_the_same_bytes_each_time():
-    def drawn() -> bytes:
+    def once() -> bytes:
         fig, axes = style.figure("Twice", "the same")
         axes.plot([0, 1, 2], [3, 1, 2], label="line")
         axes.legend()
         return pages.png(fig)
 
-    assert drawn() == drawn()
+    assert once() == once()
+
+
+def test_a_figure_has_the_same_digest_before_and_after_it_is_drawn():
+    fig, axes = style.figure("Twice", "a line below the title that is far too long for the figure " * 3)
+    axes.pcolormesh([[0.1, 0.2], [0.3, 0.4]])
+    axes.scatter([0, 1], [1, 2], c=[0.5, 0.7])
+    axes.plot([0, 1, 2], [3, 1, 2], label="line")
+    axes.legend()
+    before = drawn.digest(fig)
+    pages.png(fig)
+    assert drawn.digest(fig) == before

@@ -18,6 +18,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedFormatter
 
 from ackclock.plain import plain
+from ackclock.plot.style import HEADING
 
 KEY = "Drawn"
 """The name of the digest among an image's properties."""
@@ -69,9 +70,13 @@ def parts_of(axes: Axes) -> Iterator[str]:
     for patch in axes.patches:
         yield f"patch {to_hex(patch.get_facecolor())} {numbers(outline(patch))}"
     for several in axes.collections:
-        yield f"collection {numbers(several.get_facecolor())} {' '.join(map(numbers, places(several)))}"
+        yield f"collection {' '.join(map(numbers, places(several)))}"
     yield from (f"image {numbers(image.get_array())}" for image in axes.images)
-    yield from (f"text {numbers(t.get_position())} {plain(t.get_text())}" for t in axes.texts)
+    for text in axes.texts:
+        x, y = text.get_position()
+        # A heading moves to the left where it would leave the figure.
+        at = (0.0 if text.get_gid() == HEADING else x, y)
+        yield f"text {numbers(at)} {plain(text.get_text())}"
     if box := axes.get_legend():
         yield from (f"legend {plain(t.get_text())}" for t in box.get_texts())
 
@@ -83,13 +88,13 @@ def outline(patch: Patch) -> Any:
 
 def places(several: Collection) -> Iterator[Any]:
     """The numbers of a collection: where its members are, what they look like, what colours them."""
+    # What is coloured by numbers gets its colours only as it is drawn.
+    yield several.get_facecolor() if several.get_array() is None else several.get_array()
     yield several.get_offsets()
     if isinstance(several, QuadMesh):
         yield several.get_coordinates()
     else:
         yield from (path.vertices for path in several.get_paths())
-    if several.get_array() is not None:
-        yield several.get_array()
 
 
 def numbers(values: Any) -> str:

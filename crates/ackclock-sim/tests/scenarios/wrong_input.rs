@@ -58,8 +58,8 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         "seed = 1",
         r#"trace = ["packet"]"#,
-        "line 2: `trace` is `packet`, which is not a known group of events (did you mean `packets`?); known \
-         are packets, samples, episodes, state, all, none",
+        "line 2: `trace` is `packet`, which is not a known group of events (did you mean `packets`?); expected \
+         one of packets, samples, episodes, state, all, none",
     ),
     (
         r#""5s""#,
@@ -514,8 +514,8 @@ const OVERRIDES: &[((&str, &str), &str)] = &[
     ),
     (
         ("path.bottleneck.queue.kind", "hfsc"),
-        "--set path.bottleneck.queue.kind=hfsc: `path.bottleneck.queue`: `hfsc` is not a known queue; known \
-         are drop-tail, red, ...",
+        "--set path.bottleneck.queue.kind=hfsc: `path.bottleneck.queue`: `hfsc` is not a known queue; expected \
+         one of drop-tail, red, ...",
     ),
     (("path.bottleneck.queue.limit", "1MB"), "no error"),
     (

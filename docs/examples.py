@@ -12,6 +12,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 from click.testing import CliRunner
+from matplotlib.figure import Figure
 
 import ackclock as ac
 from ackclock.cli import run as command
@@ -65,11 +66,15 @@ class Example:
         text = "\n".join(f"    {line}".rstrip() for line in self.printed().splitlines())
         return f"    $ {self.command}\n{text}\n\n![{self.shows}](images/{self.image.name})"
 
-    def draw(self) -> None:
-        """Draws the figure as the command does."""
+    def figure(self) -> Figure:
+        """The figure as the command draws it."""
         given = ac.Scenario.read(SCENARIOS / f"{self.scenario}.toml").but(dict(self.changes))
         run = command.recording(given, (self.plot,))[0].simulate()
-        figure = getattr(run.plot, self.plot)()
+        return getattr(run.plot, self.plot)()
+
+    def draw(self) -> None:
+        """Writes its image."""
+        figure = self.figure()
         self.image.write_bytes(png(figure))
         plt.close(figure)
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 import inspect
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import examples
 
 import ackclock
-from ackclock import _core
+from ackclock import _core, ids
 from ackclock.examples import EXAMPLES
 from ackclock.passport.criteria import GROUPS
 from ackclock.passport.criterion import Criterion
@@ -42,6 +43,8 @@ TITLES = {
     "sizes": "Distributions of sizes",
     "arrivals": "Patterns of arrivals",
 }
+LIST = "reproductions.md"
+"""The page that has a line for each item of the papers."""
 STACK = tuple(kind.name for kind in policy_kinds() if kind.of_stacks)
 
 
@@ -296,6 +299,12 @@ def conformance() -> str:
     return NOTE + text
 
 
+def items_from(page: str) -> Callable[[str], str | None]:
+    """Where an id on a page leads: to its line in the list of items, whose own page has words."""
+    there = page != LIST
+    return lambda id: f"{LIST}#{id.lower()}" if there and id in ITEMS else None
+
+
 def main() -> int:
     """Writes the pages, or compares them."""
     pages = {
@@ -311,8 +320,9 @@ def main() -> int:
         "scenarios.md": scenarios(),
         "tables.md": tables(),
         "sweeps.md": sweeps(),
-        "reproductions.md": reproductions(),
+        LIST: reproductions(),
     }
+    pages = {name: ids.linked(text, items_from(name)) for name, text in pages.items()}
     root = HERE.parent
     # The examples of the package are copies of files of the repository.
     copies = {f"../python/ackclock/examples/{e.file}": root / e.source for e in EXAMPLES if e.source}

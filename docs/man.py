@@ -41,6 +41,22 @@ def escaped(line: str) -> str:
     return f"\\&{text}" if text.startswith((".", "'")) else text
 
 
+def shaped(page: str) -> str:
+    """A page as it reads well: its title in one word, words that are not hyphenated, lines that begin where
+    the text does after those that are further in.
+    """
+    lines: list[str] = []
+    for line in page.splitlines():
+        if lines and lines[-1].startswith(" ") and line and not line.startswith((" ", ".")):
+            lines.append(".br")
+        if line.startswith(".TH "):
+            title = line.split('"')[1]
+            lines += [line.replace(title, title.replace(" ", "-"), 1), ".nh", ".ad l"]
+        else:
+            lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
 def main(folder: str) -> None:
     """Writes the pages."""
     target = Path(folder)
@@ -49,7 +65,10 @@ def main(folder: str) -> None:
         old.unlink()
     program = loaded(command, click.Context(command, info_name="ackclock"))
     write_man_pages("ackclock", program, version=VERSION, target_dir=str(target))
-    print(f"{len(list(target.glob('ackclock*.1')))} man pages in {target}", file=sys.stderr)
+    pages = list(target.glob("ackclock*.1"))
+    for page in pages:
+        page.write_text(shaped(page.read_text(encoding="utf-8")), encoding="utf-8")
+    print(f"{len(pages)} man pages in {target}", file=sys.stderr)
 
 
 if __name__ == "__main__":

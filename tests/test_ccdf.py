@@ -71,12 +71,12 @@ def test_response_times_beyond_the_usual_axis_are_shown_too():
 @pytest.mark.parametrize(
     ("column", "by", "says"),
     [
-        ("latency", "stack", "`latency` is not a column of the flows; known are flow, start"),
+        ("latency", "stack", "`latency` is not a column of the flows; expected one of flow, start"),
         ("response-time", "stack", "did you mean `response_time`?"),
         (
             "outcome",
             "stack",
-            "`outcome` is a column of the flows without numbers to draw; known are flow, start",
+            "`outcome` is a column of the flows without numbers to draw; expected one of flow, start",
         ),
         ("timeouts_by_round", "stack", "without numbers to draw"),
         ("goodput", "nothing", "`nothing` is not a column of the flows"),

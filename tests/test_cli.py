@@ -27,7 +27,7 @@ def test_help_names_every_command(ackclock):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["simulate"], "`simulate` is not a command; known are demo, examples, run"),
+        (["simulate"], "`simulate` is not a command; expected one of demo, examples, run"),
         (["policies", "red", "--jsn"], "--jsn"),
         (["policies", "rreno"], "did you mean `reno`?"),
         (["model", "B-E10"], "did you mean `B-E1`, `J-E10` or `I-E10`?"),

@@ -25,6 +25,22 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 """
 
 
+OFFERED = [
+    ("ackclock po", {"policies"}),
+    ("ackclock run --pl", {"--plot"}),
+    ("ackclock run --plot thr", {"throughput"}),
+    ("ackclock passport cub", {"cubic"}),
+    ("ackclock policies slow_s", {"slow_start"}),
+    ("ackclock reproduce b-f2", {"B-F2a", "B-F2b", "B-F2c"}),
+    ("ackclock model pftk-t", {"pftk-throughput", "pftk-timeouts"}),
+    ("ackclock script --stack linux+early", {"linux+early-retransmit", "linux+early-acks"}),
+    ("ackclock capture x --what-if rfc6298,coc", {"rfc6298,cocoa"}),
+    ("ackclock completion fi", {"fish"}),
+]
+FILE = ("ackclock run min", {"mine.toml"})
+"""Lines that are not finished, and what a shell offers for their last word."""
+
+
 @pytest.fixture
 def path(tmp_path):
     """An environment in which `ackclock` is this one, whatever else is installed."""
@@ -56,21 +72,7 @@ def completed(words, env):
 
 
 @pytest.mark.skipif(sys.platform == "win32" or not modern_bash(), reason="needs bash 4.4")
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("ackclock po", {"policies"}),
-        ("ackclock run --pl", {"--plot"}),
-        ("ackclock run --plot thr", {"throughput"}),
-        ("ackclock passport cub", {"cubic"}),
-        ("ackclock policies slow_s", {"slow_start"}),
-        ("ackclock reproduce b-f2", {"B-F2a", "B-F2b", "B-F2c"}),
-        ("ackclock model pftk-t", {"pftk-throughput", "pftk-timeouts"}),
-        ("ackclock script --stack linux+early", {"linux+early-retransmit", "linux+early-acks"}),
-        ("ackclock capture x --what-if rfc6298,coc", {"rfc6298,cocoa"}),
-        ("ackclock completion fi", {"fish"}),
-    ],
-)
+@pytest.mark.parametrize(("words", "expected"), OFFERED)
 def test_bash_completes_commands_options_and_names(path, words, expected):
     assert set(completed(words, path)) == expected
 
@@ -78,6 +80,74 @@ def test_bash_completes_commands_options_and_names(path, words, expected):
 @pytest.mark.skipif(sys.platform == "win32" or not modern_bash(), reason="needs bash 4.4")
 def test_bash_completes_every_command(path):
     assert completed("ackclock ''", path) == list(COMMANDS)
+
+
+# What fish offers for a line that is not finished.
+FISH = """
+ackclock completion fish | source; or exit 1
+complete -C "$argv[1]"
+"""
+
+
+@pytest.mark.skipif(not shutil.which("fish"), reason="needs fish")
+@pytest.mark.parametrize(("line", "expected"), [*OFFERED, FILE])
+def test_fish_completes_commands_options_names_and_files(path, tmp_path, line, expected):
+    (tmp_path / "mine.toml").touch()
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", FISH, line],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env=path | {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)},
+    )
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    # A description follows after a tab.
+    offered = dict(line.partition("\t")[::2] for line in done.stdout.splitlines())
+    assert set(offered) == expected
+    if "policies" in offered:
+        assert offered["policies"] == COMMANDS["policies"]
+
+
+# An interactive zsh behind a pseudo-terminal: the keys of a line, Tab, and the key that shows the line.
+ZSH = r"""
+zmodload zsh/zpty || exit 1
+zpty shell 'TERM=dumb COLUMNS=200 zsh -f -i'
+tell() { zpty -w shell "$1" }
+tell 'PS1=; unset zle_bracketed_paste; LISTMAX=0; unsetopt listambiguous'
+tell 'autoload -Uz compinit; compinit -D -u'
+tell 'eval "$(ackclock completion zsh)" || echo "@failed@"'
+tell 'show() { print -r -- "@[$BUFFER]@"; BUFFER= ; zle reset-prompt }; zle -N show; bindkey "^X" show'
+tell 'print -r -- "@rea""dy@"'
+zpty -r -m shell got '*@ready@*' || exit 1
+zpty -w -n shell "$1"$'\t'$'\x18'
+zpty -r -m shell got '*]@*' || exit 1
+print -r -- "$got"
+"""
+
+
+@pytest.mark.skipif(not shutil.which("zsh"), reason="needs zsh")
+@pytest.mark.parametrize(("line", "expected"), [*OFFERED, FILE])
+def test_zsh_completes_commands_options_names_and_files(path, tmp_path, line, expected):
+    (tmp_path / "mine.toml").touch()
+    done = subprocess.run(
+        ["zsh", "-f", "-c", ZSH, "zsh", line],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        cwd=tmp_path,
+        env=path | {"HOME": str(tmp_path), "ZDOTDIR": str(tmp_path)},
+    )
+    assert done.returncode == 0 and done.stderr == "", done.stdout + done.stderr
+    written = re.findall(r"@\[(.*)\]@", done.stdout)[-1]
+    if len(expected) == 1:
+        assert written.split() == [*line.split()[:-1], *expected]
+    else:
+        # It writes what all have in common, and lists them.
+        begun = written.split()[-1]
+        words = set(re.findall(r"[\w+-]+", done.stdout.replace("\b", " ")))
+        assert {word for word in words if word.startswith(begun)} - {begun} == expected
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -148,8 +218,15 @@ def test_lines_to_type_are_as_far_in_as_each_other_in_the_man_pages(pages):
     assert not {name: spaces for name, spaces in typed.items() if len(set(spaces)) > 1}
 
 
+def test_lines_to_type_fit_a_page_of_80_columns(pages):
+    # A page of man is seven columns in.
+    typed = [line for text in pages.values() for line in text.splitlines() if line.startswith("    ackclock")]
+    assert len(typed) > 20
+    assert not [line for line in typed if len(line.replace("\\-", "-")) > 73]
+
+
 def test_man_pages_have_no_control_characters_and_begin_no_line_with_a_request_that_is_none(pages):
-    requests = re.compile(r"\.(TH|SH|PP|TP|B|nf|fi)( |$)")
+    requests = re.compile(r"\.(TH|SH|PP|TP|B|nf|fi|br|nh|ad)( |$)")
     for name, text in pages.items():
         assert not re.search(r"[\x00-\x08\x0b-\x1f]", text), name
         for line in text.splitlines():
@@ -167,10 +244,17 @@ def test_man_shows_the_pages_without_complaints(pages, tmp_path):
             capture_output=True,
             text=True,
             check=False,
-            env=os.environ | {"PAGER": "cat", "MANPAGER": "cat"},
+            env=os.environ | {"PAGER": "cat", "MANPAGER": "cat", "MANWIDTH": "80"},
         )
         assert done.returncode == 0 and done.stderr == "", done.stderr
         assert "SYNOPSIS" in done.stdout
+        assert done.stdout.startswith(f"{name.upper()}(1)")
+        assert not [line for line in done.stdout.splitlines() if len(line) > 80 or line.endswith("\u2010")]
+    # What is to be typed, and what is said of the next shell, are lines of their own.
+    assert [line.strip() for line in done.stdout.splitlines() if "zsh" in line][-2:] == [
+        "zsh, in ~/.zshrc after compinit:",
+        'eval "$(ackclock completion zsh)"',
+    ]
 
 
 @pytest.mark.parametrize(

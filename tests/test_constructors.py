@@ -50,7 +50,7 @@ PATH = ac.Dumbbell(bottleneck=ac.Link("2Mbit/s"), rtt="50ms")
         (lambda: ac.Web(trace="IV"), "`web`: `trace` is `IV`, which is not one of I, II, III"),
         (
             lambda: ac.Web(lod=1.2),
-            "`lod` is not a key of the workload `web` (did you mean `load`?); known are trace",
+            "`lod` is not a key of the workload `web` (did you mean `load`?); expected one of trace",
         ),
         (lambda: ac.Bulk(flows="many"), "`flows` is `many`, which is not a whole number"),
         (lambda: ac.Bulk(spread="5"), "`spread` is `5`, which is not a time"),
@@ -61,7 +61,7 @@ PATH = ac.Dumbbell(bottleneck=ac.Link("2Mbit/s"), rtt="50ms")
         (lambda: ac.Link("10Mbit/s", delay=5), "`delay` is `5`, which is not a time"),
         (
             lambda: ac.Link("10Mbit/s", queue="rde"),
-            "`rde` is not a known queue (did you mean `red`?); known are drop-tail",
+            "`rde` is not a known queue (did you mean `red`?); expected one of drop-tail",
         ),
         (
             lambda: ac.Link("10Mbit/s", queue=ac.fault.Loss(p=0.1)),

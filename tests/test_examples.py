@@ -49,5 +49,5 @@ def test_an_existing_file_is_never_overwritten(ackclock, tmp_path):
 def test_an_unknown_name_is_refused_with_the_known_ones(ackclock, tmp_path):
     done = ackclock("examples", "slow", "../secret")
     assert done.code == 2 and done.is_one_sentence(), done.err
-    assert "`../secret` is not an example; known are short-lossy.toml, " in done.err
+    assert "`../secret` is not an example; expected one of short-lossy.toml, " in done.err
     assert not list(tmp_path.iterdir())

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from ackclock.plot.drawn import digest, digest_of_image
+
 DOCS = Path(__file__).parent.parent / "docs"
 sys.path.insert(0, str(DOCS))
 
@@ -18,6 +20,13 @@ def test_an_example_has_its_command_and_its_figure(example):
     assert f"    $ {example.command}\n" in page
     assert f"(images/{example.image.name})" in page
     assert example.image.stat().st_size < 150_000
+
+
+@pytest.mark.parametrize("example", examples.EXAMPLES, ids=lambda e: e.name)
+def test_the_image_of_an_example_draws_what_its_command_draws(example):
+    assert digest(example.figure()) == digest_of_image(example.image), (
+        f"run `python docs/examples.py {example.name}`"
+    )
 
 
 def test_no_figure_of_an_example_is_left_over():

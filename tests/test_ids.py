@@ -86,6 +86,49 @@ def test_ids_are_known_by_their_form():
     assert all(ids.named(id) == [id] for id in ITEMS)
 
 
+ROOT = Path(__file__).parents[1]
+# Pages that say what an id is, or are history; and what other pages are made of.
+OTHER = ("docs/reproductions.md", "docs/history.md")
+
+
+def guides() -> list[Path]:
+    """The pages that people read as files, on GitHub."""
+    folders = ("docs", "scenarios", "examples", "fuzz", "bench", "crates", ".github")
+    found = [*ROOT.glob("*.md"), *(file for folder in folders for file in (ROOT / folder).rglob("*.md"))]
+    named = {file.relative_to(ROOT).as_posix(): file for file in found}
+    return [
+        file
+        for name, file in sorted(named.items())
+        if name not in OTHER and not name.endswith(".in.md") and "target" not in file.parts
+    ]
+
+
+@pytest.mark.parametrize("page", guides(), ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_an_id_in_a_guide_is_a_link(page):
+    bare = []
+    ids.linked(page.read_text(encoding="utf-8"), lambda id: bare.append(id) if id in ITEMS else None)
+    assert not bare, "`ackclock.ids.linked` makes links of them"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("as M-U1 has it (E-E1..E4)", "as [M-U1](list#m-u1) has it ([E-E1](list#e-e1)..E4)"),
+        ("# M-U1: a\n\nM-U1", "# M-U1: a\n\n[M-U1](list#m-u1)"),
+        ("| M-U1 |", "| [M-U1](list#m-u1) |"),
+        ("`reproduce M-U1` and\n\n    reproduce M-U1", None),
+        ("```\nM-U1\n```", None),
+        ("[as M-U1 has it](x.md) ![M-U1](M-U1.png) <a id='M-U1'>", None),
+        ("M-U99, RFC-1", None),
+    ],
+)
+def test_ids_in_markdown_become_links(text, expected):
+    def to(id):
+        return f"list#{id.lower()}" if id in ITEMS else None
+
+    assert ids.linked(text, to) == (expected or text)
+
+
 @pytest.mark.parametrize(
     ("text", "fault"),
     [

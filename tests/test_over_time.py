@@ -217,7 +217,7 @@ def test_a_queue_shows_its_delay_and_its_drops_by_cause(run, many):
     assert link["sojourn_median"] <= link["sojourn_p95"] <= link["sojourn_p99"] <= link["sojourn_max"]
     # RED's queue has room for two bandwidth-delay products: 80 ms.
     assert 0 < link["sojourn_mean"] < 0.08
-    with pytest.raises(ac.InputError, match="`b` is not a link; known are bottleneck"):
+    with pytest.raises(ac.InputError, match="`b` is not a link; expected one of bottleneck"):
         run.plot.queue(link="b")
 
 
@@ -229,7 +229,7 @@ def test_several_runs_have_a_panel_each_and_one_line_each():
     assert {"cubic", "reno"} == set(lines(found.plot.queue().axes[0]))
     with pytest.raises(ac.InputError, match="there are several runs: give one of cubic, reno"):
         found.over_time()
-    with pytest.raises(ac.InputError, match="`vegas` is not a run; known are cubic, reno"):
+    with pytest.raises(ac.InputError, match="`vegas` is not a run; expected one of cubic, reno"):
         found.plot.shares("vegas")
 
 

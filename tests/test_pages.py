@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from ackclock.plot import drawn, style
 from ackclock.quantities import for_people
 from ackclock.reproduce import ITEMS, counted, pages
 from ackclock.reproduce.item import Check, Item, Outcome
@@ -48,6 +49,31 @@ def test_a_page_is_what_is_on_record(paper):
     assert written == pages.page(PAPERS[paper]), (
         "run `python -m ackclock.reproduce.pages` for one of its items"
     )
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_the_images_of_a_page_draw_what_is_on_record(paper):
+    older = {id: pages.older_images(id, entry) for id, entry in pages.entries_of(PAPERS[paper]).items()}
+    named = [id for id, images in older.items() if images]
+    assert not named, f"run `python -m ackclock.reproduce.pages {' '.join(named)}`"
+
+
+def test_an_image_that_is_older_than_its_record_is_found(monkeypatch, tmp_path):
+    monkeypatch.setattr(pages, "IMAGES", tmp_path)
+    image = tmp_path / pages.image("B-F1", "x")
+
+    def on_record(y):
+        fig, axes = style.figure("Twice", "the same")
+        axes.plot([0, 1, 2], [3, 1, y], label="line")
+        return fig, entry(Outcome([], figures={"x": fig}))
+
+    (fig, first), (_, second) = on_record(2), on_record(2.5)
+    assert pages.older_images("B-F1", first) == [image.name]
+    image.write_bytes(pages.png(fig))
+    assert pages.older_images("B-F1", first) == []
+    assert pages.older_images("B-F1", second) == [image.name]
+    # One without a digest is not known to be that of its record.
+    assert pages.older_images("B-F1", first | {"figures": {"x": ""}}) == [image.name]
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -110,12 +136,21 @@ def test_a_section_shows_checks_choices_and_what_it_points_at():
 
 
 def test_the_figures_of_a_page_are_the_same_bytes_each_time():
-    from ackclock.plot import style
-
-    def drawn() -> bytes:
+    def once() -> bytes:
         fig, axes = style.figure("Twice", "the same")
         axes.plot([0, 1, 2], [3, 1, 2], label="line")
         axes.legend()
         return pages.png(fig)
 
-    assert drawn() == drawn()
+    assert once() == once()
+
+
+def test_a_figure_has_the_same_digest_before_and_after_it_is_drawn():
+    fig, axes = style.figure("Twice", "a line below the title that is far too long for the figure " * 3)
+    axes.pcolormesh([[0.1, 0.2], [0.3, 0.4]])
+    axes.scatter([0, 1], [1, 2], c=[0.5, 0.7])
+    axes.plot([0, 1, 2], [3, 1, 2], label="line")
+    axes.legend()
+    before = drawn.digest(fig)
+    pages.png(fig)
+    assert drawn.digest(fig) == before

@@ -257,7 +257,7 @@ def test_the_command(ackclock, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["nosuch"], "`nosuch` is not a known window; known are"),
+        (["nosuch"], "`nosuch` is not a known window; expected one of"),
         (["cubic(zz=1)"], "`zz` is not a parameter of `cubic`"),
         (["cubic(c=x)"], "`c` is `x`"),
         (["cubic(c)"], "`c` has no value"),

@@ -86,7 +86,7 @@ def test_a_key_that_no_scenario_has_is_refused_and_one_that_some_have_is_counted
     ((reason, texts),) = v.refused["path.link.queue.min_th"].items()
     assert texts == [one.resolve()] and "min_th" in reason
     for key, value, says in (
-        ("path.colour", "red", "known are"),
+        ("path.colour", "red", "expected one of"),
         ("path.rtt", "soon", "which is not a time"),
         ("stacks.quic.window.kind", "cubic", "expected one of tcp"),
     ):

@@ -137,5 +137,5 @@ def test_a_selective_ack_is_a_packets_own():
 
 
 def test_an_unknown_connection_is_refused_with_the_known_ones(typed):
-    with pytest.raises(InputError, match="connection 8 has no row in the table; those that have are 0, 1"):
+    with pytest.raises(InputError, match="connection 8 has no row in the table; expected one of 0, 1"):
         Responses.of_segments(typed.traces["segments"], 8)

@@ -69,7 +69,9 @@ def test_a_script_names_its_version_of_ip() -> None:
     text += "+.1 < S. 0:0(0) ack 1 win 9000\n+0 > . 1:1(0) ack 1 <...>\n"
     text += "+0 %{ assert tcpi_advmss == 1440, tcpi_advmss }%\n"
     assert json.loads(run_script("a.pkt", text, FOLDER, ip="ipv4"))["passed"]
-    with pytest.raises(InputError, match="`ipv5` is no version of IP; there are ipv4, ipv6, ipv4-mapped-v6"):
+    with pytest.raises(
+        InputError, match="`ipv5` is no version of IP; expected one of ipv4, ipv6, ipv4-mapped-v6"
+    ):
         run_script("a.pkt", text.replace("ipv6", "ipv5"), FOLDER)
     with pytest.raises(InputError, match="an MTU of 1000 bytes is too small; the least is 1280"):
         run_script("a.pkt", text, FOLDER, mtu=1000)

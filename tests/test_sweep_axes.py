@@ -62,7 +62,7 @@ def test_an_axis_takes_lists_and_ranges_with_units(given, texts, shown, unit):
         ({"values": [1], "range": "1..2"}, "either `values`"),
         ({"key": "a", "keys": ["b"], "values": [1]}, "both `key` and `keys`"),
         ({"kez": "a", "values": [1]}, "did you mean `key`?"),
-        ({"range": ["1s", "2s"], "points": 2, "spacing": "lin"}, "`lin`; known are linear, log"),
+        ({"range": ["1s", "2s"], "points": 2, "spacing": "lin"}, "`lin`; expected linear or log"),
         ({"range": ["1s", "2s", "3s"]}, "range of 3 values"),
         (5, "give a list of values"),
     ],

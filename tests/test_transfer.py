@@ -132,7 +132,7 @@ def test_a_run_must_have_been_traced_and_named_when_there_are_several():
     traces = {"segments": pa.concat_tables(labelled)}
     with pytest.raises(ac.InputError, match="give one of a, b"):
         of_run(traces)
-    with pytest.raises(ac.InputError, match="known are a, b"):
+    with pytest.raises(ac.InputError, match="expected one of a, b"):
         of_run(traces, "c")
     assert list(of_run(traces, "b")) == [4]
 
@@ -169,7 +169,7 @@ def test_a_simulated_transfer_is_what_the_flows_table_says():
             )
             assert (t.size.sum(), t.acked[-1]) == (flow["bytes_sent"], flow["bytes_acked"])
     assert run.plot.sequence("a", flows=[1]).axes[0].get_legend_handles_labels()
-    with pytest.raises(ac.InputError, match="flow 5 sent no data; those that did are 0, 1"):
+    with pytest.raises(ac.InputError, match="flow 5 sent no data; expected one of 0, 1"):
         run.plot.sequence("a", flows=[5])
     assert len(run.plot.rates(1.0).axes[0].get_lines()) == 2
 

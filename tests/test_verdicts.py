@@ -8,7 +8,7 @@ import pytest
 
 from ackclock.reproduce import ITEMS, full, pages, record
 from ackclock.reproduce.item import Outcome, stated
-from ackclock.reproduce.verdicts import disagreement, keep, main, recorded, stale
+from ackclock.reproduce.verdicts import digests, disagreement, keep, main, recorded, stale
 from ackclock.sweep.work import engine
 from figures import problems
 
@@ -23,6 +23,8 @@ def marks(kinds: str) -> list[pytest.MarkDecorator]:
 def test_the_verdict_on_record_is_the_one_found(id):
     outcome = ITEMS[id].run()
     assert disagreement(id, outcome) is None
+    if "REAL" not in ITEMS[id].kind and not outcome.skipped:
+        assert digests(outcome) == recorded()[id]["figures"], f"run `python -m ackclock.reproduce.pages {id}`"
     # Drawing all of them takes longer than most items: `test_ids` draws some.
     assert not {name: wrong for name, fig in outcome.figures.items() if (wrong := problems(fig))}
 

@@ -105,7 +105,7 @@ def test_the_command_answers_first_and_reads_a_log(ackclock, tmp_path):
             "1125899906842624",
         ),
         ("time,bytes,stack\n1,2,none\n", "web.csv:2: column 3: `stack` is not one of `[stacks]`: tcp"),
-        ("time;bytes\n", "web.csv:1: the heading of column 1 is not known; known are"),
+        ("time;bytes\n", "web.csv:1: the heading of column 1 is not known; expected"),
     ],
 )
 def test_a_wrong_log_has_its_line_and_column(tmp_path, text, message):

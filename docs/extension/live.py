@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import html
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +44,7 @@ class Live:
 
     def command(self, value: str) -> str:
         """The command that makes one of them."""
-        sets = "".join(f" --set '{k}={v}'" for k, v in (*self.fixed, (self.key, value)))
+        sets = "".join(f" --set {shlex.quote(f'{k}={v}')}" for k, v in (*self.fixed, (self.key, value)))
         plot = f" --plot {self.figure}" if self.figure != "response_time" else ""
         return f"ackclock run {self.scenario}.toml{sets}{plot}"
 

@@ -342,7 +342,7 @@ impl fmt::Display for ModifierError {
         match self {
             Self::Unknown { met, nearest, known } => {
                 let hint = nearest.map_or(String::new(), |n| format!(" (did you mean `{n}`?)"));
-                write!(f, "`+{met}` is not a known modifier{hint}; known are +{}", known.join(", +"))
+                write!(f, "`+{met}` is not a known modifier{hint}; expected one of +{}", known.join(", +"))
             }
             Self::Malformed { met, wanted } => {
                 write!(f, "`+{met}` is not a modifier: it is written `+{wanted}`")

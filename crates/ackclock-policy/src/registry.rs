@@ -292,8 +292,8 @@ struct Hint<'a>(Option<&'a str>, &'a [&'a str]);
 impl fmt::Display for Hint<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Some(name) => write!(f, " (did you mean `{name}`?); known are {}", self.1.join(", ")),
-            None => write!(f, "; known are {}", self.1.join(", ")),
+            Some(name) => write!(f, " (did you mean `{name}`?); expected one of {}", self.1.join(", ")),
+            None => write!(f, "; expected one of {}", self.1.join(", ")),
         }
     }
 }

@@ -215,7 +215,7 @@ impl fmt::Display for TimingError {
         match self {
             Self::Unknown { met, nearest, known } => {
                 let hint = nearest.map_or(String::new(), |n| format!(" (did you mean `{n}`?)"));
-                write!(f, "`{met}` is not a known timer{hint}; known are {}", known.join(", "))
+                write!(f, "`{met}` is not a known timer{hint}; expected one of {}", known.join(", "))
             }
             Self::Malformed { met } => {
                 write!(f, "`{met}` is not a timer with parameters such as `rfc6298(min_rto=200ms)`")
@@ -307,10 +307,11 @@ mod tests {
     #[test]
     fn errors_name_the_valid_choices() {
         assert!(
-            refused("rfc6289")
-                .starts_with("`rfc6289` is not a known timer (did you mean `rfc6298`?); known are rfc793")
+            refused("rfc6289").starts_with(
+                "`rfc6289` is not a known timer (did you mean `rfc6298`?); expected one of rfc793"
+            )
         );
-        assert!(refused("").starts_with("`` is not a known timer; known are"));
+        assert!(refused("").starts_with("`` is not a known timer; expected one of"));
         assert!(
             refused("rfc6298+sta(3)").starts_with("`+sta` is not a known modifier (did you mean `star`?)")
         );

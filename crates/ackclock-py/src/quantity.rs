@@ -16,7 +16,7 @@ pub fn quantity(kind: &str, text: &str) -> PyResult<f64> {
         "size" => Ok(parse_bytes(text).map_err(fail)? as f64),
         "ratio" => parse_ratio(text).map_err(fail),
         _ => Err(InputError::new_err(format!(
-            "`{kind}` is not a kind of quantity; known are time, rate, size, ratio"
+            "`{kind}` is not a kind of quantity; expected one of time, rate, size, ratio"
         ))),
     }
 }

@@ -46,7 +46,7 @@ pub fn run_script(
     let ip = match ip.map(|name| (name, version(name))) {
         Some((name, None)) => {
             return Err(PolicyError::new_err(format!(
-                "`{name}` is no version of IP; there are {}",
+                "`{name}` is no version of IP; expected one of {}",
                 script_ip_versions().join(", ")
             )));
         }
@@ -66,7 +66,9 @@ pub fn run_script(
             ackclock_script::run(&script, &mut host, tolerance, &in_folder(&folder)).map_err(|e| place(&e))
         }),
         "kernel" => against_kernel(py, &script, link, tolerance, &folder)?.map_err(|e| place(&e)),
-        world => Err(PolicyError::new_err(format!("world `{world}` is not known; there are engine, kernel"))),
+        world => {
+            Err(PolicyError::new_err(format!("world `{world}` is not known; expected engine or kernel")))
+        }
     }?;
     Ok(report(name, &outcome).to_string())
 }
@@ -75,7 +77,7 @@ pub fn run_script(
 pub(crate) fn dialect_named(name: &str) -> PyResult<Dialect> {
     DIALECTS.iter().find(|(known, _)| *known == name).map(|(_, dialect)| *dialect).ok_or_else(|| {
         let known: Vec<&str> = DIALECTS.iter().map(|(name, _)| *name).collect();
-        PolicyError::new_err(format!("dialect `{name}` is not known; there are {}", known.join(", ")))
+        PolicyError::new_err(format!("dialect `{name}` is not known; expected one of {}", known.join(", ")))
     })
 }
 

@@ -199,7 +199,7 @@ impl Columns {
                 _ => {
                     let known = "time, rtt, srtt, rttvar, flight_size, cwnd, ssthresh, sampling_rate, lost";
                     return Err(InputError::new_err(format!(
-                        "`{name}` is not a column of a series; known are {known}"
+                        "`{name}` is not a column of a series; expected one of {known}"
                     )));
                 }
             }

@@ -62,7 +62,11 @@ impl Link {
                 "ip_version" => {
                     let known = IP_VERSIONS.iter().find(|(name, _)| *name == value);
                     link.ip = known.map(|(_, ip)| *ip).ok_or_else(|| {
-                        format!("line {}: `{value}` is no version of IP; there are {}", flag.line, names())
+                        format!(
+                            "line {}: `{value}` is no version of IP; expected one of {}",
+                            flag.line,
+                            names()
+                        )
                     })?;
                 }
                 "mtu" => {
@@ -117,7 +121,7 @@ mod tests {
         assert_eq!(link("--ip_version=ipv4-mapped-ipv6", None).unwrap().ip, IpVersion::V4Mapped);
         assert_eq!(
             link("--ip_version=ipv5", None).unwrap_err(),
-            "line 1: `ipv5` is no version of IP; there are ipv4, ipv6, ipv4-mapped-v6"
+            "line 1: `ipv5` is no version of IP; expected one of ipv4, ipv6, ipv4-mapped-v6"
         );
         assert_eq!(link("--mtu=66000", None).unwrap_err(), "line 1: `66000` is no MTU up to 65535");
         assert_eq!(

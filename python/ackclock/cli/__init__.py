@@ -80,7 +80,7 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Lists the known commands in the error for an unknown one."""
         if args and args[0] not in COMMANDS:
-            raise click.UsageError(f"`{args[0]}` is not a command; known are {', '.join(COMMANDS)}")
+            raise click.UsageError(f"`{args[0]}` is not a command; expected one of {', '.join(COMMANDS)}")
         return super().resolve_command(ctx, args)
 
 

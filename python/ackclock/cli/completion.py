@@ -14,7 +14,16 @@ from click.shell_completion import BashComplete, CompletionItem, FishComplete, S
 from ackclock import _core
 from ackclock.cli import COMPLETE
 
-SHELLS: dict[str, type[ShellComplete]] = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
+
+class Fish(FishComplete):
+    """As click has it, but for what contains a comma: a list of timers, and most descriptions."""
+
+    source_template = FishComplete.source_template.replace(
+        'string split "," $completion', 'string split --max 1 "," $completion'
+    )
+
+
+SHELLS: dict[str, type[ShellComplete]] = {"bash": BashComplete, "zsh": ZshComplete, "fish": Fish}
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 

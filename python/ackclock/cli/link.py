@@ -107,7 +107,7 @@ def command(
     itself. Its exit status is passed on. Needs Linux, and root or user namespaces.
 
     \b
-        ackclock link --rate 10Mbit/s --delay 50ms -- curl https://example.com
+        ackclock link --rate 10Mbit/s --delay 50ms -- curl example.com
         ackclock link --rate 2Mbit/s --queue codel
     """
     if not any(quantities.values()) and not changes and scenario is None:

@@ -100,7 +100,7 @@ def command(
     holds. Exit code 1 where a check falls short.
 
     \b
-        ackclock reproduce --list          every item, with a line on what it is
+        ackclock reproduce --list          all items, each in a line
         ackclock reproduce mathis97        all items of a paper
         ackclock reproduce M-F3 --keys     what --set can change in an item
     """

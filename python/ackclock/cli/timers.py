@@ -43,7 +43,8 @@ def command(series: Path, names: tuple[str, ...], out: Path | None, as_json: boo
     less the age of the oldest segment (precise), and in full (restart).
 
     \b
-        ackclock timers series.csv --timer eifel --timer "rfc6298(min_rto=200ms)"
+        ackclock examples series.csv
+        ackclock timers series.csv --timer "rfc6298(min_rto=200ms)"
     """
     from ackclock.models.series import read
     from ackclock.models.timer import Timer, raw

@@ -75,7 +75,7 @@ def find(name: str) -> Example:
     for e in EXAMPLES:
         if name in (e.file, e.file.partition(".")[0]):
             return e
-    raise InputError(f"`{name}` is not an example; known are {', '.join(e.file for e in EXAMPLES)}")
+    raise InputError(f"`{name}` is not an example; expected one of {', '.join(e.file for e in EXAMPLES)}")
 
 
 def write(names: list[str], folder: Path) -> list[Path]:

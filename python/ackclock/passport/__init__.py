@@ -120,7 +120,7 @@ def _chosen(only: list[str] | None) -> list[Criterion]:
     known = [c.id for c in CRITERIA]
     for name in only or []:
         if name not in known:
-            raise InputError(f"`{name}` is not a criterion; known are {', '.join(known)}")
+            raise InputError(f"`{name}` is not a criterion; expected one of {', '.join(known)}")
     return [c for c in CRITERIA if not only or c.id in only]
 
 

@@ -200,7 +200,7 @@ def shown(value: Any) -> str:
 
 
 def _unknown(policy: str, met: str, known: list[str]) -> str:
-    have = f"known are {', '.join(known)}" if known else "it has none"
+    have = f"expected one of {', '.join(known)}" if known else "it has none"
     return f"`{met}` is not a parameter of `{policy}`; {have}"
 
 

@@ -138,7 +138,7 @@ def paper_of(id: str) -> Paper:
     found = next((p for p in PAPERS.values() if p.prefix == prefix), None)
     if found is None:
         known = ", ".join(f"{p.prefix} ({p.name})" for p in PAPERS.values())
-        raise InputError(f"{id} begins with the prefix of no paper; known are {known}")
+        raise InputError(f"{id} begins with the prefix of no paper; expected one of {known}")
     return found
 
 

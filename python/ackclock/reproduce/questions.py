@@ -62,7 +62,7 @@ def section(id: str, entry: Mapping[str, Any]) -> str:
     """One question with its answer."""
     text = f"\n### {ITEMS[id].title}\n\n{entry['answer']} ([{id}]({link(id)}))\n"
     if entry["figures"]:
-        name = entry["figures"][0]
+        name = next(iter(entry["figures"]))
         text += f"\n![{ITEMS[id].title}](papers/images/{pages.image(id, name)})\n"
     if said := full.sentence(id):
         text += f"\n{said}\n"

@@ -57,7 +57,7 @@ def forms(items: Sequence[Item]) -> list[Item]:
     found = [FORMS[i.id] for i in items if i.id in FORMS]
     if not found:
         raise InputError(
-            f"{', '.join(i.id for i in items[:5])} has no form on the kernel; those that have are "
+            f"{', '.join(i.id for i in items[:5])} has no form on the kernel; expected one of "
             f"{', '.join(FORMS)}"
         )
     return found

@@ -21,7 +21,7 @@ def main(names: list[str]) -> int:
     """Runs forms and records them. Exit code 2 for what has none, and where none is named."""
     full = "--full" in names
     if not set(names) - {"--full"}:
-        note(f"name the items to run on the kernel's TCP; those that can be are {', '.join(FORMS)}")
+        note(f"name the items to run on the kernel's TCP; expected one or more of {', '.join(FORMS)}")
         return 2
     try:
         items = [i for name in names if name != "--full" for i in find(name)]

@@ -28,7 +28,8 @@ def recorded() -> dict[str, dict[str, Any]]:
 def entry(outcome: Outcome, reason: str = "", explains: dict[str, str] | None = None) -> dict[str, Any]:
     """The record of an outcome: `verdict`, `reason` (why it falls short or is open, a sentence; empty where
     all checks hold), `explains` (what the checks that do not hold gave when that was written), `full_form`
-    (whether `--full` runs another form), `answer`, `checks`, names of `figures`, `notes`.
+    (whether `--full` runs another form), `answer`, `checks`, `figures` (what each draws, as a
+    digest, by name), `notes`.
     """
     return {
         "verdict": outcome.verdict,
@@ -37,9 +38,18 @@ def entry(outcome: Outcome, reason: str = "", explains: dict[str, str] | None = 
         "full_form": outcome.full_form,
         "answer": outcome.answer,
         "checks": [c.row() for c in outcome.checks],
-        "figures": list(outcome.figures),
+        "figures": digests(outcome),
         "notes": outcome.notes,
     }
+
+
+def digests(outcome: Outcome) -> dict[str, str]:
+    """What each figure of an outcome draws, as a digest, by name."""
+    if not outcome.figures:
+        return {}
+    from ackclock.plot import drawn
+
+    return {name: drawn.digest(fig) for name, fig in outcome.figures.items()}
 
 
 def short(checks: Sequence[Mapping[str, Any]]) -> dict[str, str]:

@@ -80,8 +80,10 @@ def _check(table: pa.Table, name: str, what: str, known: list[str]) -> None:
     near = difflib.get_close_matches(name, known, 1)
     hint = f" (did you mean `{near[0]}`?)" if near else ""
     if name in table.column_names:
-        raise InputError(f"`{name}` is a column of the flows without {what}; known are {_listed(known)}")
-    raise InputError(f"`{name}` is not a column of the flows{hint}; known are {_listed(known)}")
+        raise InputError(
+            f"`{name}` is a column of the flows without {what}; expected one of {_listed(known)}"
+        )
+    raise InputError(f"`{name}` is not a column of the flows{hint}; expected one of {_listed(known)}")
 
 
 def _listed(names: list[str]) -> str:

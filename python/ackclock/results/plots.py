@@ -75,7 +75,7 @@ class Plots(SeriesPlots):
         unknown = [n for n in wanted if n not in found]
         if unknown:
             raise InputError(
-                f"flow {unknown[0]} sent no data; those that did are {', '.join(map(str, list(found)[:20]))}"
+                f"flow {unknown[0]} sent no data; expected one of {', '.join(map(str, list(found)[:20]))}"
             )
         if details:
             n = self._one(wanted, found)
@@ -180,7 +180,7 @@ class Plots(SeriesPlots):
         connections = self._connections(run)
         if flow not in connections:
             raise InputError(
-                f"flow {flow} sent no data; those that did are {', '.join(map(str, list(connections)[:20]))}"
+                f"flow {flow} sent no data; expected one of {', '.join(map(str, list(connections)[:20]))}"
             )
         return Trace.of_segments(
             _of_run(transfer.segments(self._run.traces), run), connections[flow], self._samples(run)

@@ -52,7 +52,7 @@ class Responses:
         found = Responses.every(segments.filter(pc.is_in(segments["connection"], ends)))
         if connection not in found:
             raise InputError(
-                f"connection {connection} has no row in the table; those that have are {_some(segments)}"
+                f"connection {connection} has no row in the table; expected one of {_some(segments)}"
             )
         return found[connection]
 
@@ -84,7 +84,7 @@ class Responses:
         direction that has no packet."""
         if not pc.any(pc.equal(packets["connection"], direction)).as_py():
             raise InputError(
-                f"direction {direction} has no packet in the table; those that have are {_some(packets)}"
+                f"direction {direction} has no packet in the table; expected one of {_some(packets)}"
             )
         trace = Trace.of_packets(packets, direction)
         found = Responses.of(trace)

@@ -118,7 +118,9 @@ class Run:
             raise InputError(f"there are several runs: give one of {', '.join(labels[:20])}")
         if not labels or (run is not None and run not in labels):
             known = (
-                f"known are {', '.join(labels[:20])}" if labels else 'give the scenario `series = "100ms"`'
+                f"expected one of {', '.join(labels[:20])}"
+                if labels
+                else 'give the scenario `series = "100ms"`'
             )
             raise InputError(f"the run holds no tables over time{f' of `{run}`' if run else ''}; {known}")
         label = run or labels[0]

@@ -45,7 +45,7 @@ class SeriesOfRun:
         if run is None:
             return labels[:MOST_PANELS]
         if run not in labels:
-            raise InputError(f"`{run}` is not a run; known are {', '.join(labels[:20])}")
+            raise InputError(f"`{run}` is not a run; expected one of {', '.join(labels[:20])}")
         return [run]
 
     def _width(self, width: float | None, trips: int = 0) -> float:
@@ -78,7 +78,7 @@ class SeriesOfRun:
         ).to_pylist()
         if not found:
             known = links.filter(pc.equal(links["run"], label))["name"].to_pylist()
-            raise InputError(f"`{name}` is not a link; known are {', '.join(known[:20])}")
+            raise InputError(f"`{name}` is not a link; expected one of {', '.join(known[:20])}")
         return dict(found[0])
 
     def _link(self, label: str, name: str) -> LinkOverTime:

@@ -43,7 +43,7 @@ class Timing:
         one of `SAMPLINGS`.
         """
         if sampling not in SAMPLINGS:
-            raise InputError(f"`{sampling}` is not a sampling; known are {', '.join(SAMPLINGS)}")
+            raise InputError(f"`{sampling}` is not a sampling; expected one of {', '.join(SAMPLINGS)}")
         t = Transfer.of(segments)
         if not t.time.size:
             raise InputError("the connection sent no data, so there is nothing to time")

@@ -113,7 +113,7 @@ def of_run(traces: dict[str, pa.Table], run: str | None = None) -> dict[int, Tra
     if run is None and len(labels) > 1:
         raise InputError(f"there are several runs: give one of {', '.join(labels)}")
     if run is not None and run not in labels:
-        raise InputError(f"`{run}` is not a run with a trace; known are {', '.join(labels)}")
+        raise InputError(f"`{run}` is not a run with a trace; expected one of {', '.join(labels)}")
     return transfers(table if run is None else table.filter(pc.equal(table["run"], run)))
 
 

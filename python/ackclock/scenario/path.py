@@ -230,7 +230,7 @@ def _check_kind(value: object, kind: str) -> None:
         return
     if isinstance(value, Policy) and value.kind != kind:
         raise ScenarioError(
-            f"`{value.name}` is of the kind {value.kind}, where a {kind} belongs; known are "
+            f"`{value.name}` is of the kind {value.kind}, where a {kind} belongs; expected one of "
             f"{', '.join(known)}"
         )
     if name not in known:
@@ -238,5 +238,5 @@ def _check_kind(value: object, kind: str) -> None:
         hint = f" (did you mean `{near[0]}`?)" if near else ""
         raise ScenarioError(
             f"{shown(name) if not isinstance(name, str) else f'`{name}`'} is not a known {kind}{hint}; "
-            f"known are {', '.join(known)}"
+            f"expected one of {', '.join(known)}"
         )

@@ -75,7 +75,8 @@ class Workload(Policy):
                 near = difflib.get_close_matches(name, own, 1)
                 hint = f" (did you mean `{near[0]}`?)" if near else ""
                 raise ScenarioError(
-                    f"`{name}` is not a key of the workload `{d.name}`{hint}; known are {', '.join(own)}"
+                    f"`{name}` is not a key of the workload `{d.name}`{hint}; expected one of "
+                    f"{', '.join(own)}"
                 )
         try:
             check(d, keys)

@@ -113,7 +113,7 @@ def _range_text(name: str, given: Mapping[str, Any]) -> str:
             raise InputError(f"axis `{name}` has a range of {len(span)} values; give its two ends")
         span = f"{span[0]}..{span[1]}"
     if spacing not in ("linear", "log"):
-        raise InputError(f"axis `{name}` has the spacing `{spacing}`; known are linear, log")
+        raise InputError(f"axis `{name}` has the spacing `{spacing}`; expected linear or log")
     if points is None:
         if "spacing" in given:
             raise InputError(f"axis `{name}` has a spacing but no number of `points`; give one")
@@ -262,9 +262,9 @@ def near(met: str, names: Sequence[str]) -> str:
     """The end of the error for an unknown name."""
     close = difflib.get_close_matches(met, names, 1)
     return (
-        f" (did you mean `{close[0]}`?); known are {', '.join(names)}"
+        f" (did you mean `{close[0]}`?); expected one of {', '.join(names)}"
         if close
-        else f"; known are {', '.join(names)}"
+        else f"; expected one of {', '.join(names)}"
     )
 
 

@@ -37,7 +37,7 @@ impl TcpOption {
         let found = OPTIONS.iter().find(|o| o.name == name).copied();
         found.ok_or_else(|| {
             DriveError::Input(format!(
-                "`{name}` is not an option of TCP sockets that a run may set; known are {}",
+                "`{name}` is not an option of TCP sockets that a run may set; expected one of {}",
                 known()
             ))
         })

@@ -48,7 +48,12 @@ impl fmt::Display for StackError {
             |nearest: &Option<&str>| nearest.map_or(String::new(), |n| format!(" (did you mean `{n}`?)"));
         match self {
             Self::UnknownPreset { met, nearest, known } => {
-                write!(f, "`{met}` is not a known stack{}; known are {}", hint(nearest), known.join(", "))
+                write!(
+                    f,
+                    "`{met}` is not a known stack{}; expected one of {}",
+                    hint(nearest),
+                    known.join(", ")
+                )
             }
             Self::Window { met, window, preset, alike, known } => {
                 let each: Vec<_> = alike.iter().map(|(name, is)| format!("`{name}` is {is}")).collect();

@@ -156,7 +156,7 @@ fn host() -> Result<(EngineHost, u16), String> {
             let known = DIALECTS.iter().find(|(known, _)| *known == name);
             known.map(|(_, dialect)| *dialect).ok_or_else(|| {
                 let names: Vec<&str> = DIALECTS.iter().map(|(name, _)| *name).collect();
-                format!("ACKCLOCK_DIALECT: `{name}` is not known; there are {}", names.join(", "))
+                format!("ACKCLOCK_DIALECT: `{name}` is not known; expected one of {}", names.join(", "))
             })?
         }
     };

@@ -245,7 +245,8 @@ impl Run<'_> {
             return Err(self.error(place, message));
         }
         if !FUNCTIONS.contains(&name) {
-            let message = format!("`{name}` is not a known function; known are {}", FUNCTIONS.join(", "));
+            let message =
+                format!("`{name}` is not a known function; expected one of {}", FUNCTIONS.join(", "));
             return Err(self.error(place, message));
         }
         let arguments = self.values(arguments)?;

@@ -103,7 +103,7 @@ impl Columns {
                 "stack" => &mut found.stack,
                 _ => {
                     let n = at + 1;
-                    let message = format!("the heading of column {n} is not known; known are {HEADINGS}");
+                    let message = format!("the heading of column {n} is not known; expected {HEADINGS}");
                     return Err(wrong(1, message));
                 }
             };
@@ -315,7 +315,7 @@ mod tests {
             ("time,bytes\n", "line 1: the file has no transfers: give a line for each"),
             (
                 "1,2\n3,4\n",
-                "line 1: the heading of column 1 is not known; known are `time`, `bytes`, `class` and `stack`, of which the last two may be missing",
+                "line 1: the heading of column 1 is not known; expected `time`, `bytes`, `class` and `stack`, of which the last two may be missing",
             ),
             ("time,bytes,time\n", "line 1: column 3 has the heading of a column before it"),
             ("time,bytes\n1,2\n3\n", "line 3: the line has 1 columns and the headings have 2: give as many"),

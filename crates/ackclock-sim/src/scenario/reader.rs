@@ -170,7 +170,7 @@ pub(super) fn refused(key: &str, place: &Place, e: &ParamError) -> ScenarioError
     ScenarioError::at(place, format!("`{key}` is `{}`, which is not {}", e.met, e.wanted))
 }
 
-/// The end of an error message: " (did you mean `x`?); known are ...".
+/// The end of an error message: " (did you mean `x`?); expected one of ...".
 pub(super) fn hint<S: AsRef<str>>(met: &str, known: &[S]) -> String {
     let mut names: Vec<&str> = Vec::new();
     for name in known {
@@ -180,7 +180,7 @@ pub(super) fn hint<S: AsRef<str>>(met: &str, known: &[S]) -> String {
     }
     let list = names.join(", ");
     match nearest(met, names.iter().copied()) {
-        Some(name) => format!(" (did you mean `{name}`?); known are {list}"),
-        None => format!("; known are {list}"),
+        Some(name) => format!(" (did you mean `{name}`?); expected one of {list}"),
+        None => format!("; expected one of {list}"),
     }
 }

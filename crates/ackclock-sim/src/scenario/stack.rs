@@ -134,7 +134,7 @@ fn set(stack: &mut Stack, name: &str, key: &str, item: &Item) -> Result<()> {
             ScenarioError::at(
                 &item.place,
                 format!(
-                    "`{full}` is not a known key{hint}; known are preset, kernel, {}, and the connection's options",
+                    "`{full}` is not a known key{hint}; expected one of preset, kernel, {}, or an option of the connection",
                     Stack::kinds().collect::<Vec<_>>().join(", ")
                 ),
             )

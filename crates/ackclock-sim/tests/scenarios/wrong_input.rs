@@ -26,7 +26,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         "seed = 1",
         "sede = 1",
-        "line 2: `sede` is not a known key (did you mean `seed`?); known are duration, warmup, measure_from, \
+        "line 2: `sede` is not a known key (did you mean `seed`?); expected one of duration, warmup, measure_from, \
          measure_after, drain, series, title, seed, repeat, seeds, trace, path, stacks, syn_retries, workload, mix",
     ),
     ("seed = 1", "seed = 2024-01-01", "line 2: `2024-01-01` is a date, which no key accepts"),
@@ -58,8 +58,8 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         "seed = 1",
         r#"trace = ["packet"]"#,
-        "line 2: `trace` is `packet`, which is not a known group of events (did you mean `packets`?); known \
-         are packets, samples, episodes, state, all, none",
+        "line 2: `trace` is `packet`, which is not a known group of events (did you mean `packets`?); expected \
+         one of packets, samples, episodes, state, all, none",
     ),
     (
         r#""5s""#,
@@ -101,7 +101,7 @@ const TABLE: &[(&str, &str, &str)] = &[
         r#"kind = "dumbbell""#,
         r#"kind = "dumbell""#,
         "line 5: `path.kind` is `dumbell`, which is not a known kind of path (did you mean `dumbbell`?); \
-         known are single, dumbbell, chain, graph",
+         expected one of single, dumbbell, chain, graph",
     ),
     (
         "bottleneck =",
@@ -111,7 +111,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         r#""red""#,
         r#""rde""#,
-        "line 6: `path.bottleneck.queue`: `rde` is not a known queue (did you mean `red`?); known are \
+        "line 6: `path.bottleneck.queue`: `rde` is not a known queue (did you mean `red`?); expected one of \
          drop-tail, red, ...",
     ),
     (
@@ -140,7 +140,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         "limit =",
         "min_thresh = 3, limit =",
-        "line 6: `path.bottleneck.queue.min_thresh` is not a known key (did you mean `min_th`?); known are \
+        "line 6: `path.bottleneck.queue.min_thresh` is not a known key (did you mean `min_th`?); expected one of \
          kind, limit, min_th, max_th, max_p, w_q, gentle, wait, ecn, byte_mode, mean_packet, link_rate, \
          adaptive, target_delay",
     ),
@@ -168,7 +168,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         "uniform =",
         "unifrom =",
-        "line 7: `path.rtt.unifrom` is not a known key (did you mean `uniform`?); known are uniform, list",
+        "line 7: `path.rtt.unifrom` is not a known key (did you mean `uniform`?); expected one of uniform, list",
     ),
     (
         r#"rate = "10Mbit/s""#,
@@ -178,7 +178,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         r#"rate = "10Mbit/s""#,
         r#"rate = "10Mbit/s", faults = ["losss"]"#,
-        "line 6: `path.bottleneck.faults`: `losss` is not a known fault (did you mean `loss`?); known are \
+        "line 6: `path.bottleneck.faults`: `losss` is not a known fault (did you mean `loss`?); expected one of \
          loss, gilbert-elliott, markov-loss, periodic-loss, nth-loss, segment-loss, outage, stall, detour, \
          batch, reorder, duplicate, corrupt",
     ),
@@ -202,7 +202,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         r#"kind = "web""#,
         r#"kind = "webb""#,
-        "line 9: `workload.kind` is `webb`, which is not a known workload (did you mean `web`?); known are \
+        "line 9: `workload.kind` is `webb`, which is not a known workload (did you mean `web`?); expected one of \
          web, log, udp, udp-on-off, udp-rate, bulk, fixed, ...",
     ),
     (
@@ -245,7 +245,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         "load = 1.2",
         "load = 1.2\nsizes = \"pareto\"",
-        "line 12: `workload.sizes`: `pareto` is not a known kind of sizes; known are bounded-pareto, \
+        "line 12: `workload.sizes`: `pareto` is not a known kind of sizes; expected one of bounded-pareto, \
          lognormal-pareto, exponential, fixed, cdf",
     ),
     (
@@ -275,7 +275,7 @@ const TABLE: &[(&str, &str, &str)] = &[
         "load = 1.2",
         "load = 1.2\narrivals = \"posson\"",
         "line 12: `workload.arrivals`: `posson` is not a known kind of arrivals (did you mean `poisson`?); \
-         known are poisson, regular, on-off",
+         expected one of poisson, regular, on-off",
     ),
     (
         r#"trace = "I""#,
@@ -285,13 +285,13 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         r#""sack""#,
         r#""sakc""#,
-        "line 13: `stacks.tcp` is `sakc`: `sakc` is not a known stack (did you mean `sack`?); known are \
+        "line 13: `stacks.tcp` is `sakc`: `sakc` is not a known stack (did you mean `sack`?); expected one of \
          rfc793, tahoe, ...",
     ),
     (
         r#""sack+no-backoff""#,
         r#""sack+no-backof""#,
-        r#"line 14: `stacks."no backoff"` is `sack+no-backof`: `+no-backof` is not a known modifier (did you mean `no-backoff`?); known are +star, +no-backoff, ..."#,
+        r#"line 14: `stacks."no backoff"` is `sack+no-backof`: `+no-backof` is not a known modifier (did you mean `no-backoff`?); expected one of +star, +no-backoff, ..."#,
     ),
     (
         r#""sack+no-backoff""#,
@@ -301,12 +301,12 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         r#""sack+no-backoff""#,
         r#"{ preset = "sack", msss = "1000B" }"#,
-        r#"line 14: `stacks."no backoff".msss` is not a known key (did you mean `mss`?); known are preset, kernel, estimator, ..."#,
+        r#"line 14: `stacks."no backoff".msss` is not a known key (did you mean `mss`?); expected one of preset, kernel, estimator, ..."#,
     ),
     (
         r#""sack+no-backoff""#,
         r#"{ preset = "sack", estimator = { min_rt = "1s" } }"#,
-        r#"line 14: `stacks."no backoff".estimator.min_rt`: `min_rt` is not a parameter of `rfc6298` (did you mean `min_rto`?); known are clock_granularity, slop, min_rto, max_rto, initial_rto"#,
+        r#"line 14: `stacks."no backoff".estimator.min_rt`: `min_rt` is not a parameter of `rfc6298` (did you mean `min_rto`?); expected one of clock_granularity, slop, min_rto, max_rto, initial_rto"#,
     ),
     (
         r#""sack+no-backoff""#,
@@ -333,7 +333,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         "seed = 1",
         "mix = { tpc = 1.0 }",
-        "line 2: `mix.tpc` is not one of `[stacks]` (did you mean `tcp`?); known are tcp, no backoff",
+        "line 2: `mix.tpc` is not one of `[stacks]` (did you mean `tcp`?); expected one of tcp, no backoff",
     ),
     ("seed = 1", "syn_retries = 1000", "line 2: `syn_retries` is `1000`, which is not between 0 and 255"),
     (
@@ -355,13 +355,13 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         WORKLOAD,
         "kind = \"bulk\"\npeer = \"snk\"",
-        "line 10: `workload.peer`: `snk` is not a known application (did you mean `sink`?); known are bulk, \
+        "line 10: `workload.peer`: `snk` is not a known application (did you mean `sink`?); expected one of bulk, \
          fixed, ...",
     ),
     (
         WORKLOAD,
         "kind = \"udp-rate\"\ncontrol = \"additve\"",
-        "line 10: `workload.control`: `additve` is not a known rate (did you mean `additive`?); known are \
+        "line 10: `workload.control`: `additve` is not a known rate (did you mean `additive`?); expected one of \
          additive, constant-decrement",
     ),
     (
@@ -373,7 +373,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         WORKLOAD,
         "kind = \"udp-rate\"\ncontrol = { step = \"1ms\" }",
-        "line 10: `workload.control.step` is not a known key; known are kind, alpha, interval, decrease, \
+        "line 10: `workload.control.step` is not a known key; expected one of kind, alpha, interval, decrease, \
          min_interval, max_interval",
     ),
     (
@@ -455,7 +455,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         WORKLOAD,
         "kind = \"bulk\"\nstack = \"tpc\"",
-        "line 10: `workload.stack` is `tpc`, which is not one of `[stacks]` (did you mean `tcp`?); known are \
+        "line 10: `workload.stack` is `tpc`, which is not one of `[stacks]` (did you mean `tcp`?); expected one of \
          tcp, no backoff",
     ),
     (
@@ -466,7 +466,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         WORKLOAD,
         "kind = \"udp\"\nstack = \"tcp\"",
-        "line 10: `workload.stack` is not a known key (did you mean `start`?); known are per_hop, kind, \
+        "line 10: `workload.stack` is not a known key (did you mean `start`?); expected one of per_hop, kind, \
          flows, rate, bytes, start, stop, client, server, name, rtt",
     ),
     (
@@ -497,14 +497,14 @@ const OVERRIDES: &[((&str, &str), &str)] = &[
     ),
     (
         ("path.rttt", "50ms"),
-        "--set path.rttt=50ms: `path.rttt` is not a known key (did you mean `rtt`?); known are kind, rtt, \
+        "--set path.rttt=50ms: `path.rttt` is not a known key (did you mean `rtt`?); expected one of kind, rtt, \
          bottleneck, back, access",
     ),
     (("path..rtt", "5ms"), "--set path..rtt=5ms: `path..rtt` is not a key such as `path.rtt`"),
     (("seed.x", "5"), "--set seed.x=5: `seed` is `1`, which has no `x`"),
     (
         ("workload.0.load", "1"),
-        "--set workload.0.load=1: `workload.0` is not a known key; known are per_hop, kind, trace, load, \
+        "--set workload.0.load=1: `workload.0` is not a known key; expected one of per_hop, kind, trace, load, \
          load_counts, arrival_rate, request, start, stop, sizes, arrivals, client, server, name, rtt, stack",
     ),
     (
@@ -514,13 +514,13 @@ const OVERRIDES: &[((&str, &str), &str)] = &[
     ),
     (
         ("path.bottleneck.queue.kind", "hfsc"),
-        "--set path.bottleneck.queue.kind=hfsc: `path.bottleneck.queue`: `hfsc` is not a known queue; known \
-         are drop-tail, red, ...",
+        "--set path.bottleneck.queue.kind=hfsc: `path.bottleneck.queue`: `hfsc` is not a known queue; expected \
+         one of drop-tail, red, ...",
     ),
     (("path.bottleneck.queue.limit", "1MB"), "no error"),
     (
         ("stacks.tcp.window", "hybla"),
-        "--set stacks.tcp.window=hybla: `stacks.tcp.window`: `hybla` is not a known window; known are \
+        "--set stacks.tcp.window=hybla: `stacks.tcp.window`: `hybla` is not a known window; expected one of \
          receiver-only, reno, ...",
     ),
 ];

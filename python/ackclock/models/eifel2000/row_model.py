@@ -47,7 +47,7 @@ class RowModel:
                 "time above zero"
             )
         if self.sampling not in SAMPLINGS:
-            raise InputError(f"`{self.sampling}` is not a sampling; known are {', '.join(SAMPLINGS)}")
+            raise InputError(f"`{self.sampling}` is not a sampling; expected one of {', '.join(SAMPLINGS)}")
         if self.cycles * self.cycle_rows > LARGEST:
             raise InputError(
                 f"that would make a model of {self.cycles * self.cycle_rows} rows; at most {LARGEST} "

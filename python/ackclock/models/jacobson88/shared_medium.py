@@ -61,7 +61,7 @@ class Bench:
         let in counts as a failure at once.
         """
         if medium not in MEDIA:
-            raise InputError(f"`{medium}` is not a medium; known are {', '.join(MEDIA)}")
+            raise InputError(f"`{medium}` is not a medium; expected one of {', '.join(MEDIA)}")
         rng, waits = np.random.default_rng([self.seed, self.sources]), self.waits()
         failures = np.zeros(self.sources, np.int64)
         # When each source sends next; those in the queue wait for good.

@@ -165,3 +165,30 @@ def test_make_audit_says_what_it_needs():
     assert "fuzz/Cargo.toml" in rule[1] and "requirements/*.lock" in rule[1]
     # Tests do without the network.
     assert not re.search(r"^(test|test-rust|test-python):.*audit", makefile, re.M)
+
+
+def needed(manifest: dict[str, Any]) -> set[str]:
+    """Crates that are built with it, on whatever system, but for its tests and its optional ones."""
+    tables = [manifest, *manifest.get("target", {}).values()]
+    chosen = [table.get(kind, {}) for table in tables for kind in ("dependencies", "build-dependencies")]
+    return {
+        crate.get("package", name) if isinstance(crate, dict) else name
+        for crates in chosen
+        for name, crate in crates.items()
+        if not (isinstance(crate, dict) and crate.get("optional"))
+    }
+
+
+@pytest.mark.parametrize("lock", ["Cargo.lock", "fuzz/Cargo.lock", "examples/quinn/Cargo.lock"])
+def test_every_lock_of_crates_has_what_ours_need(lock):
+    # The fuzz targets and the example have locks of their own, which a new dependency of a crate must reach, too.
+    found = {p["name"]: p for p in tomllib.loads((ROOT / lock).read_text())["package"]}
+    ours = [name for name, p in found.items() if name.startswith("ackclock-") and "source" not in p]
+    assert len(ours) > 5
+    for name in ours:
+        manifest = ROOT / "crates" / name / "Cargo.toml"
+        if not manifest.exists():
+            continue
+        listed = {entry.split(" ")[0] for entry in found[name].get("dependencies", [])}
+        missing = needed(tomllib.loads(manifest.read_text())) - listed
+        assert not missing, f"{lock}: {name} lacks {sorted(missing)}; run `cargo metadata` beside it"

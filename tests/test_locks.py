@@ -181,7 +181,7 @@ def needed(manifest: dict[str, Any]) -> set[str]:
 
 @pytest.mark.parametrize("lock", ["Cargo.lock", "fuzz/Cargo.lock", "examples/quinn/Cargo.lock"])
 def test_every_lock_of_crates_has_what_ours_need(lock):
-    # The fuzz targets and the example have locks of their own, which a new dependency of a crate must reach, too.
+    # The fuzz targets and the example have locks of their own, which a new dependency must reach, too.
     found = {p["name"]: p for p in tomllib.loads((ROOT / lock).read_text())["package"]}
     ours = [name for name, p in found.items() if name.startswith("ackclock-") and "source" not in p]
     assert len(ours) > 5

@@ -669,3 +669,41 @@ fn an_original_that_acknowledges_just_what_the_timeout_found_leaves_the_repair_h
     assert_eq!(failure(text, true), None);
     assert_eq!(failure(text, false), None);
 }
+
+#[test]
+fn what_was_sacked_before_the_peer_discarded_it_shows_no_reordering() {
+    // The end of the repair acknowledges an original below what had been SACKed.
+    let text = r#"
+`sysctl -q net.ipv4.tcp_congestion_control=cubic net.ipv4.tcp_rmem="4096 131072 6291456" net.ipv4.tcp_invalid_ratelimit=0 net.ipv4.tcp_pingpong_thresh=255`
+0.000000 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
+0.000000 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0
+0.000000 bind(3, ..., ...) = 0
+0.000000 listen(3, 4) = 0
+0.008000 < S 0:0(0) win 64000 <mss 1000,nop,nop,sackOK>
+0.008000 > S. 0:0(0) ack 1 <mss 1460,nop,nop,sackOK>
+0.018000 < . 1:1(0) ack 1 win 64000
+0.030000 accept(3, ..., ...) = 4
+0.030000 fcntl(4, F_SETFL, O_RDWR|O_NONBLOCK) = 0
+0.044000 write(4, ..., 8000) = 8000
+0.044000 > P. 1:2001(2000) ack 1
+0.044000 > P. 2001:4001(2000) ack 1
+0.044000 > P. 4001:6001(2000) ack 1
+0.044000 > P. 6001:8001(2000) ack 1
+0.066000 > P. 7001:8001(1000) ack 1
+0.082000 < . 1:1(0) ack 1001 win 64000 <nop,nop,sack 3001:4001>
+0.086500 > . 1001:2001(1000) ack 1
+0.102500 < . 1:1(0) ack 2001 win 64000
+0.102500 > . 2001:3001(1000) ack 1
+0.122500 < . 1:1(0) ack 3001 win 64000 <nop,nop,sack 5001:8001>
+0.133312 > . 3001:4001(1000) ack 1
+0.149312 < . 1:1(0) ack 8001 win 64000
+0.173312 write(4, ..., 10000) = 10000
+0.173312 > P. 8001:10001(2000) ack 1
+0.173312 > P. 10001:12001(2000) ack 1
+0.173312 > P. 12001:14001(2000) ack 1
+0.199312 < . 1:1(0) ack 8001 win 64000 <nop,nop,sack 11001:12001>
+0.199312 > . 14001:15001(1000) ack 1
+0.199400 %{ assert tcpi_reordering == 3 and tcpi_snd_cwnd == 6, (tcpi_reordering, tcpi_snd_cwnd) }%
+"#;
+    assert_eq!(failure(text, true), None);
+}

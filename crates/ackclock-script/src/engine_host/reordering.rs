@@ -37,6 +37,10 @@ impl Default for Reordering {
 impl Reordering {
     /// A segment was retransmitted.
     pub(super) fn retransmitted(&mut self, segment: &Segment) {
+        if holding(&self.sacked, segment.seq).is_some() {
+            // The receiver has discarded what it had reported, and all of that is forgotten (`tcp_timeout_mark_lost`).
+            self.sacked = SeqRanges::new();
+        }
         self.retransmitted.insert(SeqRange::new(segment.seq, segment.end()));
         self.first_again = self.first_again.or(segment.options.timestamps.map(|t| t.tsval));
     }

@@ -263,8 +263,11 @@ impl Detection {
             self.before_rto = (self.latest, self.rtt);
         }
         self.forget_distance(b, v);
-        // SACK marks may have been dropped (RFC 2018 §8).
+        // SACK marks may have been dropped (RFC 2018 §8), so that nothing is known to be delivered.
         self.reset_examined(v);
+        if b.sacked().is_empty() {
+            self.fack = v.snd_una;
+        }
         let wait = self.wait(b, v, matches!(v.phase, Phase::Recovery | Phase::Loss));
         let mut at = v.snd_una;
         while let Some(s) = next(b, v, at) {

@@ -66,7 +66,7 @@ fn a_scenario_too_large_by_estimate_is_refused_before_it_runs() {
         (
             TEN_LINES,
             &[("workload.load", "1000")][..],
-            "the tables of 2 runs with about 1865010 flows and 2 links each would take about 1.8 GiB; the \
+            "the tables of 2 runs with about 1865010 flows and 2 links each would take about 2.1 GiB; the \
              limit is 512 MiB: lower the load, `flows`, `duration` or the number of runs, or allow more \
              memory (`--memory`)",
         ),

@@ -1,5 +1,7 @@
 //! System calls of Linux.
 
+#[cfg(any(target_arch = "aarch64", target_arch = "riscv64", target_arch = "x86_64"))]
+mod awake;
 mod capture;
 mod congestion;
 mod first_process;

@@ -139,6 +139,7 @@ mod opened {
     use perf_event::{Builder, Clock, SampleFlag, Sampler};
 
     use super::{Format, processors};
+    use crate::linux::awake::Awake;
 
     /// Types of records (`perf_event.h`).
     const LOST: u32 = 2;
@@ -150,6 +151,8 @@ mod opened {
     pub(crate) struct Tracepoints {
         /// The position of the tracepoint among those asked for, and its records on one processor.
         all: Vec<(usize, Sampler)>,
+        online: Vec<usize>,
+        awake: Option<Awake>,
         lost: u64,
     }
 
@@ -169,11 +172,12 @@ mod opened {
                     all.push((place, open_one(format, *room, *cpu, filter).map_err(refused)?));
                 }
             }
-            Ok(Self { all, lost: 0 })
+            Ok(Self { all, online, awake: None, lost: 0 })
         }
 
         /// Records from now on.
         pub(crate) fn start(&mut self) -> Result<(), String> {
+            self.awake = Some(Awake::keep(&self.online));
             self.all.iter_mut().try_for_each(|(_, sampler)| sampler.enable().map_err(refused))
         }
 

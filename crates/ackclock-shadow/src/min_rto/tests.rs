@@ -83,7 +83,8 @@ fn a_variation_that_falls_is_known_by_other_minima() {
     others.extend(runs.iter().map(|(minimum, expiries)| (*minimum, &expiries[..])));
     let found = min_rto(&[of(300)], &others, &[], ms(300)).expect("it says something");
     assert!(found.low <= ms(300) && ms(300) <= found.high && found.value.is_none(), "{found:?}");
-    assert!(found.high < ms(325), "{found:?}");
+    // Without what falls it would be up to the 310 ms that were added, and what the wheel adds to these.
+    assert!(found.high < ms(335), "{found:?}");
     assert_eq!(min_rto(&[of(300)], &others[..1], &[], ms(300)), None, "others have to be known");
 }
 

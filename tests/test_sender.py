@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import ackclock as ac
-from ackclock.cli.sender import minimum
+from ackclock.cli.sender import minimum, unknown
 
 FIXTURES = Path(__file__).parents[1] / "crates/ackclock-shadow/tests/fixtures"
 CUBIC = FIXTURES / "kernel-cubic.pcap.gz"
@@ -47,6 +47,38 @@ def test_the_minimum_of_the_timeout_is_a_range():
 def test_a_minimum_is_a_value_only_where_a_tick_is_left(found, says):
     low, high, value = found
     assert minimum({"low": low, "high": high, "value": value, "timeouts": 1}) == says
+
+
+@pytest.mark.parametrize(
+    ("why", "most", "says"),
+    [
+        ("no-timeout", None, "No timeout, so its minimum is unknown."),
+        (
+            "variation",
+            0.465,
+            "Its minimum does not show in the timeouts (round trips varied by more); it is at most 465 ms.",
+        ),
+        (
+            "unlike",
+            None,
+            "Its minimum does not show in the timeouts (the stack does not fit well enough for its timers).",
+        ),
+        (
+            "undecided",
+            0.324,
+            "Its minimum does not show in the timeouts (none explains when its timer fired better than "
+            "another); it is at most 324 ms.",
+        ),
+    ],
+)
+def test_why_no_minimum_is_known_is_said(why, most, says):
+    assert unknown(why, most) == says
+
+
+def test_without_a_timeout_there_is_no_minimum():
+    report = ac.name_sender(CUBIC).report
+    assert (report["min_rto"] is None) == (report["min_rto_unknown"] is not None)
+    assert report["min_rto"] is None or report["min_rto_at_most"] is None
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,8 @@ fn described(conversation: &Conversation, v: &Verdict) -> Value {
         "paces": v.paces,
         "timeouts": v.timeouts,
         "min_rto": v.min_rto.map(minimum),
+        "min_rto_unknown": v.no_minimum.map(|why| why.word()),
+        "min_rto_at_most": v.at_most.map(|most| most.as_secs_f64()),
         "candidates": candidates.collect::<Vec<_>>(),
     })
 }

@@ -25,5 +25,5 @@ pub use join::{ByStack, MOST_ASKED, ask};
 pub use min_rto::{MinRto, min_rto};
 pub use score::{Difference, Round};
 pub use timer::Expiry;
-pub use verdict::{Candidate, Deviation, Verdict, default_stacks, name_sender};
+pub use verdict::{Candidate, Deviation, NoMinimum, Verdict, default_stacks, name_sender};
 pub use why::{Reason, Why};

@@ -64,16 +64,17 @@ const STRAY_DENSITY: f64 = STRAY / 100.0;
 const WITHIN: f64 = 0.95;
 
 /// The minima that `expiries` leave, which must be those of a stack with exact timers and the minimum `supposed`.
-/// `variations` are those of the same stack without a minimum: its timeout is what a larger minimum replaces. `fired`
-/// are further times at which timers of the same host have fired. `None` where no timeout says anything.
+/// `others` are those of the same stack with other minima, in their order, 0 among them: what a timeout would have been
+/// with these. `fired` are further times at which timers of the same host have fired. `None` where no timeout says
+/// anything.
 pub fn min_rto(
     expiries: &[Expiry],
-    variations: &[Expiry],
+    others: &[(Duration, &[Expiry])],
     fired: &[Instant],
     supposed: Duration,
 ) -> Option<MinRto> {
     let seen: Vec<Seen> =
-        expiries.iter().filter_map(|e| Seen::of(e, variations, fired, supposed)).take(MOST_SEEN).collect();
+        expiries.iter().filter_map(|e| Seen::of(e, others, fired, supposed)).take(MOST_SEEN).collect();
     let mut minima: Vec<(Duration, f64)> =
         TICKS.iter().flat_map(|tick| likelihoods(&seen, fired, *tick)).collect();
     let all = sum_of_logs(minima.iter().map(|m| m.1));
@@ -87,7 +88,7 @@ pub fn min_rto(
         sum += (log - all).exp();
         (low, high) = (low.min(minimum), high.max(minimum));
     }
-    let agrees = |s: &&Seen| s.range().0 <= high && low <= s.range().1;
+    let agrees = |s: &&Seen| s.minima().0 <= high && low <= s.minima().1;
     let timeouts = seen.iter().filter(agrees).count();
     Some(MinRto { low, high, value: value(low, high), timeouts, likeliest })
 }
@@ -101,7 +102,7 @@ fn likelihoods(seen: &[Seen], fired: &[Instant], tick: Duration) -> Vec<(Duratio
         .collect();
     let number = |d: Duration| d.min(MOST).as_nanos() / tick.as_nanos();
     let mut numbers: Vec<u64> = Vec::new();
-    for (low, high) in seen.iter().map(Seen::range) {
+    for (low, high) in seen.iter().map(Seen::minima) {
         numbers.extend((number(low)..=number(high)).filter(|n| *n > 0));
     }
     numbers.sort_unstable();
@@ -137,27 +138,67 @@ struct Seen {
     srtt: Duration,
     /// What the variation of round trips adds to that, where it is more than the minimum.
     variation: Duration,
+    /// By the minimum, in its order: how much more is added to that, while the variation is still falling to it.
+    falling: Vec<(Duration, Duration)>,
 }
 
 impl Seen {
     /// `None` where the variation explains the timeout, which then says nothing of the minimum.
-    fn of(e: &Expiry, variations: &[Expiry], fired: &[Instant], supposed: Duration) -> Option<Self> {
+    fn of(
+        e: &Expiry,
+        others: &[(Duration, &[Expiry])],
+        fired: &[Instant],
+        supposed: Duration,
+    ) -> Option<Self> {
         if e.level > MOST_LEVEL {
             return None;
         }
-        let variation = |e: &Expiry| (e.timeout / (1 << e.level.min(MOST_LEVEL))).saturating_sub(e.srtt);
-        if variation(e) > supposed + STILL_FALLING {
+        let of = |expiries: &[Expiry]| {
+            let i = expiries.binary_search_by_key(&e.packet, |other| other.packet).ok()?;
+            Some(expiries[i])
+        };
+        let least = others.iter().find(|(minimum, _)| *minimum == Duration::ZERO);
+        let variation = least.and_then(|(_, expiries)| of(expiries)).map_or(Duration::ZERO, |e| e.added());
+        let same = |other: &Expiry| other.level == e.level && other.waited.abs_diff(e.waited) <= HOST;
+        let more = |(minimum, expiries): &(Duration, &[Expiry])| {
+            let more = of(expiries).filter(same)?.added().saturating_sub(variation.max(*minimum));
+            Some((*minimum, if more > STILL_FALLING { more } else { Duration::ZERO }))
+        };
+        let falling: Vec<(Duration, Duration)> = others.iter().filter_map(more).collect();
+        let known = |minimum: Duration| falling.iter().any(|(m, _)| *m == minimum);
+        if e.added() > supposed + STILL_FALLING && !(known(supposed) && falling.len() > 2) {
             return None;
         }
-        let i = variations.binary_search_by_key(&e.packet, |v| v.packet).ok();
-        let variation = i.map_or(Duration::ZERO, |i| variation(&variations[i]));
         let started = e.at.saturating_sub(e.waited);
         let by_timer = e.level > 0 || fired.iter().any(|at| started.since(*at) <= HOST && *at <= started);
-        let seen = Self { started, at: e.at, level: e.level, by_timer, srtt: e.srtt, variation };
+        let seen = Self { started, at: e.at, level: e.level, by_timer, srtt: e.srtt, variation, falling };
         (seen.range().0 > variation.mul_f64(VARIATION_KNOWN)).then_some(seen)
     }
 
+    /// What a minimum adds to the smoothed round-trip time. While the variation falls to it, that is known by what it
+    /// would be with other minima: between these, in proportion.
+    fn adds(&self, minimum: Duration) -> Duration {
+        let after = self.falling.partition_point(|(m, _)| *m < minimum);
+        let before = after.checked_sub(1).map(|i| self.falling[i]);
+        let more = match (before, self.falling.get(after)) {
+            (_, Some((m, more))) if *m == minimum => *more,
+            (Some((below, low)), Some((above, high))) => {
+                let part = (minimum - below).as_secs_f64() / (*above - below).as_secs_f64();
+                low.mul_f64(1.0 - part) + high.mul_f64(part)
+            }
+            _ => Duration::ZERO,
+        };
+        self.variation.max(minimum) + more
+    }
+
     /// The minima that may explain it, wherever the ticks are.
+    fn minima(&self) -> (Duration, Duration) {
+        let (low, high) = self.range();
+        let more = self.falling.iter().map(|(_, more)| *more).max().unwrap_or(Duration::ZERO);
+        (low.saturating_sub(more), high)
+    }
+
+    /// What may be added to the smoothed round-trip time, wherever the ticks are.
     fn range(&self) -> (Duration, Duration) {
         let waited = self.at.since(self.started);
         let single = |d: Duration| (d / (1 << self.level)).saturating_sub(self.srtt);
@@ -168,7 +209,7 @@ impl Seen {
     /// How likely its time is, for each millisecond, if a tick begins `place` before the clock's beginning.
     fn density(&self, tick: Duration, place: Duration, minimum: Duration) -> f64 {
         let (started, at) = (self.started + place, self.at + place);
-        let timeout = self.srtt + self.variation.max(minimum);
+        let timeout = self.srtt + self.adds(minimum);
         let each = OFF.iter().map(|off| {
             let ticks =
                 timeout.as_nanos().saturating_add_signed(off * 1000).div_ceil(tick.as_nanos()) << self.level;

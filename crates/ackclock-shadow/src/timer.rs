@@ -19,6 +19,19 @@ pub struct Expiry {
     pub level: u32,
 }
 
+impl Expiry {
+    /// What the stack's timeout adds to the smoothed round-trip time, without the backoff.
+    pub(crate) fn added(&self) -> Duration {
+        (self.timeout / (1 << self.level.min(31))).saturating_sub(self.srtt)
+    }
+
+    /// The largest minimum with which the timer may have fired then: it was not sooner than the smoothed round-trip time
+    /// and the minimum.
+    pub(crate) fn most(&self) -> Duration {
+        (self.waited / (1 << self.level.min(31))).saturating_sub(self.srtt) + HOST
+    }
+}
+
 /// The latest that Linux's timer wheel fires with CONFIG_HZ 250: the timeout is rounded up to ticks of 4 ms, the time
 /// left too, and a tick is added; beyond 62 ticks its buckets have eight of them.
 const FINE_LATE: Duration = Duration::from_millis(12);

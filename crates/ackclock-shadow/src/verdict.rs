@@ -54,8 +54,37 @@ pub struct Verdict {
     pub paces: bool,
     /// The minimum of the timeout, where a timeout shows it.
     pub min_rto: Option<MinRto>,
+    /// Otherwise, why none does.
+    pub no_minimum: Option<NoMinimum>,
+    /// And what it is at most, by the timeouts.
+    pub at_most: Option<Duration>,
     /// Expiries of the retransmission timer.
     pub timeouts: usize,
+}
+
+/// Why no minimum of the timeout is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NoMinimum {
+    /// The retransmission timer did not fire.
+    NoTimeout,
+    /// The stack does not fit well enough for its timers to be the sender's.
+    Unlike,
+    /// The variation of round trips was larger than the minimum, or was falling to it.
+    Variation,
+    /// None explains when the timer fired, or another one does so as well.
+    Undecided,
+}
+
+impl NoMinimum {
+    /// In a word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::NoTimeout => "no-timeout",
+            Self::Unlike => "unlike",
+            Self::Variation => "variation",
+            Self::Undecided => "undecided",
+        }
+    }
 }
 
 /// Windows that no system has by default. CUBIC had 36 % and BBR 22 % of 20,000 sites (Mishra et al., The Great
@@ -115,6 +144,14 @@ pub fn name_sender(conversation: &Conversation, stacks: &[Stack]) -> Result<Verd
         initial_segs,
         paces: ["bbr", "bbr1", "copa"].contains(&window_of(&tried[0].0).as_str()),
         min_rto: timed.minimum.filter(|_| trusted),
+        no_minimum: match timed.minimum {
+            _ if timed.timeouts == 0 => Some(NoMinimum::NoTimeout),
+            _ if !trusted => Some(NoMinimum::Unlike),
+            None if timed.varies => Some(NoMinimum::Variation),
+            None => Some(NoMinimum::Undecided),
+            Some(_) => None,
+        },
+        at_most: timed.at_most.filter(|_| trusted && timed.minimum.is_none()),
         timeouts: timed.timeouts,
     })
 }
@@ -168,6 +205,10 @@ pub(crate) struct Timed {
     pub followed: Followed,
     /// The minimum of the timeout, where a timeout shows it.
     pub minimum: Option<MinRto>,
+    /// No timeout says anything of it, since round trips varied by more.
+    pub varies: bool,
+    /// What it is at most, by the timeouts.
+    pub at_most: Option<Duration>,
     /// Expiries of the retransmission timer.
     pub timeouts: usize,
 }
@@ -178,7 +219,7 @@ pub(crate) struct Timed {
 /// show under each of them. The one under which the capture is likeliest says when the timer was started. What that
 /// shows is supposed next.
 pub(crate) fn timers_of(stack: &Stack, conversation: &Conversation) -> Result<Timed, ShadowError> {
-    let (mut tried, mut variations): (Vec<Supposed>, Vec<(String, Vec<Expiry>)>) = Default::default();
+    let (mut tried, mut variations): (Vec<Supposed>, Vec<Supposed>) = Default::default();
     let mut without = stack.clone();
     let probes = without.set("recovery.tlp", "false").is_ok();
     without.rename(&format!("{} without probes", stack.name()));
@@ -187,8 +228,9 @@ pub(crate) fn timers_of(stack: &Stack, conversation: &Conversation) -> Result<Ti
         for minimum in SUPPOSED_MS {
             tried.push(Supposed::of(stack, minimum, conversation)?);
         }
-        let without = Supposed::of(stack, 0, conversation)?.followed.expiries;
-        let shown = tried[first..].iter().filter_map(|s| s.shows(&without));
+        variations.push(Supposed::of(stack, 0, conversation)?);
+        let others = others(stack, &tried, &variations);
+        let shown = tried[first..].iter().filter_map(|s| s.shows(&others));
         let mut shown: Vec<u64> = shown.map(|m| m.likeliest.as_millis()).collect();
         shown.sort_unstable();
         shown.dedup();
@@ -196,7 +238,6 @@ pub(crate) fn timers_of(stack: &Stack, conversation: &Conversation) -> Result<Ti
         for minimum in shown {
             tried.push(Supposed::of(stack, minimum, conversation)?);
         }
-        variations.push((stack.name().to_owned(), without));
     }
     let best = |tried: &[Supposed]| {
         (0..tried.len())
@@ -208,7 +249,7 @@ pub(crate) fn timers_of(stack: &Stack, conversation: &Conversation) -> Result<Ti
     let mut found = None;
     for _ in 0..MOST_REFINED {
         let supposed = &tried[best(&tried)];
-        found = variations.iter().find(|v| v.0 == stack.name()).and_then(|v| supposed.shows(&v.1));
+        found = supposed.shows(&others(&stack, &tried, &variations));
         let Some(next) = found.map(|m| m.likeliest.as_millis()).filter(|next| *next != supposed.minimum)
         else {
             break;
@@ -230,14 +271,34 @@ pub(crate) fn timers_of(stack: &Stack, conversation: &Conversation) -> Result<Ti
         behind < UNEXPLAINED || behind < DEVIATES && s.followed.unexplained <= first.followed.unexplained
     };
     let agrees = |s: &Supposed, found: &MinRto| {
-        let (_, variations) = variations.iter().find(|(name, _)| *name == s.stack.name())?;
-        let shown = s.shows(variations)?;
+        let shown = s.shows(&others(&s.stack, &tried, &variations))?;
         (shown.low <= found.high && found.low <= shown.high).then_some(())
     };
     let minimum = found.filter(|found| tried.iter().filter(as_well).all(|s| agrees(s, found).is_some()));
+    let varies = first.shows(&others(&first.stack, &tried, &variations)).is_none();
+    // The timer may have been started when another minimum that explains as much would have it.
+    let most = |s: &Supposed| s.followed.expiries.iter().map(Expiry::most).min();
+    let at_most = tried.iter().filter(as_well).map(most).try_fold(Duration::ZERO, |a, b| Some(a.max(b?)));
     let number = best(&tried);
     let Supposed { stack, followed, .. } = tried.swap_remove(number);
-    Ok(Timed { timeouts: followed.expiries.len(), stack, followed, minimum })
+    Ok(Timed { timeouts: followed.expiries.len(), stack, followed, minimum, varies, at_most })
+}
+
+/// The timeouts of `stack` with each minimum that was supposed, in their order.
+fn others<'a>(
+    stack: &Stack,
+    tried: &'a [Supposed],
+    variations: &'a [Supposed],
+) -> Vec<(Duration, &'a [Expiry])> {
+    let mut others: Vec<(Duration, &[Expiry])> = tried
+        .iter()
+        .chain(variations)
+        .filter(|s| s.stack.name() == stack.name())
+        .map(|s| (Duration::from_millis(s.minimum), &s.followed.expiries[..]))
+        .collect();
+    others.sort_by_key(|(minimum, _)| *minimum);
+    others.dedup_by_key(|(minimum, _)| *minimum);
+    others
 }
 
 /// A stack with a minimum that is supposed, and exact timers.
@@ -259,10 +320,10 @@ impl Supposed {
         Ok(Self { stack: stack.clone(), minimum, followed, likelihood })
     }
 
-    /// The minimum that its timeouts show; `variations` are the timeouts without a minimum.
-    fn shows(&self, variations: &[Expiry]) -> Option<MinRto> {
+    /// The minimum that its timeouts show; `others` are the timeouts with other minima, 0 among them.
+    fn shows(&self, others: &[(Duration, &[Expiry])]) -> Option<MinRto> {
         let Followed { expiries, probes, .. } = &self.followed;
-        min_rto(expiries, variations, probes, Duration::from_millis(self.minimum))
+        min_rto(expiries, others, probes, Duration::from_millis(self.minimum))
     }
 }
 

@@ -81,11 +81,7 @@ def verdict(stack: str | None, report: dict[str, Any]) -> str:
     if (found := report["min_rto"]) is not None:
         parts.append(minimum(found))
     elif stack:
-        parts.append(
-            "Its minimum does not show in the timeouts."
-            if report["timeouts"]
-            else "No timeout, so its minimum is unknown."
-        )
+        parts.append(unknown(report["min_rto_unknown"], report["min_rto_at_most"]))
     return " ".join(parts)
 
 
@@ -97,6 +93,19 @@ def minimum(found: dict[str, Any]) -> str:
         return f"Minimum of the timeout {seconds(value)}, to a tick of 4 ms{between}."
     default = " (Linux's default is 200 ms)" if low <= DEFAULT_MIN_RTO <= high else ""
     return f"Minimum of the timeout between {seconds(low)} and {seconds(high)}{default}."
+
+
+def unknown(why: str, most: float | None) -> str:
+    """Why the minimum of the timeout is not known, and what it is at most."""
+    if why == "no-timeout":
+        return "No timeout, so its minimum is unknown."
+    said = {
+        "unlike": "the stack does not fit well enough for its timers",
+        "variation": "round trips varied by more",
+        "undecided": "none explains when its timer fired better than another",
+    }[why]
+    bound = f"; it is at most {seconds(most)}" if most is not None else ""
+    return f"Its minimum does not show in the timeouts ({said}){bound}."
 
 
 def deviation(found: dict[str, Any] | None) -> str:

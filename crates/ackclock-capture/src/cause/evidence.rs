@@ -16,6 +16,14 @@ pub(super) fn zero_window_probe(_: &Situation) -> String {
     "one byte while the receiver's window is closed".to_owned()
 }
 
+pub(super) fn ack_with_fin(s: &Situation) -> String {
+    format!(
+        "the FIN again, in the ack of data that came {} before; {} after the one before, which is no timeout",
+        span(s.elapsed.data.unwrap_or_default()),
+        span(s.elapsed.set)
+    )
+}
+
 pub(super) fn keepalive(s: &Situation) -> String {
     format!("an acknowledged byte{}", silence(s.elapsed.quiet))
 }

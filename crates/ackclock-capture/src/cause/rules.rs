@@ -28,6 +28,7 @@ const RULES: &[Rule] = &[
     rule(Cause::ZeroWindowProbe, |s| s.segment.tiny && s.acks.window_closed, evidence::zero_window_probe),
     // RFC 9293 §3.8.4.
     rule(Cause::Keepalive, is_keepalive, evidence::keepalive),
+    rule(Cause::Unknown, is_ack_with_fin, evidence::ack_with_fin),
     // Already acknowledged: the ack was lost after it passed the capture, or was on its way to the sender.
     rule(Cause::Timeout, |s| s.segment.below && is_silent(s), evidence::timer),
     // The timer retransmits the oldest segment (RFC 6298 §5.4), a probe the newest (RFC 8985 §7.3).
@@ -92,6 +93,14 @@ fn is_keepalive(s: &Situation) -> bool {
         && s.segment.below
         && s.segment.tail
         && s.elapsed.quiet.is_none_or(|quiet| quiet >= THRESHOLDS.probe.keepalive)
+}
+
+/// Data has just come, sooner after the FIN than a kernel's usual timeout: some systems repeat a FIN that is not
+/// acknowledged in each ack.
+fn is_ack_with_fin(s: &Situation) -> bool {
+    s.segment.bare_fin
+        && s.elapsed.data.is_some_and(|since| since <= THRESHOLDS.reaction.at_once)
+        && s.elapsed.set < THRESHOLDS.timer.usual
 }
 
 /// For as long as a timer takes, nothing was sent, or nothing heard and no timer set.
@@ -231,6 +240,23 @@ mod tests {
             assert_eq!(rule_for(&s).cause, Cause::Fast, "a partial ack {news} us before");
             (s.acks.duplicates, s.segment.sole, s.sender.recovering) = (3, false, false);
             assert_eq!(rule_for(&s).cause, Cause::Fast, "the third duplicate {news} us before");
+        }
+    }
+
+    #[test]
+    fn a_fin_that_is_repeated_in_an_ack_is_not_the_timers() {
+        for (set, data, cause) in [
+            (80, Some(200), Cause::Unknown),
+            (80, Some(5000), Cause::Timeout),
+            (80, None, Cause::Timeout),
+            (250, Some(200), Cause::Timeout),
+        ] {
+            let mut s = again_after(1_000_000);
+            s.segment.bare_fin = true;
+            (s.elapsed.set, s.elapsed.sent) = (Duration::from_millis(set), Some(Duration::from_millis(set)));
+            s.sender.rtt = Some((Duration::from_millis(30), Duration::from_millis(5)));
+            s.elapsed.data = data.map(Duration::from_micros);
+            assert_eq!(rule_for(&s).cause, cause, "{set} ms after the one before, data {data:?} us ago");
         }
     }
 

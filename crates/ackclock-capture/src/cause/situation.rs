@@ -20,6 +20,8 @@ pub(crate) struct Resent {
     pub syn: bool,
     /// It is a SYN-ACK in reply to a retransmitted SYN.
     pub replies_to_syn: bool,
+    /// It is a FIN without data.
+    pub bare_fin: bool,
     /// It holds at most one byte, and no FIN.
     pub tiny: bool,
     /// It holds the oldest unacknowledged byte.
@@ -52,6 +54,8 @@ pub(crate) struct Elapsed {
     pub overtaken: Option<Duration>,
     /// Time in which nothing was sent or received; `None` if the capture shows neither before.
     pub quiet: Option<Duration>,
+    /// Since the peer's latest data.
+    pub data: Option<Duration>,
 }
 
 /// What acks have reported so far.

@@ -28,6 +28,8 @@ pub(crate) struct Heard {
     pub(super) delivered_sent: Option<Instant>,
     /// Since when the oldest piece is known to be overtaken: something sent later was delivered.
     pub(super) overtaken_at: Option<Instant>,
+    /// When data of the receiver's own was last seen.
+    pub(super) data_at: Option<Instant>,
     /// Round-trip time by the echoed timestamp of the current ack.
     pub(crate) echo: Option<Duration>,
     /// What the segment whose timestamp it echoes had acknowledged, and the window in it, not scaled.

@@ -119,6 +119,7 @@ impl Half {
     pub(crate) fn asked(&mut self, here: Place) {
         let near = if self.is_far_from_sender() { self.path.near } else { Duration::ZERO };
         self.limits.asked(Place { at: here.at + near, ..here });
+        self.heard.data_at = Some(here.at);
     }
 
     /// Takes what its sender knew when it sent the current segment, by the timestamp that it echoes.

@@ -25,6 +25,7 @@ impl Half {
             segment: Resent {
                 syn,
                 replies_to_syn: syn && flags.has(Flags::ACK) && self.sent.is_reply_to_repeated_syn(seen.at),
+                bare_fin: s.len == 0 && flags.has(Flags::FIN),
                 tiny: s.len <= 1 && !flags.has(Flags::FIN),
                 head,
                 tail: end >= self.space.max,
@@ -97,6 +98,7 @@ impl Half {
             third: heard(self.heard.third_dup_at),
             overtaken: heard(self.heard.overtaken_at),
             quiet: self.quiet_for(at),
+            data: heard(self.heard.data_at),
         }
     }
 }

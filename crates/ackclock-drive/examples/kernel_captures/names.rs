@@ -1,5 +1,6 @@
 //! Scores which stack is taken for the sender, and the minimum of its timeout, against how the kernel was set.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use ackclock_policy::Registry;
@@ -27,6 +28,8 @@ struct Sums {
     ranges: [u32; 2],
     /// Cases in which the kernel's timer expired, and those of them for which a minimum or a range is given.
     expired: [u32; 2],
+    /// Of those without, by why: all, those with an upper bound, and those that are below it.
+    unknown: BTreeMap<&'static str, [u32; 3]>,
     /// Cases of which a delivery was late.
     busy: u32,
 }
@@ -53,6 +56,9 @@ pub fn score(folder: &Path, only: Option<&str>) -> Result<(), Box<dyn std::error
         "the timer expired in {expired}, for {given} of which a minimum is given: to a tick {values}, {exact} of \
          them rightly; as a range {ranges}, {within} of them rightly"
     );
+    for (why, [all, bounded, within]) in &sums.unknown {
+        println!("no minimum, {why}: {all}, of {bounded} an upper bound, {within} of them rightly");
+    }
     Ok(())
 }
 
@@ -83,6 +89,19 @@ fn one(case: &Case, verdict: &Verdict, verbose: bool, sums: &mut Sums) {
     let expired = case.events().values().flatten().any(|(_, e)| e[1] == "rto");
     sums.expired =
         [sums.expired[0] + u32::from(expired), sums.expired[1] + u32::from(expired && minimum.is_some())];
+    if let Some(why) = verdict.no_minimum.filter(|_| expired) {
+        let sums = sums.unknown.entry(why.word()).or_default();
+        let most = verdict.at_most.map(ms);
+        let within = most.is_some_and(|most| least <= most);
+        *sums = [sums[0] + 1, sums[1] + u32::from(most.is_some()), sums[2] + u32::from(within)];
+        let most = most.map_or(String::new(), |most| format!(", at most {most:.0} ms"));
+        println!(
+            "{}: {real}, no minimum of {least} ms: {}{most}, fit {:.2}",
+            case.name,
+            why.word(),
+            first.fit
+        );
+    }
     if verbose || !named || !is(&first.window) || minimum.as_ref().is_some_and(|(_, right)| !right) {
         println!(
             "{}: {real}, minimum {least} ms; {}{}: fit {:.2} over {} rounds, {} timeouts, minimum {}, late {}",

@@ -62,10 +62,38 @@ fn a_backoff_narrows_what_the_wide_buckets_leave() {
 fn a_variation_above_the_minimum_says_nothing() {
     let late = expiry(1, 4, 240, 1001.3, 40, 0);
     let variation = Expiry { timeout: ms(40 + 230), ..late };
-    assert_eq!(min_rto(&[late], &[variation], &[], ms(200)), None);
+    assert_eq!(min_rto(&[late], &[(Duration::ZERO, &[variation])], &[], ms(200)), None);
     let still_falling = Expiry { timeout: ms(40 + 210), ..late };
     assert_eq!(min_rto(&[still_falling], &[], &[], ms(200)), None);
     assert_eq!(min_rto(&[], &[], &[], ms(200)), None);
+}
+
+/// After a delay the variation falls to the minimum by a quarter in each round trip.
+#[test]
+fn a_variation_that_falls_is_known_by_other_minima() {
+    let of = |minimum: u64| {
+        let fell = ms(340).saturating_sub(ms(minimum)).mul_f64(0.25);
+        let late = expiry(1, 4, 300 + 10, 1001.3, 170, 0);
+        Expiry { timeout: ms(170) + ms(minimum) + fell, ..late }
+    };
+    let runs: Vec<(Duration, [Expiry; 1])> =
+        [100, 200, 300, 400].into_iter().map(|minimum| (ms(minimum), [of(minimum)])).collect();
+    let without = [Expiry { timeout: ms(170 + 44), ..of(300) }];
+    let mut others: Vec<(Duration, &[Expiry])> = vec![(Duration::ZERO, &without)];
+    others.extend(runs.iter().map(|(minimum, expiries)| (*minimum, &expiries[..])));
+    let found = min_rto(&[of(300)], &others, &[], ms(300)).expect("it says something");
+    assert!(found.low <= ms(300) && ms(300) <= found.high && found.value.is_none(), "{found:?}");
+    // Without what falls it would be up to the 310 ms that were added, and what the wheel adds to these.
+    assert!(found.high < ms(335), "{found:?}");
+    assert_eq!(min_rto(&[of(300)], &others[..1], &[], ms(300)), None, "others have to be known");
+}
+
+#[test]
+fn no_timer_fires_before_the_smoothed_round_trip_time_and_the_minimum() {
+    for (minimum, level) in [(120, 0), (400, 1)] {
+        let most = expiry(1, 4, minimum, 1001.3, 60, level).most();
+        assert!(ms(minimum) <= most && most <= ms(minimum + 50), "{most:?}");
+    }
 }
 
 #[test]

@@ -59,8 +59,8 @@ def one_more(setting: Setting) -> Outcome:
             mean = loss(rows, queue, world)
             if world == KERNEL:
                 checks += f6.judged(queue, mean, FLOWS)
-            pairs_ = ", ".join(f"{n}: {100 * mean[n]:.3g} -> {100 * mean[n + 1]:.3g} %" for n in FLOWS)
-            notes.append(f"{queue}, {world}: one more flow beside {pairs_}")
+            shown = ", ".join(f"{n}: {100 * mean[n]:.3g} -> {100 * mean[n + 1]:.3g} %" for n in FLOWS)
+            notes.append(f"{queue}, {world}: one more flow beside {shown}")
             values = np.array([100 * mean[n] for n in numbers])
             series.append(Measured(f"{queue}, {world}", np.array(numbers, float), values))
     for (queue, n), pair in pairs.items():

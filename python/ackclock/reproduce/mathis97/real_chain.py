@@ -58,7 +58,8 @@ def chain(setting: Setting) -> Outcome:
                 f"{case}, n = {n}, {world}: share {row['share']:.4f}, {row['share'] / model(case, n):.2f} of "
                 f"equation ({equation}); RTT_0/RTT_i = "
                 f"{row['rtt_0'] / row['rtt_i']:.2f}, lines {100 * row['utilisation']:.0f} % busy, "
-                f"{row['ca_0']} CA events and {row['timeouts_0']} timeouts, p_0 {row['p_0']:.2g}, p_i {row['p_i']:.2g}"
+                f"{row['ca_0']} CA events and {row['timeouts_0']} timeouts, p_0 {row['p_0']:.2g}, p_i "
+                f"{row['p_i']:.2g}"
             )
         notes += pair.notes(f"{case}, n = {n}")
 

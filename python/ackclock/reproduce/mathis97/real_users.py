@@ -22,7 +22,7 @@ WARM, SECONDS, FULL = 30.0, 170.0, 300.0
 FAST_SECONDS = 70.0
 HARMLESS = 0.02
 NEAR = 0.25
-AT_ONCE = 24
+AT_ONCE = 12
 SYSCTL = {"net.ipv4.tcp_early_retrans": "0"}
 
 CHOICES = {

@@ -155,7 +155,7 @@ def test_what_a_busy_machine_spoiled_is_run_again_twice():
         real_form.again(lambda: spoiled(4))
 
 
-def test_scenarios_side_by_side_keep_their_order(monkeypatch):
+def test_scenarios_side_by_side_keep_their_order():
     class Scenario:
         def __init__(self, name):
             self.name = name
@@ -163,8 +163,10 @@ def test_scenarios_side_by_side_keep_their_order(monkeypatch):
         def testbed(self):
             return f"{self.name} on the kernel"
 
+        def simulate(self, workers):
+            return f"{self.name} twin"
+
     setting = Setting()
-    monkeypatch.setattr(setting, "run_all", lambda wanted, label, share: [f"{s.name} twin" for s in wanted])
     done = []
     setting.progress = lambda share, label: done.append(share)
     found = real_form.together({n: Scenario(n) for n in "abc"}, setting, "x", at_once=2)
@@ -185,10 +187,8 @@ def test_flows_over_an_emulated_path_that_was_late_are_void(monkeypatch):
     assert real_flows.run(wanted, lambda part: None) == ({"x": {"path": path}}, "")
     path["max_lateness"] = 0.051
     assert "51 ms" in real_flows.run(wanted, lambda part: None)[1]
-    setting = Setting()
-    monkeypatch.setattr(setting, "run_all", lambda wanted, label, share: ["twin"])
     with pytest.raises(VoidRunError, match="51 ms"):
-        real_flows.beside(wanted, setting, "x")
+        real_flows.beside(wanted, Setting(), "x")
 
 
 def test_missing_rights_are_told_by_flows_too(monkeypatch):

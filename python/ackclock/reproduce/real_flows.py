@@ -13,7 +13,7 @@ from ackclock import _core
 from ackclock._core import MissingRightError, VoidRunError
 from ackclock.reproduce.item import Setting
 from ackclock.reproduce.real import side_by_side
-from ackclock.reproduce.real_form import AT_ONCE, SIMULATED, TRIES
+from ackclock.reproduce.real_form import AT_ONCE, SIMULATED, TRIES, simulated
 
 if TYPE_CHECKING:
     from ackclock.results import Run
@@ -104,7 +104,8 @@ def beside(
     the form's work that this is.
     """
     middle = share[0] + SIMULATED * (share[1] - share[0])
-    simulated = setting.run_all([w.scenario for w in wanted.values()], label, (share[0], middle))
+    twins = simulated([w.scenario for w in wanted.values()], setting)
+    setting.progress(middle, label)
     found: dict[Key, dict[str, Any]] = {}
     keys = list(wanted)
     batches = [keys[i : i + at_once] for i in range(0, len(keys), at_once)]
@@ -122,7 +123,7 @@ def beside(
                 break
             if tries == TRIES:
                 raise VoidRunError(void)
-    return {key: Beside(found[key], twin) for key, twin in zip(keys, simulated, strict=True)}
+    return {key: Beside(found[key], twin) for key, twin in zip(keys, twins, strict=True)}
 
 
 def run(wanted: Mapping[Key, Wanted], report: Any) -> tuple[dict[Key, dict[str, Any]], str]:

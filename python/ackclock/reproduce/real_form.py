@@ -7,6 +7,8 @@ They need Linux and its rights, and take as long as their scenarios say.
 from __future__ import annotations
 
 import contextvars
+import functools
+import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -115,6 +117,17 @@ def again(run: Callable[[], T]) -> T:
     return run()
 
 
+def simulated(scenarios: Sequence[Scenario], setting: Setting) -> list[Run]:
+    """The twins, simulated in this process: a sweep's would wait beside the kernel's runs meanwhile."""
+    with ThreadPoolExecutor(setting.workers or os.cpu_count()) as pool:
+        # A thread begins without what changes the scenarios of this one.
+        started = [
+            pool.submit(contextvars.copy_context().run, functools.partial(s.simulate, workers=1))
+            for s in scenarios
+        ]
+        return [done.result() for done in started]
+
+
 def together(
     scenarios: Mapping[Key, Scenario],
     setting: Setting,
@@ -127,11 +140,10 @@ def together(
     and an emulator of its own. share: the part of the form's work that this is.
     """
     middle = share[0] + SIMULATED * (share[1] - share[0])
-    simulated = setting.run_all(list(scenarios.values()), label, (share[0], middle))
-    twins = dict(zip(scenarios, simulated, strict=True))
+    twins = dict(zip(scenarios, simulated(list(scenarios.values()), setting), strict=True))
+    setting.progress(middle, label)
     kernels: dict[Key, Run] = {}
     with ThreadPoolExecutor(at_once) as pool:
-        # A thread begins without what changes the scenarios of this one.
         started = {
             pool.submit(contextvars.copy_context().run, again, s.testbed): key for key, s in scenarios.items()
         }

@@ -46,7 +46,7 @@ def capacities(setting: Setting) -> Outcome:
         )
         for mbit in capacity.MBIT
     }
-    pairs = together(wanted, setting, "B-F3 real")
+    pairs = together(wanted, setting, "B-F3 real", at_once=1)
     tails = {
         (mbit, world): [quantile(times(run, stack), 0.99) for stack in (TCP, NONE)]
         for mbit, pair in pairs.items()

@@ -8,6 +8,7 @@ from ackclock.plot import ccdf_bands
 from ackclock.reproduce.backoff2008 import comparison, flash, testbed
 from ackclock.reproduce.backoff2008.comparison import ratio, shown
 from ackclock.reproduce.backoff2008.real_traces import (
+    AT_ONCE,
     CHOICES,
     REST,
     both,
@@ -42,7 +43,7 @@ def experiment(kind: str, setting: Setting, label: str) -> Outcome:
             warm = {"warmup": f"{flash.ONSET}s"} if what == ONCE else {}
             load = [flash.base(), crowd]
             wanted[what, name] = scenario(path, load, "200ms", length, setting, stacks=one, **warm)
-    pairs = together(wanted, setting, label)
+    pairs = together(wanted, setting, label, at_once=AT_ONCE)
     crowds = {name: pairs[CROWDS, name] for name in (TCP, NONE)}
     tcp, none = (times(pair.kernel, name) for name, pair in crowds.items())
     once = comparison.gather([pairs[ONCE, name].kernel for name in (TCP, NONE)])

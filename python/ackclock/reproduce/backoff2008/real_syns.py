@@ -22,7 +22,7 @@ FULL_CONNECTIONS, FULL_SECONDS = 12_000, 80
 RANDOM = "random"
 """A link that loses every packet by itself, in place of a queue."""
 RANDOM_LOSSES = (0.2, 0.5)
-AT_ONCE = 4
+AT_ONCE = 2
 
 
 def scaled(name: str) -> Any:

@@ -24,6 +24,8 @@ SECONDS = {"I": 20.0, "II": 40.0, "III": 60.0}
 FULL = {"I": 60.0, "II": 60.0, "III": 120.0}
 REST = 60.0
 FULL_SEEDS = 3
+AT_ONCE = 2
+"""Runs at the same time: each takes a third of a core."""
 NEAR = 0.25
 """By which the median may differ from the twin's, as a part of it."""
 
@@ -192,6 +194,7 @@ def bursts(setting: Setting) -> Outcome:
         {x: scenario(testbed.dumbbell(10), load(x), "200ms", seconds, setting) for x in lengths},
         setting,
         "B-F4 real",
+        at_once=AT_ONCE,
     )
     for length, pair in pairs.items():
         for world, r in ((KERNEL, pair.kernel), (TWIN, pair.twin)):
@@ -252,7 +255,7 @@ def mixed(trace: str, setting: Setting, label: str) -> Outcome:
         share: scenario(path, load, "200ms", seconds, setting, mix={TCP: 1 - share, NONE: share})
         for share in shares
     }
-    found = together(mixes, setting, label)
+    found = together(mixes, setting, label, at_once=AT_ONCE)
     means = {w: [mean(times(getattr(p, w), TCP), end) for p in found.values()] for w in ("kernel", "twin")}
     checks = [
         stated(

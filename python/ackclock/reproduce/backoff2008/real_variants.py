@@ -11,6 +11,7 @@ from ackclock.plot import ccdf_bands
 from ackclock.reproduce.backoff2008 import testbed
 from ackclock.reproduce.backoff2008.comparison import ratio
 from ackclock.reproduce.backoff2008.real_traces import (
+    AT_ONCE,
     CHOICES,
     REST,
     described,
@@ -49,7 +50,7 @@ def experiment(queue: str, setting: Setting, label: str) -> Outcome:
         key: scenario(path, load, "200ms", seconds, setting, stacks={key[1]: stack})
         for key, stack in variants().items()
     }
-    pairs = together(wanted, setting, label)
+    pairs = together(wanted, setting, label, at_once=AT_ONCE)
     found = {key: times(pair.kernel, key[1]) for key, pair in pairs.items()}
     end = seconds + REST
     checks = [

@@ -24,7 +24,9 @@ ACTIVE, PASSIVE, RTO_CB = 4, 5, 8
 RTO_CB_FLAG = 1
 SETSOCKOPT, GETSOCKOPT, CB_FLAGS_SET = 49, 57, 59
 """Functions of the kernel that a program may call."""
-SOL_TCP, THIN_LINEAR_TIMEOUTS = 6, 16
+SOL_TCP, NODELAY, THIN_LINEAR_TIMEOUTS = 6, 1, 16
+MARK = "TCP_NODELAY"
+"""The option that marks a socket for the program."""
 R0, R1, R2, R3, R4, R5, R6, FRAME = 0, 1, 2, 3, 4, 5, 6, 10
 VALUE = -4
 """Where on its stack the program has the option's value."""
@@ -56,13 +58,13 @@ def call(function: int) -> bytes:
     return instruction(0x85, value=function)
 
 
-def option() -> bytes:
-    """The arguments of a call about the socket's option, whose value is on the stack."""
+def option(number: int) -> bytes:
+    """The arguments of a call about a socket's option, whose value is on the stack."""
     return b"".join(
         (
             copy(R1, R6),
             load(R2, SOL_TCP),
-            load(R3, THIN_LINEAR_TIMEOUTS),
+            load(R3, number),
             copy(R4, FRAME),
             instruction(0x07, R4, value=VALUE),
             load(R5, 4),
@@ -82,16 +84,16 @@ def jump(code: int, register: int, value: int, over: bytes) -> bytes:
 
 
 def program(n: int) -> bytes:
-    """The program of TCP*(n). It asks to be called for the expiries of sockets that have the option when they
-    are established, and sets it at each expiry: on for the first n in a row, off for those after them.
+    """The program of TCP*(n). It asks to be called for the expiries of sockets that have the mark when they
+    are established, and sets their linear timeouts at each: on for the first n in a row, then off.
     """
     leave = load(R0, 1) + instruction(0x95)
-    # Told by the option that the application has set, which only these sockets have.
     ask = copy(R1, R6) + load(R2, RTO_CB_FLAG) + call(CB_FLAGS_SET)
     asked = instruction(0x61, R2, FRAME, VALUE) + jump(0x15, R2, 0, ask)
-    established = store(0) + option() + call(GETSOCKOPT) + asked + leave
+    established = store(0) + option(NODELAY) + call(GETSOCKOPT) + asked + leave
     # The first argument is how many expiries in a row came before this one.
-    expired = store(1) + field(R2, 4) + jump(0xA5, R2, n, store(0)) + option() + call(SETSOCKOPT) + leave
+    value = store(1) + field(R2, 4) + jump(0xA5, R2, n, store(0))
+    expired = value + option(THIN_LINEAR_TIMEOUTS) + call(SETSOCKOPT) + leave
     begin = copy(R6, R1) + field(R2, 0)
     unknown = instruction(0x55, R2, offset=len(expired) // 8, value=RTO_CB) + expired
     # Established either way jumps to what comes after all others.
@@ -149,7 +151,7 @@ def unified() -> Path:
 
 @contextlib.contextmanager
 def sub_exponential(n: int) -> Iterator[None]:
-    """Sockets that this process and its children open meanwhile, and that have linear timeouts, are those of
+    """Sockets that this process and its children open meanwhile, and that have TCP_NODELAY, are those of
     TCP*(n). Raises `MissingRightError` where the system does not permit it.
     """
     try:

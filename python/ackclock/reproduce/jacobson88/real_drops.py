@@ -20,7 +20,7 @@ from ackclock.reproduce.real_form import KERNEL, TWIN, Pair, real_form, together
 from ackclock.results import Run, read_capture
 from ackclock.results.trace import Trace
 
-SECONDS, FULL = 300.0, 600.0
+SECONDS, FULL = 150.0, 600.0
 WARM = 40.0
 """Seconds with slow-start that are not counted on the kernel."""
 THRESHOLD = 8

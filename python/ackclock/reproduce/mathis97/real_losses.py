@@ -22,7 +22,7 @@ from ackclock.reproduce.real_form import KERNEL, TWIN, real_form, together
 from ackclock.results import Run
 from ackclock.scenario import variation
 
-ONE_WAY = 0.015
+ONE_WAY = 0.03
 """Seconds."""
 MSS = 1460
 PAYLOAD = MSS - lossy.STAMPS
@@ -46,7 +46,8 @@ SYSCTL = {"net.ipv4.tcp_early_retrans": "0", "net.ipv4.tcp_no_metrics_save": "1"
 CHOICES = {
     "kernel": "`reno` without tail loss probes; RACK finds losses where SACK is on. It opens its window by "
     "the segments that an ack covers (RFC 3465), so that delayed acks do not slow it",
-    "path": f"{2e3 * ONE_WAY:g} ms, no queue, each data packet lost by itself; segments of {MSS} bytes, "
+    "path": f"{2e3 * ONE_WAY:g} ms, twice the register's, for half the packets a second; no queue, each "
+    f"data packet lost by itself; segments of {MSS} bytes, "
     f"{lossy.STAMPS} of them timestamps",
     "losses": f"{', '.join(f'{p:g}' for p in sorted(LOSSES))}: the register's ten and one more for the "
     "shares",

@@ -71,7 +71,7 @@ def test_a_skipped_form_says_so_once(capsys, monkeypatch, tmp_path):
 
 
 NEW = {
-    "M-F4": ["1.31", "TCP_QUICKACK", "16"],
+    "M-F4": ["RFC 3465", "TCP_QUICKACK", "16"],
     "M-T2": ["10 ms", "linux-reno"],
     "M-X4": ["n = 1 to 4"],
     "M-F14": ["FACK-RH"],
@@ -82,7 +82,7 @@ NEW = {
     "I-F10": ["MTU"],
     "B-F3": ["1.2 times"],
     "B-F5a": ["no Tahoe"],
-    "B-F6a": ["10 Mbit/s of datagrams", "16 s ON"],
+    "B-F6a": ["one source of 10 Mbit/s", "16 s ON"],
     "B-X7": ["tcp_syn_retries", "20 Mbit/s"],
 }
 """Forms, and what their choices must say."""
@@ -179,7 +179,9 @@ def test_scenarios_side_by_side_keep_their_order():
 def test_flows_over_an_emulated_path_that_was_late_are_void(monkeypatch):
     path = {"late": 11, "delivered": 1000, "max_lateness": 0.002}
     monkeypatch.setattr(real_flows, "side_by_side", lambda sets, **more: [[{"path": path}] for _ in sets])
-    scenario = ac.Scenario.of(ac.Single(ac.Link("1Mbit/s")), ac.Bulk(), {"tcp": "sack"}, duration="1s")
+    scenario = ac.Scenario.of(
+        ac.Single(ac.Link("1Mbit/s"), rtt="20ms"), ac.Bulk(), {"tcp": "sack"}, duration="1s"
+    )
     wanted = {"x": real_flows.Wanted(scenario)}
     found, void = real_flows.run(wanted, lambda part: None)
     assert found == {} and "1.1 % of its packets were more than 1 ms late" in void
@@ -193,7 +195,9 @@ def test_flows_over_an_emulated_path_that_was_late_are_void(monkeypatch):
 
 def test_missing_rights_are_told_by_flows_too(monkeypatch):
     monkeypatch.setattr(real_flows, "side_by_side", lambda sets, **more: ["no namespaces"])
-    scenario = ac.Scenario.of(ac.Single(ac.Link("1Mbit/s")), ac.Bulk(), {"tcp": "sack"}, duration="1s")
+    scenario = ac.Scenario.of(
+        ac.Single(ac.Link("1Mbit/s"), rtt="20ms"), ac.Bulk(), {"tcp": "sack"}, duration="1s"
+    )
     with pytest.raises(MissingRightError, match="no namespaces"):
         real_flows.run({"x": real_flows.Wanted(scenario)}, lambda part: None)
 

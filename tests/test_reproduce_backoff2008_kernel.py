@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ackclock._core import DriveError
+from ackclock._core import DriveError, MissingRightError
 from ackclock.reproduce import real
-from ackclock.reproduce.backoff2008 import linux, s9_real_kernel
+from ackclock.reproduce.backoff2008 import linux, rto_program, s9_real_kernel
 from ackclock.reproduce.backoff2008.linux import (
     AS_IS,
     CAPPED,
@@ -296,3 +296,21 @@ def test_twins_are_linux_by_its_documentation():
     )
     assert asked["parameters"]["net.ipv4.tcp_recovery"] == "0"
     assert "seeds = [7]" in asked["scenario"]
+
+
+def test_the_program_of_a_subexponential_backoff_is_whole_instructions():
+    one, three = rto_program.program(1), rto_program.program(3)
+    assert len(one) == len(three) and len(one) % 8 == 0
+    # They differ in the number of expiries alone.
+    assert [(a, b) for a, b in zip(one, three, strict=True) if a != b] == [(1, 3)]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root")
+def test_the_kernel_takes_the_program_of_a_subexponential_backoff():
+    before = Path("/proc/self/cgroup").read_text()
+    try:
+        with rto_program.sub_exponential(3):
+            assert "ackclock-" in Path("/proc/self/cgroup").read_text()
+    except MissingRightError as e:
+        pytest.skip(str(e))
+    assert Path("/proc/self/cgroup").read_text() == before

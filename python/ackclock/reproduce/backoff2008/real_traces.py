@@ -16,7 +16,7 @@ from ackclock.reproduce.backoff2008 import two_bottlenecks as two
 from ackclock.reproduce.backoff2008.comparison import ratio
 from ackclock.reproduce.backoff2008.testbed import NONE, TCP
 from ackclock.reproduce.item import Check, Outcome, Setting, between, stated
-from ackclock.reproduce.real_form import Pair, beside, real_form
+from ackclock.reproduce.real_form import KERNEL, TWIN, Pair, beside, real_form, together
 from ackclock.results import Run
 
 SECONDS = {"I": 20.0, "II": 40.0, "III": 60.0}
@@ -24,7 +24,8 @@ SECONDS = {"I": 20.0, "II": 40.0, "III": 60.0}
 FULL = {"I": 60.0, "II": 60.0, "III": 120.0}
 REST = 60.0
 FULL_SEEDS = 3
-KERNEL, TWIN = "kernel", "simulated"
+AT_ONCE = 2
+"""Runs at the same time: each takes a third of a core."""
 NEAR = 0.25
 """By which the median may differ from the twin's, as a part of it."""
 
@@ -56,14 +57,18 @@ def stacks(min_rto: str) -> dict[str, ac.Stack]:
     }
 
 
-def run(
-    path: Any, load: Any, min_rto: str, seconds: float, setting: Setting, label: str, **more: Any
-) -> Pair:
-    """Both stacks over a path, on the kernel and simulated."""
-    share = more.pop("share", (0.0, 1.0))
+def scenario(
+    path: Any, load: Any, min_rto: str, seconds: float, setting: Setting, **more: Any
+) -> ac.Scenario:
+    """Both stacks over a path. more: other keys of a scenario, or `stacks` in place of these two."""
+    tcp = more.pop("stacks", None) or stacks(min_rto)
     options = {"seed": 1, "repeat": FULL_SEEDS if setting.full else 1, "duration": f"{seconds:g}s"} | more
-    scenario = ac.Scenario.of(path, load, stacks(min_rto), drain=f"{REST:g}s", **options)
-    return beside(scenario, setting, label, share)
+    return ac.Scenario.of(path, load, tcp, drain=f"{REST:g}s", **options)
+
+
+def run(path: Any, load: Any, min_rto: str, seconds: float, setting: Setting, label: str) -> Pair:
+    """Both stacks over a path, on the kernel and simulated."""
+    return beside(scenario(path, load, min_rto, seconds, setting), setting, label)
 
 
 def times(run: Run, stack: str, group: str | None = None) -> np.ndarray:
@@ -178,19 +183,24 @@ def bursts(setting: Setting) -> Outcome:
     """B-F4: the ratio of 99th percentiles over the length of bursts."""
     lengths = FULL_LENGTHS if setting.full else LENGTHS
     seconds = (FULL if setting.full else SECONDS)["I"]
-    series: dict[str, list[np.ndarray]] = {}
     ratios: dict[str, list[float]] = {KERNEL: [], TWIN: []}
     notes = []
-    for i, length in enumerate(lengths):
+
+    def load(length: float) -> ac.Web:
         arrivals = ac.arrivals.OnOff(on=f"{length}s", off=f"{length}s", periods="constant")
-        load = ac.Web(trace="I", load=testbed.OFFERED_MBIT / 10, arrivals=arrivals)
-        share = (i / len(lengths), (i + 1) / len(lengths))
-        pair = run(testbed.dumbbell(10), load, "200ms", seconds, setting, "B-F4 real", share=share)
+        return ac.Web(trace="I", load=testbed.OFFERED_MBIT / 10, arrivals=arrivals)
+
+    pairs = together(
+        {x: scenario(testbed.dumbbell(10), load(x), "200ms", seconds, setting) for x in lengths},
+        setting,
+        "B-F4 real",
+        at_once=AT_ONCE,
+    )
+    for length, pair in pairs.items():
         for world, r in ((KERNEL, pair.kernel), (TWIN, pair.twin)):
             ratios[world].append(quantile(times(r, TCP), 0.99) / quantile(times(r, NONE), 0.99))
         notes += [f"{length:g} s: {line}" for line in described(pair) + pair.notes("testbed")]
-        if i == len(lengths) - 1:
-            series = both(pair)
+    series = both(pairs[lengths[-1]])
     middle = {w: float(np.exp(np.mean(np.log(v)))) for w, v in ratios.items()}
     listed = {w: ", ".join(f"{x:.3g}" for x in v) for w, v in ratios.items()}
     checks = [between("P99 of TCP over TCP*(inf), geometric mean over the lengths", middle[KERNEL], 1.5, 2.5)]
@@ -240,20 +250,12 @@ def mixed(trace: str, setting: Setting, label: str) -> Outcome:
     shares = FULL_SHARES if setting.full else SHARES
     seconds = (FULL if setting.full else SECONDS)[trace]
     end = seconds + REST
-    found: dict[float, Pair] = {}
-    for i, share in enumerate(shares):
-        part = (i / len(shares), (i + 1) / len(shares))
-        mix = {TCP: 1 - share, NONE: share}
-        found[share] = run(
-            testbed.dumbbell(10),
-            testbed.web(trace, 10),
-            "200ms",
-            seconds,
-            setting,
-            label,
-            mix=mix,
-            share=part,
-        )
+    path, load = testbed.dumbbell(10), testbed.web(trace, 10)
+    mixes = {
+        share: scenario(path, load, "200ms", seconds, setting, mix={TCP: 1 - share, NONE: share})
+        for share in shares
+    }
+    found = together(mixes, setting, label, at_once=AT_ONCE)
     means = {w: [mean(times(getattr(p, w), TCP), end) for p in found.values()] for w in ("kernel", "twin")}
     checks = [
         stated(

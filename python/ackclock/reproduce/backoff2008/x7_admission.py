@@ -12,6 +12,7 @@ import ackclock as ac
 from ackclock.models.backoff2008 import syn_rejection
 from ackclock.plot import style
 from ackclock.reproduce.item import Check, Outcome, Setting, between, exactly, item, six_digits
+from ackclock.results import Run
 from ackclock.scenario.path import Queue
 
 MBIT, DATAGRAM = 100, 1000
@@ -36,14 +37,54 @@ SURE = 100
 """Rejections that a ratio must rest on: it varies by 10 % then."""
 
 
-def attempts(queue: Queue, loss: float, setting: Setting) -> list[dict[str, Any]]:
-    """Connections whose SYNs share a bottleneck with datagrams that overload it: how many were rejected, for
-    either N.
+CHOICES = {
+    "load": f"{SOURCES} sources of datagrams of {DATAGRAM} bytes, on and off for {PERIOD} on average, "
+    f"losing about 25 or 50 % at {MBIT} Mbit/s",
+    "chosen after first runs": "the set-up (rate, sources that are on and off, queues): constant "
+    "sources let the SYNs of a connection meet the same phase of their "
+    "common period, so that losses are not independent",
+    "connections": f"{CONNECTIONS} within {SECONDS} s, half of each N, of one byte each; SYNs of 40 "
+    "bytes, sent 1 s apart",
+    "independent losses": "follow from the intervals: the datagrams' sources have changed by the next SYN",
+    "queues": "FIFO of 100 packets or 100 kB; RED between 20 and 60 packets or kB, its byte mode "
+    "scaling the probability by size over 1000 bytes",
+    "p": "the loss ratio of all packets at the bottleneck, as measured",
+    "sure": f"a ratio to p^N is checked where more than {SURE} connections were rejected",
+}
+
+
+def scenario(
+    queue: Queue | None,
+    loss: float,
+    tcp: dict[str, ac.Stack],
+    *,
+    mbit: float = MBIT,
+    connections: int = CONNECTIONS,
+    seconds: float = SECONDS,
+) -> ac.Scenario:
+    """Connections, in equal parts with each stack, whose SYNs share a bottleneck with datagrams that overload
+    it; without a queue, a link that loses at random and has no datagrams.
     """
+    opened = ac.Fixed(flows=connections, size="1B", start="2s", spread=f"{seconds}s")
+    if queue is None:
+        link = ac.Link(f"{mbit}Mbit/s", delay="5ms", faults=[ac.fault.Loss(p=loss, of="all")])
+        loads = [opened]
+    else:
+        link = ac.Link(f"{mbit}Mbit/s", delay="5ms", queue=queue)
+        loads = [_crowd(mbit / (1 - loss)), opened]
+    return ac.Scenario.of(
+        ac.Single(link, back=ac.Link(delay="5ms")),
+        loads,
+        tcp,
+        mix=dict.fromkeys(tcp, 1 / len(tcp)),
+        duration=f"{seconds + 15}s",
+        drain="1s",
+    )
+
+
+def attempts(queue: Queue, loss: float, setting: Setting) -> list[dict[str, Any]]:
+    """How many connections were rejected, for either N."""
     times = 5 if setting.full else 1
-    path = ac.Single(ac.Link(f"{MBIT}Mbit/s", delay="5ms", queue=queue), back=ac.Link(delay="5ms"))
-    crowd = _crowd(MBIT / (1 - loss))
-    opened = ac.Fixed(flows=CONNECTIONS * times, size="1B", start="2s", spread=f"{SECONDS * times}s")
     patient = ac.backoff.None_(r2_retries="inf")
     tcp = {
         f"N = {n}": ac.Stack(
@@ -51,18 +92,16 @@ def attempts(queue: Queue, loss: float, setting: Setting) -> list[dict[str, Any]
         )
         for n in SYNS
     }
-    seconds = SECONDS * times + 15
-    run = ac.simulate(
-        path,
-        [crowd, opened],
-        tcp,
-        mix=dict.fromkeys(tcp, 1 / len(SYNS)),
-        duration=f"{seconds}s",
-        drain="1s",
-        workers=setting.workers,
-    )
+    wanted = scenario(queue, loss, tcp, connections=CONNECTIONS * times, seconds=SECONDS * times)
+    return counted(wanted.simulate(workers=setting.workers))
+
+
+def counted(run: Run) -> list[dict[str, Any]]:
+    """What a run gave: the loss of all packets, and the connections that were tried and rejected, a row for
+    each N.
+    """
     link = next(row for row in run.links.to_pylist() if row["name"] == "link")
-    p, rows = link["dropped_queue"] / link["packets_offered"], []
+    p, rows = (link["dropped_queue"] + link["dropped_wire"]) / link["packets_offered"], []
     for n in SYNS:
         mine = run.flows.filter(
             pc.and_(pc.equal(run.flows["stack"], f"N = {n}"), pc.equal(run.flows["protocol"], "tcp"))
@@ -94,21 +133,7 @@ def _crowd(mbit: float) -> Any:
     "B-X7",
     kind="CF, SIM",
     title="SYN drops as admission control: queues that count packets and bytes",
-    choices={
-        "load": f"{SOURCES} sources of datagrams of {DATAGRAM} bytes, on and off for {PERIOD} on average, "
-        f"losing about 25 or 50 % at {MBIT} Mbit/s",
-        "chosen after first runs": "the set-up (rate, sources that are on and off, queues): constant "
-        "sources let the SYNs of a connection meet the same phase of their "
-        "common period, so that losses are not independent",
-        "connections": f"{CONNECTIONS} within {SECONDS} s, half of each N, of one byte each; SYNs of 40 "
-        "bytes, sent 1 s apart",
-        "independent losses": "follow from the intervals: the datagrams' sources have changed by the next "
-        "SYN",
-        "queues": "FIFO of 100 packets or 100 kB; RED between 20 and 60 packets or kB, its byte mode "
-        "scaling the probability by size over 1000 bytes",
-        "p": "the loss ratio of all packets at the bottleneck, as measured",
-        "sure": f"a ratio to p^N is checked where more than {SURE} connections were rejected",
-    },
+    choices=CHOICES,
 )
 def reproduce(setting: Setting) -> Outcome:
     """Rejections by four queues at two loss ratios for three and five SYNs."""
@@ -117,10 +142,25 @@ def reproduce(setting: Setting) -> Outcome:
         for j, loss in enumerate(LOSSES):
             rows += [{"queue": name, "offered_loss": loss, **row} for row in attempts(queue, loss, setting)]
             setting.progress((i + (j + 1) / len(LOSSES)) / len(QUEUES), "B-X7")
+    values = six_digits(
+        "p^N at p = 0.5, N = 3, 5 (%)", 100 * syn_rejection(0.5, np.array(SYNS)), [12.5, 3.125]
+    )
+    checks = [values, *judged(rows)]
+    notes = [
+        (
+            f"{row['queue']}, N = {row['N']}: loss {row['loss']:.4f}, {100 * row['rejected']:.3f} % of "
+            f"{row['connections']} connections rejected, p^N is {100 * row['expected']:.3f} %"
+        )
+        for row in rows
+    ]
+    return Outcome(checks, {"rejections": pa.Table.from_pylist(rows)}, {"rejections": picture(rows)}, notes)
+
+
+def judged(rows: list[dict[str, Any]]) -> list[Check]:
+    """Whether queues that count packets reject p^N of the connections, and those that count bytes few."""
     by_packets = [row for row in rows if row["queue"].endswith("packets")]
     sure = [row for row in by_packets if row["rejected"] * row["connections"] > SURE]
-    checks = [
-        six_digits("p^N at p = 0.5, N = 3, 5 (%)", 100 * syn_rejection(0.5, np.array(SYNS)), [12.5, 3.125]),
+    return [
         exactly("sure ratios, of eight", [len(sure) >= 4], [True]),
         between(
             "packets: rejections over p^N", [row["rejected"] / row["expected"] for row in sure], 0.8, 1.2
@@ -131,14 +171,6 @@ def reproduce(setting: Setting) -> Outcome:
             if row["queue"].endswith("bytes") and row["offered_loss"] == max(LOSSES)
         ),
     ]
-    notes = [
-        (
-            f"{row['queue']}, N = {row['N']}: loss {row['loss']:.4f}, {100 * row['rejected']:.3f} % of "
-            f"{row['connections']} connections rejected, p^N is {100 * row['expected']:.3f} %"
-        )
-        for row in rows
-    ]
-    return Outcome(checks, {"rejections": pa.Table.from_pylist(rows)}, {"rejections": picture(rows)}, notes)
 
 
 def small(row: dict[str, Any], rows: list[dict[str, Any]]) -> Check:

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
 import ackclock as ac
 from ackclock.plot import Measured, measured
 from ackclock.reproduce.interactive2007 import testbed
-from ackclock.reproduce.item import Outcome, Setting, at_most, item, stated
+from ackclock.reproduce.item import Check, Outcome, Setting, at_most, item, stated
+from ackclock.results import Run
 from ackclock.results.confidence import half_width
 
 FLOWS = (1, 5, 10, 20, 40)
@@ -40,13 +43,35 @@ def loss(setting: Setting, queue: str, share: tuple[float, float]) -> dict[int, 
         for seed in range(1, seeds + 1)
     }
     runs = dict(zip(jobs, setting.run_all(list(jobs.values()), "I-F6", share), strict=True))
-    ratios = {}
-    for key, run in runs.items():
-        there = next(
-            link for link in run.links.to_pylist() if link["from"] == "left" and link["to"] == "right"
-        )
-        ratios[key] = there["dropped_queue"] / there["packets_offered"]
+    ratios = {key: dropped(run) for key, run in runs.items()}
     return {n: np.array([ratios[n, seed] for seed in range(1, seeds + 1)]) for n in numbers}
+
+
+def dropped(run: Run) -> float:
+    """The share of the packets that the bottleneck's queue drops."""
+    there = next(link for link in run.links.to_pylist() if link["from"] == "left" and link["to"] == "right")
+    return there["dropped_queue"] / there["packets_offered"]
+
+
+def judged(queue: str, mean: dict[int, float], flows: Sequence[int] = FLOWS) -> list[Check]:
+    """The register's statements about one queue. mean: loss by number of flows."""
+    added = {n: mean[n + 1] - mean[n] for n in flows if n >= MANY}
+    part = {n: added[n] / mean[n] for n in added}
+    alone = np.array([mean[n] for n in flows])
+    return [
+        at_most(
+            f"{queue}: what one more adds from {MANY} flows on, percentage points",
+            100 * max(added.values()),
+            100 * MOST_POINTS,
+            "at most",
+        ),
+        at_most(f"{queue}: as a part of the loss", max(part.values()), MOST_PART, "at most"),
+        stated(
+            f"{queue}: loss does not fall with the number of flows",
+            ", ".join(f"{100 * x:.3g} %" for x in alone),
+            bool((np.diff(alone) >= 0).all()),
+        ),
+    ]
 
 
 @item(
@@ -70,23 +95,7 @@ def reproduce(setting: Setting) -> Outcome:
     for k, queue in enumerate(QUEUES):
         found = loss(setting, queue, (k / 2, (k + 1) / 2))
         mean = {n: float(v.mean()) for n, v in found.items()}
-        added = {n: mean[n + 1] - mean[n] for n in FLOWS if n >= MANY}
-        part = {n: added[n] / mean[n] for n in added}
-        alone = np.array([mean[n] for n in FLOWS])
-        checks += [
-            at_most(
-                f"{queue}: what one more adds from {MANY} flows on, percentage points",
-                100 * max(added.values()),
-                100 * MOST_POINTS,
-                "at most",
-            ),
-            at_most(f"{queue}: as a part of the loss", max(part.values()), MOST_PART, "at most"),
-            stated(
-                f"{queue}: loss does not fall with the number of flows",
-                ", ".join(f"{100 * x:.3g} %" for x in alone),
-                bool((np.diff(alone) >= 0).all()),
-            ),
-        ]
+        checks += judged(queue, mean)
         notes.append(
             f"{queue}: one more flow beside "
             + ", ".join(

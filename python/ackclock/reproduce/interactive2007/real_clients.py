@@ -14,10 +14,9 @@ from ackclock.plot import Measured, measured
 from ackclock.reproduce.interactive2007 import latency, sustained, testbed
 from ackclock.reproduce.interactive2007.f12b_framing_red import LITTLE
 from ackclock.reproduce.item import Check, Outcome, Setting, at_least, between
-from ackclock.reproduce.real_form import Pair, beside, real_form
+from ackclock.reproduce.real_form import KERNEL, TWIN, real_form, together
 from ackclock.scenario import Workload
 
-KERNEL, TWIN = "kernel", "simulated"
 SYSCTL = {"net.ipv4.tcp_timestamps": "0", "net.ipv4.tcp_early_retrans": "0"}
 """Packets of 540 bytes, and no tail loss probes."""
 SECONDS, FULL = 30.0, 60.0
@@ -65,18 +64,12 @@ def stack(mss: int = testbed.PAYLOAD) -> ac.Stack:
     )
 
 
-def run(
-    path: Any,
-    loads: Sequence[Workload],
-    stacks: dict[str, ac.Stack],
-    seconds: float,
-    setting: Setting,
-    label: str,
-    share: tuple[float, float],
-) -> Pair:
-    """A point on the kernel and simulated."""
-    times = {"duration": f"{testbed.WARM + seconds:g}s", "measure_from": f"{testbed.WARM:g}s", "seed": 1}
-    return beside(ac.Scenario.of(path, list(loads), stacks, **times), setting, label, share)
+def scenario(
+    path: Any, loads: Sequence[Workload], stacks: dict[str, ac.Stack], seconds: float, seed: int = 1
+) -> ac.Scenario:
+    """So many seconds of a point, after those that do not count."""
+    times = {"duration": f"{testbed.WARM + seconds:g}s", "measure_from": f"{testbed.WARM:g}s"}
+    return ac.Scenario.of(path, list(loads), stacks, seed=seed, **times)
 
 
 def sustain(queue: str, setting: Setting, label: str, title: str) -> Outcome:
@@ -85,10 +78,9 @@ def sustain(queue: str, setting: Setting, label: str, title: str) -> Outcome:
     todo = [(a, n) for a in sustained.APPROACHES if a.name in points for n in points[a.name]]
     rows: list[dict[str, Any]] = []
     notes: list[str] = []
-    for i, (a, n) in enumerate(todo):
-        path = testbed.dumbbell(queue, mbit=sustained.RATE, rtt=sustained.RTT)
-        share = (i / len(todo), (i + 1) / len(todo))
-        pair = run(path, a.workloads(n), {a.name: stack()}, seconds, setting, label, share)
+    path = testbed.dumbbell(queue, mbit=sustained.RATE, rtt=sustained.RTT)
+    wanted = {(a, n): scenario(path, a.workloads(n), {a.name: stack()}, seconds) for a, n in todo}
+    for (a, n), pair in together(wanted, setting, label).items():
         for world, r in ((KERNEL, pair.kernel), (TWIN, pair.twin)):
             rows.append({"approach": a.name, "flows": n, "world": world, "latency": latency.mean(r)})
         notes += pair.notes(f"{a.name}, {n} flows")
@@ -149,12 +141,13 @@ def framed(queue: str, setting: Setting, label: str) -> tuple[list[dict[str, Any
     cases = [(n, name) for n in numbers for name in (WHOLE, SPLIT)]
     rows: list[dict[str, Any]] = []
     notes: list[str] = []
-    for i, (n, name) in enumerate(cases):
+    wanted = {}
+    for n, name in cases:
         mss = testbed.PAYLOAD if name == WHOLE else testbed.PAYLOAD // 4
         loads = [testbed.telnet(30), *testbed.Mix(ftp=n, http=0.2).workloads()]
         stacks = {name: stack(mss), testbed.BACKGROUND: stack()}
-        share = (i / len(cases), (i + 1) / len(cases))
-        pair = run(testbed.dumbbell(queue), loads, stacks, seconds, setting, label, share)
+        wanted[n, name] = scenario(testbed.dumbbell(queue), loads, stacks, seconds)
+    for (n, name), pair in together(wanted, setting, label).items():
         for world, r in ((KERNEL, pair.kernel), (TWIN, pair.twin)):
             rows.append({"ftp": n, "segments": name, "world": world, "response": latency.mean(r, "telnet")})
         notes += pair.notes(f"{n} FTP, {name}")

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 import pyarrow as pa
 
 from ackclock.plot import rates
-from ackclock.reproduce.item import Outcome, Setting, at_most, between, item, within
+from ackclock.reproduce.item import Check, Outcome, Setting, at_most, between, item, within
 from ackclock.reproduce.jacobson88 import four, testbed
 from ackclock.reproduce.jacobson88.four import CHOICES, PLOTTED, RECEIVER_CHOICE, mean_from
-from ackclock.results.transfer import total_rate
+from ackclock.results.transfer import Transfer, total_rate
 
 WIDTH = 5.0
 """Seconds of a bin."""
@@ -34,13 +36,15 @@ def series(*, acked: bool) -> tuple[dict[str, np.ndarray], float]:
     for name, run in runs.items():
         transfers = testbed.connections(run).values()
         end = min(t.acked_at[-1] for t in transfers)
-        # Whole bins, of 170 s or until all is sent.
         going_on = any(f["outcome"] == "unfinished" for f in run.flows.to_pylist())
-        bins = int(
-            PLOTTED / WIDTH if going_on else min(PLOTTED, max(t.acked_at[-1] for t in transfers)) / WIDTH
-        )
-        found[name] = total_rate(transfers, WIDTH, PLOTTED, acked=acked)[:bins] / testbed.LINK_DATA
+        found[name] = binned(transfers, going_on, acked=acked)
     return found, end
+
+
+def binned(transfers: Collection[Transfer], going_on: bool, *, acked: bool) -> np.ndarray:
+    """Payload per bin over what the link carries: whole bins, of 170 s or until all is sent."""
+    last = PLOTTED if going_on else min(PLOTTED, max(t.acked_at[-1] for t in transfers))
+    return total_rate(transfers, WIDTH, PLOTTED, acked=acked)[: int(last / WIDTH)] / testbed.LINK_DATA
 
 
 def figure(found: dict[str, np.ndarray], title: str, label: str, limits: tuple[float, float]):
@@ -64,6 +68,15 @@ def table(found: dict[str, np.ndarray]) -> pa.Table:
     )
 
 
+def judged(old: np.ndarray, new: np.ndarray, end: float) -> list[Check]:
+    """The register's statements about what is sent. end: of the first new conversation (s)."""
+    return [
+        between("old TCPs, mean", float(old.mean()), 1.15, 1.40),
+        within("new TCPs, mean after 25 s", mean_from(new, WIDTH, TRANSIENT, end), 1.0, 0.03),
+        at_most("new TCPs, first bin", new[0], 0.9, "below"),
+    ]
+
+
 @item(
     "J-F10",
     kind="SIM",
@@ -74,11 +87,7 @@ def reproduce(setting: Setting) -> Outcome:
     """Bytes sent per bin in the runs of J-F8 and J-F9."""
     found, end = series(acked=False)
     old, new = found["old TCPs"], found["new TCPs"]
-    checks = [
-        between("old TCPs, mean", float(old.mean()), 1.15, 1.40),
-        within("new TCPs, mean after 25 s", mean_from(new, WIDTH, TRANSIENT, end), 1.0, 0.03),
-        at_most("new TCPs, first bin", new[0], 0.9, "below"),
-    ]
+    checks = judged(old, new, end)
     fig = figure(
         found, "Bandwidth that old and new TCPs use", "payload sent, relative to the link", (0.0, 2.0)
     )

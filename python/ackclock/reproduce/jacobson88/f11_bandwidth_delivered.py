@@ -1,10 +1,22 @@
 from __future__ import annotations
 
-from ackclock.reproduce.item import Outcome, Setting, at_least, between, item
+import numpy as np
+
+from ackclock.reproduce.item import Check, Outcome, Setting, at_least, between, item
 from ackclock.reproduce.jacobson88 import f10_bandwidth_sent as f10
 from ackclock.reproduce.jacobson88 import testbed
 from ackclock.reproduce.jacobson88.f10_bandwidth_sent import MEANS, TRANSIENT, WIDTH
 from ackclock.reproduce.jacobson88.four import CHOICES, RECEIVER_CHOICE, mean_from
+
+
+def judged(old: np.ndarray, new: np.ndarray, end: float) -> list[Check]:
+    """The register's statements about what is delivered. end: of the first new conversation (s)."""
+    return [
+        between("old TCPs, mean", float(old.mean()), 0.60, 0.88),
+        at_least(
+            "new TCPs, mean after 25 s", mean_from(new, WIDTH, TRANSIENT, end), 0.95, "95 % of the link"
+        ),
+    ]
 
 
 @item(
@@ -17,12 +29,7 @@ def reproduce(setting: Setting) -> Outcome:
     """Bytes newly acknowledged per bin in the runs of J-F8 and J-F9."""
     found, end = f10.series(acked=True)
     old, new = found["old TCPs"], found["new TCPs"]
-    checks = [
-        between("old TCPs, mean", float(old.mean()), 0.60, 0.88),
-        at_least(
-            "new TCPs, mean after 25 s", mean_from(new, WIDTH, TRANSIENT, end), 0.95, "95 % of the link"
-        ),
-    ]
+    checks = judged(old, new, end)
     fig = f10.figure(
         found,
         "Bandwidth that old and new TCPs deliver",

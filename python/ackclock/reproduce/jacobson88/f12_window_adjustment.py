@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -10,7 +11,7 @@ from matplotlib.figure import Figure
 
 from ackclock.plot import rates, style
 from ackclock.reproduce.chance import HALF, share
-from ackclock.reproduce.item import Outcome, Setting, item, stated
+from ackclock.reproduce.item import Check, Outcome, Setting, item, stated
 from ackclock.reproduce.jacobson88 import four, testbed
 from ackclock.reproduce.jacobson88.four import CHOICES, MIX, RECEIVER_CHOICE, listed
 from ackclock.reproduce.jacobson88.testbed import DATA, KB
@@ -101,6 +102,51 @@ def figure(
     return fig
 
 
+def row(delay: int, order: Sequence[str], transfers: Sequence[Transfer]) -> dict[str, Any]:
+    """What a run shows: when its spikes are, how high, and how they decay."""
+    found = read(transfers)
+    taus = [fitted(found[:PAIRS])[1], fitted(found)[1]] if len(found) >= PAIRS else [np.nan, np.nan]
+    # A fit that does not fall has no time constant: it counts as one without end.
+    first, every = (tau if tau > 0 else np.inf for tau in taus)
+    return {
+        "one_way_ms": delay,
+        "receivers": ", ".join(order),
+        "at": [s.at for s in found],
+        "heights": [s.height for s in found],
+        "tau": first,
+        "tau_all": every,
+    }
+
+
+def counted(complete: Sequence[dict[str, Any]]) -> tuple[int, int]:
+    """In how many runs the first three heights fall, and in how many their time constant is near the
+    paper's.
+    """
+    falling = sum(bool((np.diff(r["heights"][:PAIRS]) < 0).all()) for r in complete)
+    return falling, sum(PAPER / FACTOR <= r["tau"] <= PAPER * FACTOR for r in complete)
+
+
+def judged(complete: Sequence[dict[str, Any]]) -> list[Check]:
+    """The register's statements about runs with three pairs of spikes at least."""
+    falling, within = counted(complete)
+    middle = np.median([r["heights"][:PAIRS] for r in complete], axis=0)
+    tau = float(np.median([r["tau"] for r in complete]))
+    return [
+        stated(
+            "heights of the first three pairs fall, runs",
+            f"{falling} of {len(complete)}, medians {listed(list(middle), 0)} packets",
+            share(falling, len(complete))[0] > HALF,
+            "more than half, beyond chance",
+        ),
+        stated(
+            "time constant of the first three pairs within a factor 2.5 of 28 s, runs",
+            f"{within} of {len(complete)}, median {tau:.0f} s",
+            share(within, len(complete))[0] > HALF,
+            "more than half, beyond chance",
+        ),
+    ]
+
+
 @item(
     "J-F12",
     kind="SIM",
@@ -121,26 +167,9 @@ def reproduce(setting: Setting) -> Outcome:
     cases = list(itertools.product((10, 20, 30, 40, 50), sorted(set(itertools.permutations(MIX)))))
     runs = dict(zip(cases, setting.run_all([scenario(*case) for case in cases], "J-F12"), strict=True))
     for (delay, order), run in runs.items():
-        found = read(list(testbed.connections(run).values()))
-        heights = [s.height for s in found]
-        taus = [fitted(found[:PAIRS])[1], fitted(found)[1]] if len(found) >= PAIRS else [np.nan, np.nan]
-        # A fit that does not fall has no time constant: it counts as one without end.
-        first, every = (tau if tau > 0 else np.inf for tau in taus)
-        rows.append(
-            {
-                "one_way_ms": delay,
-                "receivers": ", ".join(order),
-                "at": [s.at for s in found],
-                "heights": heights,
-                "tau": first,
-                "tau_all": every,
-            }
-        )
+        rows.append(row(delay, order, list(testbed.connections(run).values())))
     complete = [r for r in rows if len(r["heights"]) >= PAIRS]
-    middle = np.median([r["heights"][:PAIRS] for r in complete], axis=0)
-    tau = float(np.median([r["tau"] for r in complete]))
-    falling = sum(bool((np.diff(r["heights"][:PAIRS]) < 0).all()) for r in complete)
-    within = sum(PAPER / FACTOR <= r["tau"] <= PAPER * FACTOR for r in complete)
+    falling, within = counted(complete)
     got, wanted = windows_read()
     checks = [
         stated(
@@ -149,18 +178,7 @@ def reproduce(setting: Setting) -> Outcome:
             np.abs(got - wanted).max() <= 1,
             "within 1 packet",
         ),
-        stated(
-            "heights of the first three pairs fall, runs",
-            f"{falling} of {len(complete)}, medians {listed(list(middle), 0)} packets",
-            share(falling, len(complete))[0] > HALF,
-            "more than half, beyond chance",
-        ),
-        stated(
-            "time constant of the first three pairs within a factor 2.5 of 28 s, runs",
-            f"{within} of {len(complete)}, median {tau:.0f} s",
-            share(within, len(complete))[0] > HALF,
-            "more than half, beyond chance",
-        ),
+        *judged(complete),
     ]
     shown = sorted(complete, key=lambda r: r["tau"])[(len(complete) - 1) // 2]
     transfers = list(

@@ -5,7 +5,7 @@ import pyarrow as pa
 
 import ackclock as ac
 from ackclock.plot import sequence
-from ackclock.reproduce.item import Outcome, Setting, at_least, at_most, between, item
+from ackclock.reproduce.item import Check, Outcome, Setting, at_least, at_most, between, item
 from ackclock.reproduce.jacobson88 import four, testbed
 from ackclock.reproduce.jacobson88.four import Totals, listed
 from ackclock.reproduce.jacobson88.testbed import KB
@@ -39,6 +39,23 @@ def totals(
     return [Totals.of(run, seconds) for run in setting.run_all(wanted, "J-F8", share)]
 
 
+def judged(found: list[Totals]) -> list[Check]:
+    """The register's statements about four old TCPs, over all delays."""
+    return [
+        between("packets sent in 170 s, delays of 10 to 80 ms", [t.sent for t in found], 9000, 12000),
+        between("share of them that are retransmissions", [t.share for t in found], 0.25, 0.5),
+        at_most(
+            "delivered over what the link carries, at most",
+            max(t.delivered for t in found) / (testbed.LINK_DATA / KB),
+            0.9,
+            "90 %",
+        ),
+        at_least(
+            "median of the fastest rate over the slowest", float(np.median([t.spread for t in found])), 2, "2"
+        ),
+    ]
+
+
 @item(
     "J-F8",
     kind="SIM",
@@ -54,19 +71,7 @@ def reproduce(setting: Setting) -> Outcome:
         )
     found, quicker = by_reading["as chosen"], by_reading["alpha 0.8, beta 1.3"]
     link = testbed.LINK_DATA / KB
-    checks = [
-        between("packets sent in 170 s, delays of 10 to 80 ms", [t.sent for t in found], 9000, 12000),
-        between("share of them that are retransmissions", [t.share for t in found], 0.25, 0.5),
-        at_most(
-            "delivered over what the link carries, at most",
-            max(t.delivered for t in found) / link,
-            0.9,
-            "90 %",
-        ),
-        at_least(
-            "median of the fastest rate over the slowest", float(np.median([t.spread for t in found])), 2, "2"
-        ),
-    ]
+    checks = judged(found)
     run = four.old_run()
     figure = sequence(
         testbed.connections(run),

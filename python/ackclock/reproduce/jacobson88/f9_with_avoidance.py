@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Collection
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ from ackclock.reproduce.jacobson88 import four, testbed
 from ackclock.reproduce.jacobson88.four import MIX, RECEIVER_CHOICE, Totals, listed
 from ackclock.reproduce.jacobson88.receivers import Effect, burst, packets_per_ack, where
 from ackclock.reproduce.jacobson88.testbed import KB
+from ackclock.results.transfer import Transfer
 
 DELAYS = four.DELAYS
 """One-way delays (ms) of the register's set, over which medians are taken."""
@@ -235,7 +237,11 @@ def delivered_share(run: object) -> float:
     """Data newly acknowledged over what the link carries, while all four conversations run and the first 25 s
     are over.
     """
-    found = testbed.connections(run).values()
+    return share_of(testbed.connections(run).values())
+
+
+def share_of(found: Collection[Transfer]) -> float:
+    """The same from the transfers."""
     until = min(t.acked_at[-1] for t in found)
     done = sum(t.acked_bytes[(t.acked_at >= 25) & (t.acked_at < until)].sum() for t in found)
     return float(done / (until - 25) / testbed.LINK_DATA)

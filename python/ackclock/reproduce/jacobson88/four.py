@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -82,7 +84,11 @@ class Totals:
     @staticmethod
     def of(run: Run, until: float) -> Totals:
         """Reads the table of flows of a run that was observed until `until` (s)."""
-        rows = run.flows.to_pylist()
+        return Totals.of_rows(run.flows.to_pylist(), until)
+
+    @staticmethod
+    def of_rows(rows: Sequence[Mapping[str, Any]], until: float) -> Totals:
+        """The same from the rows."""
         ends = [until if r["end"] is None else r["end"] for r in rows]
         rates = [r["bytes_delivered"] / KB / (end - r["start"]) for r, end in zip(rows, ends, strict=True)]
         sent, resent = (

@@ -29,7 +29,11 @@ class Effect:
     @staticmethod
     def of(run: Run) -> Effect:
         """Reads the flows of a run with the stacks `4.3BSD` and `4.3+BSD`."""
-        rows = run.flows.to_pylist()
+        return Effect.of_rows(run.flows.to_pylist())
+
+    @staticmethod
+    def of_rows(rows: list[dict[str, Any]]) -> Effect:
+        """The same from the rows."""
         groups = {label: [r for r in rows if r["stack"] == label] for label in ("4.3BSD", "4.3+BSD")}
         speed = {label: np.mean([r["goodput"] for r in group]) for label, group in groups.items()}
         loss = {label: resent(group) for label, group in groups.items()}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import ackclock as ac
+from ackclock._core import MissingRightError
 from ackclock.reproduce.item import Setting
 from ackclock.results import Run
 from ackclock.sweep import run_all
@@ -105,6 +106,37 @@ def _connection(f: dict[str, Any], seconds: float) -> Connection:
         other=f["other_losses"],
         rtt=f["rtt_mean"] or float("nan"),
     )
+
+
+def of_kernel(run: Run, payload: int) -> Span:
+    """The same of a run on the kernel, whose segments have so many bytes: a CA event is an entry into
+    recovery, another congestion event a timeout, and other losses are packets dropped beyond one for each of
+    them. Raises `MissingRightError` where entries into recovery cannot be counted.
+    """
+    links = run.links.to_pylist()
+    seconds = links[0]["observed"]
+    connections = {}
+    for f in run.flows.to_pylist():
+        if f["protocol"] != "tcp":
+            continue
+        if f["fast_recoveries"] is None:
+            raise MissingRightError(
+                "entries into recovery were not counted on the kernel, which needs root outside of a user "
+                "namespace"
+            )
+        signals = f["fast_recoveries"] + f["timeouts"]
+        connections[f["run"], f["group"]] = Connection(
+            run=f["run"],
+            name=f["group"],
+            seconds=seconds,
+            segments=f["bytes_acked"] // payload,
+            ca=f["fast_recoveries"],
+            timeouts=f["timeouts"],
+            non_ca=f["timeouts"],
+            other=max(f["dropped_packets"] - signals, 0),
+            rtt=f["rtt_mean"] or float("nan"),
+        )
+    return Span(connections, {(x["run"], x["name"]): _line(x) for x in links})
 
 
 def _line(x: dict[str, Any]) -> Line:

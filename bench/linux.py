@@ -156,7 +156,7 @@ MECHANISMS = (
         "half of slow start's window is what the path holds, to a few packets of 1,001, so that the second "
         "cut comes at once or half a second later, within what is measured; "
         + LATE
-        + "3.4 to 5.3 ms and none to one retransmission (none to three on the kernel), and with a path that "
+        + "3.4 to 5.3 ms and none to two retransmissions (none to three on the kernel), and with a path that "
         "is 0.3 or 0.4 ms longer 2.9 to 3.1 ms and none",
     ),
     (

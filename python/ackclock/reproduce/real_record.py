@@ -28,7 +28,11 @@ def main(names: list[str]) -> int:
         return 2
     try:
         if names[0] == "because":
-            explain(*(names[1:] if len(names) == 3 else (" ".join(names[1:2]), "")))
+            if len(names) != 3:
+                raise InputError(
+                    f"`because` has {len(names) - 1} values; expected two, an item and a sentence"
+                )
+            explain(*names[1:])
             return 0
         items = [i for name in names if name != "--full" for i in find(name)]
         forms(items)

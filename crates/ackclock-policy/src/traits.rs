@@ -53,6 +53,10 @@ pub trait RttEstimator: Policy {
     /// default.
     fn on_expiry(&mut self, _expiries: u32) {}
 
+    /// Called when a connection is established of whose handshake there is no round-trip time: SYN or SYN-ACK was
+    /// sent more than once, and no timestamp tells which is acknowledged. Does nothing by default.
+    fn on_unmeasured_handshake(&mut self) {}
+
     /// True when it takes samples of retransmitted segments too ([`RttEstimator::on_weak_sample`]). Read when
     /// the retransmission timer expires.
     fn takes_weak_samples(&self) -> bool {

@@ -203,6 +203,7 @@ impl Connection {
             self.take_handshake_sample(now, rtt);
         } else {
             self.backoff_level = 0;
+            self.estimator.on_unmeasured_handshake();
             self.update_timeout();
         }
         if self.opens_early() {

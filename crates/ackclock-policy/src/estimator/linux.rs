@@ -117,6 +117,11 @@ impl RttEstimator for Linux {
         self.lost_syn |= self.rtt.is_none();
     }
 
+    fn on_unmeasured_handshake(&mut self) {
+        // Also where a SYN-ACK was sent again for a SYN that came twice: nothing timed out.
+        self.lost_syn |= self.rtt.is_none();
+    }
+
     fn set_estimates(&mut self, srtt: Duration, rttvar: Duration) {
         self.rtt = Some(with_estimates(self.rtt, srtt, rttvar));
         self.variation = self.of(rttvar);
@@ -196,6 +201,13 @@ mod tests {
         // 400 + 4 * 200.
         assert_eq!(timeouts(&[400]), [1200.0]);
         assert_eq!(timeouts(&[50; 40])[39], 250.0, "not less with time");
+    }
+
+    #[test]
+    fn data_begins_with_three_seconds_after_a_handshake_that_gives_no_round_trip_time() {
+        let mut e = (ENTRY.build)(&Params::defaults(ENTRY.params));
+        e.on_unmeasured_handshake();
+        assert_eq!((e.initial_rto(), e.rto()), (ms(1000), ms(3000)), "tcp_init_metrics");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use ackclock_engine::Stack;
 
-use crate::verdict::{TIMED, rank, timers_of};
+use crate::verdict::{Ranked, TIMED, rank};
 use crate::{Conversation, Reason, ShadowError};
 
 /// The stack that fits a conversation, and what it says of the retransmissions.
@@ -22,10 +22,8 @@ pub struct Explained {
 /// # Errors
 /// Too little was sent, or none of the stacks fits.
 pub fn explain(conversation: &Conversation, stacks: &[Stack]) -> Result<Explained, ShadowError> {
-    let ranked = rank(conversation, stacks)?;
-    let (best, _) = &ranked.tried[0];
-    let timed = timers_of(best, conversation)?;
-    let fit = timed.followed.log_likelihood() / ranked.rounds as f64;
+    let Ranked { timed, rounds, .. } = rank(conversation, stacks)?;
+    let fit = timed.followed.log_likelihood() / rounds as f64;
     if fit < TIMED {
         return Err(ShadowError::NoFit { nearest: timed.stack.name().to_owned() });
     }

@@ -40,6 +40,13 @@ pub struct Round {
     pub counts: bool,
 }
 
+impl Round {
+    /// The logarithm of its likelihood is at least this where only single events count.
+    pub(crate) fn least() -> f64 {
+        -MOST.ln_1p()
+    }
+}
+
 /// Differences of a round that is under way.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Differences {

@@ -4,7 +4,7 @@ use ackclock_engine::Stack;
 use ackclock_policy::{CongestionControl, Registry};
 use ackclock_units::Duration;
 
-use crate::score::Difference;
+use crate::score::{Difference, Round};
 use crate::timer::TICK;
 use crate::{Conversation, Expiry, Followed, MinRto, ShadowError, follow, min_rto};
 
@@ -98,6 +98,8 @@ const SUPPOSED_MS: [u64; 9] = [200, 25, 50, 75, 100, 150, 300, 400, 1000];
 /// What a retransmission that a stack does not explain costs it where its timers are sought: as much as a timer
 /// that is off by five ticks in a round without another difference, ln(1 + 5).
 const UNEXPLAINED: f64 = 1.8;
+/// The timers of so many stacks are sought, of the likeliest.
+const MOST_TIMED: usize = 4;
 /// How often the minimum that timeouts show is supposed in turn.
 const MOST_REFINED: usize = 3;
 
@@ -127,22 +129,21 @@ pub fn default_stacks(registry: &Registry) -> Result<Vec<Stack>, ShadowError> {
 /// # Errors
 /// Too little was sent.
 pub fn name_sender(conversation: &Conversation, stacks: &[Stack]) -> Result<Verdict, ShadowError> {
-    let Ranked { tried, rounds, initial_segs } = rank(conversation, stacks)?;
-    let timed = timers_of(&tried[0].0, conversation)?;
+    let Ranked { tried, timed, rounds, initial_segs } = rank(conversation, stacks)?;
     let trusted = timed.followed.log_likelihood() / rounds as f64 >= TIMED;
-    let best = &tried[0].1;
-    let candidates = tried.iter().map(|(stack, followed)| Candidate {
-        stack: stack.name().to_owned(),
-        window: window_of(stack),
-        fit: followed.log_likelihood() / rounds as f64,
-        behind: posterior(&tried[0].0, best) - posterior(stack, followed),
-        deviates: deviation(best, followed),
+    let best = &tried[0];
+    let candidates = tried.iter().map(|t| Candidate {
+        stack: t.stack.name().to_owned(),
+        window: window_of(&t.stack),
+        fit: t.followed.log_likelihood() / rounds as f64,
+        behind: best.posterior() - t.posterior(),
+        deviates: deviation(&best.followed, &t.followed),
     });
     Ok(Verdict {
         candidates: candidates.collect(),
         rounds,
         initial_segs,
-        paces: ["bbr", "bbr1", "copa"].contains(&window_of(&tried[0].0).as_str()),
+        paces: ["bbr", "bbr1", "copa"].contains(&window_of(&best.stack).as_str()),
         min_rto: timed.minimum.filter(|_| trusted),
         no_minimum: match timed.minimum {
             _ if timed.timeouts == 0 => Some(NoMinimum::NoTimeout),
@@ -156,19 +157,71 @@ pub fn name_sender(conversation: &Conversation, stacks: &[Stack]) -> Result<Verd
     })
 }
 
+/// A stack that has followed a conversation.
+pub(crate) struct Tried {
+    stack: Stack,
+    /// With its own timers, or with those that fit.
+    followed: Followed,
+    /// The logarithm of how much rarer it is than others.
+    rare: f64,
+    /// The timers that fit, where they were sought.
+    timed: Option<Timed>,
+}
+
+impl Tried {
+    fn of(stack: Stack, conversation: &Conversation) -> Self {
+        let followed = follow(&stack, conversation);
+        // Where a capture does not tell a window from the others that no system has by default, and that a program
+        // needs privileges to choose (`tcp_allowed_congestion_control` of Linux), it is not the sender's.
+        let rare = if RARE_WINDOWS.contains(&window_of(&stack).as_str()) { RARE } else { 0.0 };
+        Self { stack, followed, rare, timed: None }
+    }
+
+    /// The logarithm of the likelihood, less that of how rare it is.
+    fn posterior(&self) -> f64 {
+        self.followed.log_likelihood() - self.rare
+    }
+
+    /// How much likelier other timers may make it: by what its timeouts cost, and the retransmissions that it does not
+    /// explain.
+    fn hopes(&self) -> f64 {
+        (self.followed.expiries.len() + self.followed.unexplained) as f64 * -Round::least()
+    }
+
+    /// Seeks the timers that fit, which count from then on unless its own fit better.
+    fn fit_timers(&mut self, conversation: &Conversation) -> Result<(), ShadowError> {
+        let timed = timers_of(&self.stack, conversation)?;
+        let fitted = Self {
+            stack: self.stack.clone(),
+            followed: timed.followed.clone(),
+            rare: self.rare + if timed.probes { 0.0 } else { RARE },
+            timed: Some(timed),
+        };
+        if fitted.posterior() > self.posterior() {
+            *self = fitted;
+        } else {
+            self.timed = fitted.timed;
+        }
+        Ok(())
+    }
+}
+
 /// Stacks that have followed a conversation.
 pub(crate) struct Ranked {
     /// The likeliest first; not empty.
-    pub tried: Vec<(Stack, Followed)>,
+    pub tried: Vec<Tried>,
+    /// The first, with the timers that fit.
+    pub timed: Timed,
     /// Round trips that were scored.
     pub rounds: usize,
     initial_segs: Option<u32>,
 }
 
-/// Follows `conversation` with each of `stacks`.
+/// Follows `conversation` with each of `stacks`. Those whose timers may decide are ranked with the timers that fit them:
+/// a minimum of the timeout is the host's setting, and not its stack's.
 pub(crate) fn rank(conversation: &Conversation, stacks: &[Stack]) -> Result<Ranked, ShadowError> {
     let initial_segs = conversation.initial_burst().map(|b| b.div_ceil(conversation.segment_size()).max(1));
-    let mut tried: Vec<(Stack, Followed)> = Vec::with_capacity(stacks.len());
+    let mut tried: Vec<Tried> = Vec::with_capacity(stacks.len());
     for stack in stacks {
         let mut stack = stack.clone();
         if let Some(n) = initial_segs.filter(|n| *n != 10) {
@@ -176,23 +229,27 @@ pub(crate) fn rank(conversation: &Conversation, stacks: &[Stack]) -> Result<Rank
             let _ = stack.set("window.initial_window", "segments");
             let _ = stack.set("window.initial_segs", &n.to_string());
         }
-        let followed = follow(&stack, conversation);
-        tried.push((stack, followed));
+        tried.push(Tried::of(stack, conversation));
     }
-    tried.sort_by(|a, b| posterior(&b.0, &b.1).total_cmp(&posterior(&a.0, &a.1)));
-    let rounds = tried.first().map_or(0, |(_, f)| f.rounds.iter().filter(|r| r.counts).count());
+    tried.sort_by(|a, b| b.posterior().total_cmp(&a.posterior()));
+    let rounds = tried.first().map_or(0, |t| t.followed.rounds.iter().filter(|r| r.counts).count());
     if rounds < LEAST_ROUNDS {
         return Err(ShadowError::TooShort { rounds });
     }
-    Ok(Ranked { tried, rounds, initial_segs })
-}
-
-/// The logarithm of the likelihood, less what a window costs that no system has by default, and that a program needs
-/// privileges to choose (`tcp_allowed_congestion_control` of Linux): where a capture does not tell it from the
-/// others, it is not the sender's.
-fn posterior(stack: &Stack, followed: &Followed) -> f64 {
-    let rare = RARE_WINDOWS.contains(&window_of(stack).as_str());
-    followed.log_likelihood() - if rare { RARE } else { 0.0 }
+    let mut most = f64::NEG_INFINITY;
+    for stack in tried.iter_mut().take(MOST_TIMED) {
+        if stack.posterior() + stack.hopes() > most {
+            stack.fit_timers(conversation)?;
+            most = most.max(stack.posterior());
+        }
+    }
+    tried.sort_by(|a, b| b.posterior().total_cmp(&a.posterior()));
+    let first = &mut tried[0];
+    let timed = match first.timed.take() {
+        Some(timed) => timed,
+        None => timers_of(&first.stack, conversation)?,
+    };
+    Ok(Ranked { tried, timed, rounds, initial_segs })
 }
 
 fn window_of(stack: &Stack) -> String {
@@ -203,6 +260,8 @@ fn window_of(stack: &Stack) -> String {
 pub(crate) struct Timed {
     pub stack: Stack,
     pub followed: Followed,
+    /// It sends tail loss probes, if its stack does.
+    pub probes: bool,
     /// The minimum of the timeout, where a timeout shows it.
     pub minimum: Option<MinRto>,
     /// No timeout says anything of it, since round trips varied by more.
@@ -221,9 +280,9 @@ pub(crate) struct Timed {
 pub(crate) fn timers_of(stack: &Stack, conversation: &Conversation) -> Result<Timed, ShadowError> {
     let (mut tried, mut variations): (Vec<Supposed>, Vec<Supposed>) = Default::default();
     let mut without = stack.clone();
-    let probes = without.set("recovery.tlp", "false").is_ok();
+    let may_probe = without.set("recovery.tlp", "false").is_ok();
     without.rename(&format!("{} without probes", stack.name()));
-    for stack in [Some(stack), Some(&without).filter(|_| probes)].into_iter().flatten() {
+    for stack in [Some(stack), Some(&without).filter(|_| may_probe)].into_iter().flatten() {
         let first = tried.len();
         for minimum in SUPPOSED_MS {
             tried.push(Supposed::of(stack, minimum, conversation)?);
@@ -281,7 +340,7 @@ pub(crate) fn timers_of(stack: &Stack, conversation: &Conversation) -> Result<Ti
     let at_most = tried.iter().filter(as_well).map(most).try_fold(Duration::ZERO, |a, b| Some(a.max(b?)));
     let number = best(&tried);
     let Supposed { stack, followed, .. } = tried.swap_remove(number);
-    Ok(Timed { timeouts: followed.expiries.len(), stack, followed, minimum, varies, at_most })
+    Ok(Timed { timeouts: followed.expiries.len(), probes: probes(&stack), stack, followed, minimum, varies, at_most })
 }
 
 /// The timeouts of `stack` with each minimum that was supposed, in their order.
@@ -315,8 +374,7 @@ impl Supposed {
         let followed = follow(&with_minimum(stack, minimum)?, conversation);
         // A round bounds what a timer that is off costs, so that one which never fires would be the cheapest.
         let likelihood = followed.log_likelihood() - UNEXPLAINED * followed.unexplained as f64;
-        let probes = stack.entries().iter().all(|(key, value)| key != "recovery.tlp" || value == "true");
-        let likelihood = if probes { likelihood } else { likelihood - RARE };
+        let likelihood = if probes(stack) { likelihood } else { likelihood - RARE };
         Ok(Self { stack: stack.clone(), minimum, followed, likelihood })
     }
 
@@ -325,6 +383,11 @@ impl Supposed {
         let Followed { expiries, probes, .. } = &self.followed;
         min_rto(expiries, others, probes, Duration::from_millis(self.minimum))
     }
+}
+
+/// False where tail loss probes are switched off.
+fn probes(stack: &Stack) -> bool {
+    stack.entries().iter().all(|(key, value)| key != "recovery.tlp" || value == "true")
 }
 
 /// The same stack with exact timers, and this minimum of its timeout, ms.

@@ -151,6 +151,7 @@ pub const PRESETS: &[Preset] = &[
             ("window", "reno"),
             ("window.in_use", "flight"),
             ("window.reduce_from", "window"),
+            ("window.whole_segs_left", "true"),
             ("slow_start", "delivered"),
         ],
     },

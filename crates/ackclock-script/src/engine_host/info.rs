@@ -40,8 +40,7 @@ pub(super) fn of(flow: &mut Flow, now: Instant) -> TcpInfo {
     // A window that a repair spreads over its acks is what is in the network and what may be added (RFC 9937
     // §6.2).
     let cwnd = connection.repair_window().unwrap_or(v.window.cwnd);
-    let lost_syn = stats.syn_retransmissions > 0 && flow.established;
-    let first_rttvar = if lost_syn { RTTVAR_AFTER_LOST_SYN } else { FIRST_RTTVAR };
+    let first_rttvar = if flow.established { RTTVAR_UNMEASURED } else { FIRST_RTTVAR };
     let fast_open = connection.fast_open();
     let (snd_wscale, rcv_wscale) = connection.window_shifts();
     TcpInfo {
@@ -120,9 +119,9 @@ fn in_ticks(timeout: Duration, level: u32) -> Duration {
 const TICK: Duration = Duration::from_millis(4);
 
 /// What Linux reports before the first round-trip time: a quarter of the initial timeout, microseconds
-/// (`tcp_init_sock`), or of that which follows a lost SYN (`tcp_init_metrics`).
+/// (`tcp_init_sock`), or of that after a handshake that gave none (`tcp_init_metrics`).
 const FIRST_RTTVAR: u32 = 250_000;
-const RTTVAR_AFTER_LOST_SYN: u32 = 750_000;
+const RTTVAR_UNMEASURED: u32 = 750_000;
 
 /// And before a window is chosen, segments (`TCP_INIT_CWND`, RFC 6928 §2).
 const INITIAL_WINDOW: u32 = 10;

@@ -1,5 +1,6 @@
 """The sender of a captured connection: the command and the function, on captures of a kernel's senders."""
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -123,3 +124,19 @@ def test_a_pipe_cannot_be_read_twice(ackclock):
     done = ackclock("capture", "-", "--by-stack")
     assert done.code == 2
     assert "standard input cannot be read twice; expected a file" in done.err
+
+
+def test_a_capture_that_was_cut_off_is_followed_up_to_there_and_says_so(tmp_path, ackclock):
+    whole = gzip.decompress((FIXTURES / "kernel-causes.pcap.gz").read_bytes())
+    path = tmp_path / "cut.pcap"
+    path.write_bytes(whole[:60_000])
+    assert "damaged at byte" in ac.name_sender(path).report["damage"]
+    assert ac.name_sender(CUBIC).report["damage"] is None
+    assert ackclock("sender", path).err.startswith("Note: damaged at byte")
+
+
+def test_stacks_are_ranked_with_the_timers_that_fit_them():
+    # The kernel's minimum was 100 ms, nearer to FreeBSD's timer than to Linux's default.
+    best, *others = ac.name_sender(FIXTURES / "kernel-causes.pcap.gz").candidates
+    assert best["stack"] == "linux" and best["fit"] > -0.1
+    assert min(c["behind"] for c in others) > 20

@@ -71,6 +71,7 @@ fn described(conversation: &Conversation, v: &Verdict) -> Value {
         "from": conversation.from.to_string(),
         "to": conversation.to.to_string(),
         "cut": conversation.cut,
+        "damage": conversation.damage,
         "rounds": v.rounds,
         "initial_window_segs": v.initial_segs,
         "paces": v.paces,

@@ -88,8 +88,10 @@ pub struct Conversation {
     pub events: Vec<Event>,
     /// Where what the application had written ended, as far as the capture shows it.
     pub(crate) periods: Periods,
-    /// Events were left out, or the file is damaged.
+    /// Events were left out: there are more than are kept.
     pub cut: bool,
+    /// Where and how the file is damaged, in a sentence: it was read up to there.
+    pub damage: Option<String>,
 }
 
 type Ends = (SocketAddr, SocketAddr);
@@ -109,8 +111,8 @@ impl Conversation {
             None => largest(path)?,
         };
         let mut reading = Reading::new(chosen);
-        each_segment(path, |packet, s| reading.take(packet, s))?;
-        reading.finish(ends)
+        let damage = each_segment(path, |packet, s| reading.take(packet, s))?;
+        Ok(Self { damage, ..reading.finish(ends)? })
     }
 
     /// The direction `ends` (from, to) of segments that were captured, each with the number of its packet.
@@ -144,7 +146,7 @@ impl Conversation {
         }
         let mut left = MOST_EVENTS;
         let mut over = vec![false; readings.len()];
-        each_segment(path, |packet, s| {
+        let damage = each_segment(path, |packet, s| {
             for &i in by_ends.get(&(s.src, s.dst)).into_iter().flatten() {
                 if over[i] {
                     continue;
@@ -165,7 +167,7 @@ impl Conversation {
             .into_iter()
             .map(|r| {
                 let ends = r.ends;
-                r.finish(Some(ends))
+                Ok(Self { damage: damage.clone(), ..r.finish(Some(ends))? })
             })
             .collect())
     }
@@ -195,21 +197,25 @@ impl Conversation {
     }
 }
 
-/// Passes every TCP segment to `take` with the number of its packet. A damaged file ends there, which is true.
+/// Passes every TCP segment to `take` with the number of its packet, until that is false or the file ends. A damaged file
+/// ends there, and what the damage is is returned.
 fn each_segment(
     path: &Path,
     mut take: impl FnMut(u64, &CapturedSegment) -> bool,
-) -> Result<bool, ShadowError> {
+) -> Result<Option<String>, ShadowError> {
     let mut packets = Packets::new(open(path)?)?;
     let mut number = 0;
     loop {
-        let Ok(packet) = packets.next_packet() else { return Ok(true) };
-        let Some(packet) = packet else { return Ok(false) };
+        let packet = match packets.next_packet() {
+            Ok(Some(packet)) => packet,
+            Ok(None) => return Ok(None),
+            Err(damage) => return Ok(Some(damage.to_string())),
+        };
         number += 1;
         if let Ok(segment) = CapturedSegment::in_packet(&packet)
             && !take(number, &segment)
         {
-            return Ok(false);
+            return Ok(None);
         }
     }
 }
@@ -331,7 +337,7 @@ impl Reading {
         let opening = Opening { own, own_at, peer, peer_at };
         check_near(&opening, self.answered_at, &self.events)?;
         let periods = Periods::of(own.seq + 1, &self.events);
-        Ok(Conversation { from, to, opening, events: self.events, periods, cut: self.cut })
+        Ok(Conversation { from, to, opening, events: self.events, periods, cut: self.cut, damage: None })
     }
 }
 

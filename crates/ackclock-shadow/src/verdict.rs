@@ -340,7 +340,15 @@ pub(crate) fn timers_of(stack: &Stack, conversation: &Conversation) -> Result<Ti
     let at_most = tried.iter().filter(as_well).map(most).try_fold(Duration::ZERO, |a, b| Some(a.max(b?)));
     let number = best(&tried);
     let Supposed { stack, followed, .. } = tried.swap_remove(number);
-    Ok(Timed { timeouts: followed.expiries.len(), probes: probes(&stack), stack, followed, minimum, varies, at_most })
+    Ok(Timed {
+        timeouts: followed.expiries.len(),
+        probes: probes(&stack),
+        stack,
+        followed,
+        minimum,
+        varies,
+        at_most,
+    })
 }
 
 /// The timeouts of `stack` with each minimum that was supposed, in their order.

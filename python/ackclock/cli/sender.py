@@ -59,6 +59,8 @@ def command(file: Path, flow: str | None, stacks: tuple[str, ...], as_json: bool
         rows,
         spare=["behind"],
     )
+    if report["damage"]:
+        note(f"Note: {report['damage']}.")
     if report["cut"]:
         note("The connection is longer; its first two million packets were followed.")
 

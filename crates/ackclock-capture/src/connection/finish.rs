@@ -178,7 +178,10 @@ fn direction_notes(d: &Direction, overrun: bool, way: &str, requested: bool) -> 
                  each other"
             )
         }),
-        (outages > 0).then(|| format!("times that a whole window of the {way} was lost: {outages}")),
+        (outages > 0).then(|| {
+            let times = if outages == 1 { "once".to_owned() } else { format!("{outages} times") };
+            format!("a whole window of the {way} was lost {times}")
+        }),
     ];
     notes.into_iter().flatten().collect()
 }

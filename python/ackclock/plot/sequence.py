@@ -1,8 +1,9 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -28,6 +29,7 @@ def sequence(
     available: float | None = None,
     acks: bool = True,
     until: float | None = None,
+    behind: tuple[str, Sequence[Transfer]] = ("", ()),
 ) -> Figure:
     """Draws when each segment was sent against its sequence number, a dot each (J-U1; figures 3, 4, 8 and 9
     of Jacobson & Karels).
@@ -35,7 +37,8 @@ def sequence(
     A column of dots is a burst, two dots at one height are a segment sent twice. transfers: by name, each in
     a colour of its own; retransmissions are marked in all of them. available: the path's rate for data
     (B/s), a dashed line from the start of the first. acks: also draws the bytes acknowledged, where there is
-    one connection. until: the last moment shown (s).
+    one connection. until: the last moment shown (s). behind: a name and other transfers, grey lines of the
+    highest sequence number behind the dots.
     """
     fig, axes = style.figure(title, subtitle)
     with mpl.rc_context(style.SETTINGS):
@@ -53,6 +56,17 @@ def sequence(
             dots(axes, t, i, name, acks and len(transfers) == 1, scale)
             for i, (name, t) in enumerate(transfers.items())
         ]
+        for t in behind[1]:
+            (line,) = axes.plot(
+                t.time,
+                np.maximum.accumulate(t.offset + t.size) / scale,
+                color="#aaaaaa",
+                linewidth=1.0,
+                zorder=1,
+            )
+        if behind[1]:
+            line.set_label(behind[0])
+            keys.append(line)
         if any(t.again.any() for t in transfers.values()):
             keys.append(
                 Line2D([], [], color=AGAIN, marker="x", markersize=4.5, linestyle="", label="retransmitted")

@@ -210,11 +210,15 @@ def punctual(done: dict[Case, Ran], kind: str) -> list[str]:
 
 
 def plotted(title: str, run: Ran, until: float) -> Any:
-    """The conversations of both worlds on one plot."""
-    series = {
-        f"TCP {n}, {world}": t for world in (REAL, TWIN) for n, t in enumerate(run.seen(world), start=1)
-    }
-    return sequence(series, title=title, subtitle=four.SUBTITLE, available=testbed.LINK_DATA / 4, until=until)
+    """The conversations in real time, and the simulator's behind them."""
+    return sequence(
+        {f"TCP {n}": t for n, t in enumerate(run.seen(REAL), start=1)},
+        title=title,
+        subtitle=four.SUBTITLE,
+        available=testbed.LINK_DATA / 4,
+        until=until,
+        behind=("the four simulated", run.seen(TWIN)),
+    )
 
 
 @real_form("J-F8", title="Four old TCPs of the engine in real time", choices=CHOICES)
@@ -230,7 +234,7 @@ def without_avoidance(setting: Setting) -> Outcome:
         for world in (REAL, TWIN)
     ]
     run = shown(done, "old")
-    figure = plotted("Four conversations without congestion avoidance, real time and simulated", run, 170.0)
+    figure = plotted("Four conversations without congestion avoidance, in real time", run, 170.0)
     table = {"flows": pa.Table.from_pylist(flat(run.real))}
     return Outcome(checks, table, {"sequence": figure}, notes + punctual(done, "old"))
 
@@ -266,9 +270,7 @@ def with_avoidance(setting: Setting) -> Outcome:
         Effect.line({"reading": TWIN, **twin}),
         *of_linux(kernel),
     ]
-    figure = plotted(
-        "Four conversations with congestion avoidance, real time and simulated", run, seen.seconds
-    )
+    figure = plotted("Four conversations with congestion avoidance, in real time", run, seen.seconds)
     table = {"flows": pa.Table.from_pylist(flat(run.real)), "linux": kernel.kernel.flows}
     return Outcome(checks, table, {"sequence": figure}, notes + punctual(done, "new"))
 

@@ -207,7 +207,8 @@ pub const OPTIONS: &[Param] = &[
         "hold_cwr",
         false,
         "after an ECN echo the window does not grow until something is acknowledged that was sent after it, as \
-         in Linux; otherwise until all is that was sent before it (RFC 3168 6.1.2)",
+         in Linux, where a recovery that begins meanwhile ends with it, and another one reduces the window again; \
+         otherwise until all is that was sent before it (RFC 3168 6.1.2)",
     ),
     Param::flag(
         "hold_repair",

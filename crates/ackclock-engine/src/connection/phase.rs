@@ -77,11 +77,15 @@ impl Connection {
             _ => self.snd_una >= self.sender.recovery_point,
         };
         let Some(t) = Transition::of(self.phase, phase, covered) else { return };
+        // `tcp_enter_recovery` leaves `high_seq` to the reduction that it finds.
+        let keeps_point = self.phase == Phase::Cwr && self.config.hold_cwr;
         self.phase = t.phase;
         if t.begins_episode {
             self.begin_suspect_episode(now, t.reduces.is_some());
             self.end_repaired(now);
-            self.sender.make_mut().recovery_point = self.snd_nxt;
+            if !keeps_point {
+                self.sender.make_mut().recovery_point = self.snd_nxt;
+            }
             self.begin_episode(now, LossClass::Ca);
             self.stats.fast_recoveries += 1;
             let before = self.sender.window;

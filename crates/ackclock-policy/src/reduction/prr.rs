@@ -12,6 +12,9 @@ struct Prr {
     prr_delivered: Bytes,
     /// Sent in it so far.
     prr_out: Bytes,
+    /// The congestion window of §6.2, which an ack that delivers nothing leaves as it is. No receiver's window is larger
+    /// than 1 GiB (RFC 7323 §2.3).
+    cwnd: u32,
     whole_segs: bool,
     from_window: bool,
 }
@@ -21,17 +24,16 @@ impl Prr {
     fn send_count(&mut self, delivered: Bytes, safe: bool, v: &SenderView) -> Bytes {
         let smss = u64::from(v.smss.max(1));
         let unit = if self.whole_segs { smss } else { 1 };
+        if delivered == 0 {
+            // §6.2: nothing else is done. What the window holds may leave, where less is found to be in the network.
+            return u64::from(self.cwnd).saturating_sub(v.pipe);
+        }
         let delivered = delivered.div_ceil(unit);
         let (ssthresh, in_flight) = (v.window.ssthresh / unit, v.pipe.div_ceil(unit));
-        if delivered > 0 {
-            self.prr_delivered += delivered;
-        }
+        self.prr_delivered += delivered;
         // A recovery without a measure of its flight, as after an undone timeout, reduces nothing.
         let recover_fs = self.recover_fs.div_ceil(unit).max(1);
-        let count = if delivered == 0 {
-            // §6.2: an ack that delivers nothing lets nothing go.
-            0
-        } else if in_flight > ssthresh {
+        let count = if in_flight > ssthresh {
             // §6.2: the proportional part.
             let allowed = u128::from(self.prr_delivered) * u128::from(ssthresh);
             let allowed = allowed.div_ceil(u128::from(recover_fs));
@@ -45,8 +47,13 @@ impl Prr {
         };
         // §6.2: the fast retransmit is sent in any case.
         let count = if self.prr_out == 0 && count < smss / unit { smss / unit } else { count };
+        self.cwnd = window(in_flight.saturating_add(count).saturating_mul(unit));
         count.saturating_mul(unit)
     }
+}
+
+fn window(bytes: Bytes) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 impl Policy for Prr {
@@ -58,12 +65,13 @@ impl Policy for Prr {
         state.number("recover_fs", self.recover_fs as f64);
         state.number("prr_delivered", self.prr_delivered as f64);
         state.number("prr_out", self.prr_out as f64);
+        state.number("cwnd", f64::from(self.cwnd));
     }
 }
 
 impl Reduction for Prr {
     fn begin(&mut self, before: Window, _v: &SenderView) {
-        (self.prr_delivered, self.prr_out) = (0, 0);
+        (self.prr_delivered, self.prr_out, self.cwnd) = (0, 0, window(before.cwnd));
         self.recover_fs = if self.from_window { before.cwnd } else { 0 };
     }
 
@@ -115,6 +123,7 @@ pub(crate) const ENTRY: Entry<dyn Reduction> = Entry {
             recover_fs: 0,
             prr_delivered: 0,
             prr_out: 0,
+            cwnd: 0,
             whole_segs: p.flag("whole_segs"),
             from_window: p.flag("from_window"),
         })
@@ -186,7 +195,21 @@ mod tests {
         assert_eq!(prr.on_ack(&a, &v), 2000);
         let lossy = AckInfo { newly_lost: 1000, ..a };
         assert_eq!(prr.on_ack(&lossy, &v), 1000);
+    }
+
+    #[test]
+    fn an_ack_that_delivers_nothing_leaves_the_window() {
+        let mut prr = (ENTRY.build)(&Params::defaults(ENTRY.params));
+        let window = Window { cwnd: 8000, ssthresh: 8000 };
+        let mut v = SenderView { window, pipe: 0, phase: Phase::Recovery, ..view() };
+        prr.begin(Window { cwnd: 12_000, ssthresh: u64::MAX }, &v);
         let nothing = AckInfo { delivered: 0, ..ack(1001, 0) };
+        assert_eq!(prr.on_ack(&nothing, &v), 12_000, "with the window as it was before");
+        v.pipe = 6000;
+        (0..6).for_each(|_| prr.on_sent(1000, 1000));
+        assert_eq!(prr.on_ack(&AckInfo { delivered: 1000, ..ack(1001, 0) }, &v), 1000, "PRR-CRB");
+        assert_eq!(prr.on_ack(&nothing, &v), 1000, "it was not sent yet");
+        v.pipe = 7000;
         assert_eq!(prr.on_ack(&nothing, &v), 0);
     }
 }

@@ -109,8 +109,6 @@ impl Connection {
                 // An ack that delivers nothing changes nothing (RFC 9937 §6.2), but for what it shows to be
                 // lost.
                 self.sender.quota + u64::from(left)
-            } else if another && info.delivered == 0 {
-                v.room()
             } else {
                 self.quota_after(info, &v)
             };

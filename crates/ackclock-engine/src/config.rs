@@ -142,8 +142,9 @@ pub struct Config {
     /// The ack that undoes a timeout grows the restored window as well. RFC 5682 §3.1 and RFC 4015 §3.4 only
     /// restore it.
     pub grow_after_undo: bool,
-    /// An ECN echo on the ack that ends a repair reduces the window again, and one on an ack after a timeout lets it
-    /// grow, neither of which RFC 3168 §6.1.2 has: what Linux does (`tcp_try_to_open`, `tcp_may_raise_cwnd`).
+    /// An ECN echo after a reduction for a loss reduces the window again once that is repaired, and one on an ack after
+    /// a timeout lets it grow, neither of which RFC 3168 §6.1.2 has: what Linux does (`tcp_try_to_open`,
+    /// `tcp_may_raise_cwnd`).
     pub echo_after_repair: bool,
     /// An ack that ends inside the oldest segment does not restart the retransmission timer (RFC 6298 §5.3 does): what
     /// Linux does (`tcp_clean_rtx_queue`).

@@ -707,3 +707,34 @@ fn what_was_sacked_before_the_peer_discarded_it_shows_no_reordering() {
 "#;
     assert_eq!(failure(text, true), None);
 }
+
+#[test]
+fn an_echo_reduces_after_a_loss_that_a_probe_has_repaired() {
+    // 10 segments, 7 for the loss, then 4 for the echo on the same ack.
+    let text = r#"
+`sysctl -q net.ipv4.tcp_congestion_control=cubic net.ipv4.tcp_rmem="4096 131072 6291456" net.ipv4.tcp_ecn=2 net.ipv4.tcp_invalid_ratelimit=0 net.ipv4.tcp_pingpong_thresh=255`
+0.000000 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
+0.000000 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0
+0.000000 bind(3, ..., ...) = 0
+0.000000 listen(3, 4) = 0
+0.008000 < SEW 0:0(0) win 64000 <mss 1000,nop,nop,sackOK>
+0.008000 > SE. 0:0(0) ack 1 <mss 1460,nop,nop,sackOK>
+0.018000 < . 1:1(0) ack 1 win 64000
+0.030000 accept(3, ..., ...) = 4
+0.030000 fcntl(4, F_SETFL, O_RDWR|O_NONBLOCK) = 0
+0.044000 write(4, ..., 3000) = 3000
+0.044000 > [ect0] P. 1:2001(2000) ack 1
+0.044000 > [ect0] P. 2001:3001(1000) ack 1
+0.066000 > P. 2001:3001(1000) ack 1
+0.082000 write(4, ..., 7) = 7
+0.082000 > [ect0] P. 3001:3008(7) ack 1
+0.120000 < E. 1:1(0) ack 3008 win 64000
+0.121000 %{ assert tcpi_ca_state == TCP_CA_CWR and tcpi_snd_cwnd == 4, (tcpi_ca_state, tcpi_snd_cwnd) }%
+0.140000 write(4, ..., 7500) = 7500
+0.140000 > [ect0] W. 3008:4008(1000) ack 1
+0.140000 > [ect0] P. 4008:5008(1000) ack 1
+0.140000 > [ect0] P. 5008:7008(2000) ack 1
+0.162000 > [ect0] . 7008:8008(1000) ack 1
+"#;
+    assert_eq!(failure(text, true), None);
+}

@@ -187,9 +187,9 @@ pub const OPTIONS: &[Param] = &[
     Param::flag(
         "echo_after_repair",
         false,
-        "an ECN echo on the ack that ends a repair reduces the window again, and one after a timeout lets it grow, as \
-         in Linux; otherwise the loss has reduced it for that window of data, and echoes let no window grow (RFC \
-         3168 6.1.2)",
+        "an ECN echo reduces the window again once a loss that has reduced it is repaired, and one after a timeout lets \
+         it grow, as in Linux; otherwise the loss has reduced it for that window of data, and echoes let no window grow \
+         (RFC 3168 6.1.2)",
     ),
     Param::flag(
         "restart_by_segments",

@@ -55,8 +55,8 @@ impl Connection {
         }
     }
 
-    /// True for a segment with new text that nobody will ever read, after a close: the connection is then
-    /// reset (RFC 1122 §4.2.2.13).
+    /// True for a segment with new text, or behind it, that nobody will ever read, after a close: the connection is
+    /// then reset (RFC 1122 §4.2.2.13).
     #[cold]
     pub(super) fn refuses_text(&mut self, now: Instant, segment: &Segment) -> bool {
         let refused = matches!(self.state, State::FinWait1 | State::FinWait2)

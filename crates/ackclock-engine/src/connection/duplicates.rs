@@ -76,9 +76,14 @@ impl Connection {
     }
 
     /// Outstanding bytes of which no duplicate ack tells: one segment that is missing, or in Linux all that are
-    /// marked lost (`tcp_limit_reno_sacked`).
+    /// marked lost (`tcp_limit_reno_sacked`), in whole segments where windows count those.
     fn holes(&self) -> u32 {
-        let lost = if self.config.early_duplicates { self.sender.sent.lost_bytes() } else { 0 };
+        let sent = &self.sender.sent;
+        let lost = match (self.config.early_duplicates, self.config.count_segments) {
+            (false, _) => 0,
+            (true, false) => sent.lost_bytes(),
+            (true, true) => sent.lost_segments().saturating_mul(self.smss),
+        };
         lost.max(self.smss)
     }
 

@@ -153,12 +153,10 @@ impl Connection {
         self.apply(control, now);
     }
 
-    /// An ack of `acked` bytes carries an ECN echo: one reduction per window of data (RFC 3168 §6.1.2). `before`: the
-    /// phase that it found.
+    /// An ack of `acked` bytes carries an ECN echo: one reduction per window of data (RFC 3168 §6.1.2).
     #[cold]
-    pub(super) fn handle_ecn_echo(&mut self, now: Instant, acked: Bytes, before: Phase) {
-        let repaired = matches!(before, Phase::Recovery | Phase::Loss);
-        if self.rare.ecn.has_reduced() && !(repaired && self.config.echo_after_repair) {
+    pub(super) fn handle_ecn_echo(&mut self, now: Instant, acked: Bytes) {
+        if self.rare.ecn.has_reduced() && !self.config.echo_after_repair {
             return;
         }
         let all_acked = self.flight_size() == 0;

@@ -52,7 +52,7 @@ impl Connection {
         }
         let echo_last = seldom(info.ece) && self.rare.is_some_and(|r| r.needs.echo_after_ack);
         if seldom(info.ece) && !echo_last {
-            self.handle_ecn_echo(now, info.newly_acked, before);
+            self.handle_ecn_echo(now, info.newly_acked);
         }
         let time_based = info.deliveries.is_some();
         if seldom(time_based) {
@@ -95,7 +95,7 @@ impl Connection {
             self.follow_recovery_deadline(now);
         }
         if seldom(echo_last) {
-            self.handle_ecn_echo(now, info.newly_acked, before);
+            self.handle_ecn_echo(now, info.newly_acked);
         }
         if seldom(stale) {
             v = self.view(now);

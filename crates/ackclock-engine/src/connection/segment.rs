@@ -78,6 +78,10 @@ impl Connection {
                 self.note_urgent(segment, segment.seq + syn);
             }
             if segment.flags.has(Flags::FIN) {
+                // A FIN behind a gap tells of text that is still to come.
+                if segment.len == 0 && self.state != State::Established && self.refuses_text(now, segment) {
+                    return;
+                }
                 self.handle_fin(now, segment.seq + syn + segment.len);
             }
         }

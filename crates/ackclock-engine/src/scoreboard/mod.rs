@@ -198,6 +198,15 @@ impl OutstandingSegments {
         self.sent.iter().filter(|s| !s.has(SACKED)).count() as u32
     }
 
+    /// Outstanding segments that are marked lost.
+    #[cold]
+    pub fn lost_segments(&self) -> u32 {
+        if self.lost_bytes == 0 {
+            return 0;
+        }
+        self.sent.iter().filter(|s| s.has(LOST)).count() as u32
+    }
+
     /// When the oldest outstanding segment was last sent.
     pub fn oldest_sent_at(&self) -> Option<Instant> {
         self.sent.front().map(|s| s.sent_at(self.epoch))

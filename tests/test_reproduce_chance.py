@@ -155,6 +155,11 @@ def test_an_interval_on_one_side_of_the_limit_decides_and_one_across_it_is_open(
     assert chance.judge([within("x", v, 5.0, 4.0) for v in values]).verdict == verdict
 
 
+def test_where_nothing_was_measured_nothing_lies_between():
+    check = between("x", [], 0.8, 1.2)
+    assert not check.holds and check.got == "nothing was measured"
+
+
 @pytest.mark.parametrize(
     ("held", "of", "verdict"),
     # The exact interval of 5 of 5 begins at 0.478, that of 6 of 6 at 0.541.

@@ -365,8 +365,10 @@ def within(name: str, got: float, expected: float, tolerance: float) -> Check:
 
 
 def between(name: str, got: Any, low: float, high: float) -> Check:
-    """Holds when every number lies between the two, which it may equal."""
+    """Holds when there are numbers, and every one lies between the two, which it may equal."""
     g = np.atleast_1d(np.asarray(got, float))
+    if not g.size:
+        return Check(name, f"{low:.6g} to {high:.6g}", "nothing was measured", False)
     shown = f"{g.min():.6g} to {g.max():.6g}" if g.size > 1 else f"{g[0]:.6g}"
     number = Number(float(g[0]), low, high) if g.size == 1 else None
     return Check(name, f"{low:.6g} to {high:.6g}", shown, bool(((g >= low) & (g <= high)).all()), number)

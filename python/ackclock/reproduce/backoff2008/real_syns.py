@@ -22,6 +22,8 @@ FULL_CONNECTIONS, FULL_SECONDS = 12_000, 80
 RANDOM = "random"
 """A link that loses every packet by itself, in place of a queue."""
 RANDOM_LOSSES = (0.2, 0.5)
+REST = 36
+"""Seconds in which the last connection has given up: SYNs after 1, 3, 7 and 15 s, and 16 s more."""
 AT_ONCE = 2
 
 
@@ -32,7 +34,11 @@ def scaled(name: str) -> Any:
 
 def stacks() -> dict[str, ac.Stack]:
     """Kernels that send three SYNs and five, and their twins."""
-    return {f"N = {n}": ac.Stack("linux-reno", syn_retries=n - 1, kernel={"cc": "reno"}) for n in x7.SYNS}
+    kernel = {"cc": "reno", "sysctl": {"net.ipv4.tcp_syn_linear_timeouts": "0"}}
+    doubled = ac.backoff.Linux(syn_linear=0)
+    return {
+        f"N = {n}": ac.Stack("linux-reno", backoff=doubled, syn_retries=n - 1, kernel=kernel) for n in x7.SYNS
+    }
 
 
 @real_form(
@@ -40,8 +46,9 @@ def stacks() -> dict[str, ac.Stack]:
     title="Kernels' connections rejected because their SYNs were lost",
     choices={
         **{key: x7.CHOICES[key] for key in ("p", "sure")},
-        "SYNs": "`tcp_syn_retries` 2 and 4: three and five SYNs, 1 s apart, as the kernel's first five are "
-        "(tcp_syn_linear_timeouts); of 60 bytes, with options",
+        "SYNs": "`tcp_syn_retries` 2 and 4 and `tcp_syn_linear_timeouts` 0: three and five SYNs, after 1, 3, 7 "
+        "and 15 s (by default as many more, of which the first five are a second apart, as fit into the time "
+        "of the doubled ones); of 60 bytes, with options",
         "scaled": f"{MBIT} Mbit/s in place of {x7.MBIT}, since each datagram passes an emulator in user "
         "space; "
         "queues and datagrams as in the item",
@@ -58,7 +65,7 @@ def rejected(setting: Setting) -> Outcome:
     connections, seconds = (FULL_CONNECTIONS, FULL_SECONDS) if setting.full else (CONNECTIONS, SECONDS)
     cases = [(name, loss) for name in x7.QUEUES for loss in x7.LOSSES]
     cases += [(RANDOM, loss) for loss in RANDOM_LOSSES]
-    size = {"mbit": MBIT, "connections": connections, "seconds": seconds}
+    size = {"mbit": MBIT, "connections": connections, "seconds": seconds, "rest": REST}
     wanted = {(name, loss): x7.scenario(scaled(name), loss, stacks(), **size) for name, loss in cases}
     pairs = together(wanted, setting, "B-X7 real", at_once=AT_ONCE)
     rows = [

@@ -33,6 +33,8 @@ QUEUES: dict[str, Queue] = {
     ),
 }
 CONNECTIONS, SECONDS = 12_000, 40
+REST = 15
+"""Seconds after the last connection was opened."""
 SURE = 100
 """Rejections that a ratio must rest on: it varies by 10 % then."""
 
@@ -61,6 +63,7 @@ def scenario(
     mbit: float = MBIT,
     connections: int = CONNECTIONS,
     seconds: float = SECONDS,
+    rest: float = REST,
 ) -> ac.Scenario:
     """Connections, in equal parts with each stack, whose SYNs share a bottleneck with datagrams that overload
     it; without a queue, a link that loses at random and has no datagrams.
@@ -77,7 +80,7 @@ def scenario(
         loads,
         tcp,
         mix=dict.fromkeys(tcp, 1 / len(tcp)),
-        duration=f"{seconds + 15}s",
+        duration=f"{seconds + rest:g}s",
         drain="1s",
     )
 

@@ -56,6 +56,23 @@ fn http_thinks_between_its_requests_and_closes_after_the_last() {
 }
 
 #[test]
+fn a_client_that_says_how_much_it_wants_closes_first() {
+    let (mut client, mut server) = pair("request", &[("request", "300B"), ("response", "1500B")]);
+    let (mut c, mut s, mut rng) = (roomy(), roomy(), Rng::stream(1, "app", 0));
+    assert_eq!((wake(&mut *client, &mut c, 0, &mut rng), c.written), (Wake::Readable, 300));
+    s.readable = 300;
+    assert_eq!((wake(&mut *server, &mut s, 5, &mut rng), s.written), (Wake::Readable, 1500));
+    assert!(!s.closed, "it waits for the client to close");
+    c.readable = 1499;
+    assert_eq!((wake(&mut *client, &mut c, 10, &mut rng), c.closed), (Wake::Readable, false));
+    c.readable = 1;
+    assert_eq!((wake(&mut *client, &mut c, 15, &mut rng), c.closed), (Wake::Done, true));
+    assert_eq!(c.responses, [Duration::from_millis(15)]);
+    s.ended = true;
+    assert_eq!((wake(&mut *server, &mut s, 20, &mut rng), s.closed), (Wake::Done, true));
+}
+
+#[test]
 fn http_gives_up_when_the_server_closes_in_a_response() {
     let (mut client, mut rng) = (app("http", &[]), Rng::stream(1, "app", 0));
     let mut c = roomy();

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ackclock_policy::{Application, Chosen, Registry, Value};
-use ackclock_units::{Bytes, Duration, Instant, Rng};
+use ackclock_policy::Registry;
+use ackclock_units::{Duration, Instant, Rng};
 
 use super::error::{Result, ScenarioError};
 use super::link::LinkPlan;
@@ -18,6 +18,7 @@ use crate::network::{Network, NetworkBuilder, NodeId};
 use crate::workload::Arrivals;
 use crate::workload::log::Logged;
 use crate::workload::source::{Group, Places, RateControlled, Shares, Udp, Web, peer};
+use crate::workload::transfer::{Closes, TransferApps};
 
 /// Numbers of the network's nodes by name.
 pub(super) fn node_ids(r: &Resolved) -> BTreeMap<&str, NodeId> {
@@ -114,12 +115,12 @@ fn flows(
         Body::Log(log) => {
             let stop = Instant::ZERO + r.duration();
             let of = |row: &LogRow| (row.at, row.bytes);
-            let apps = transfer_apps(log.params.bytes("request"));
+            let apps = TransferApps::new(log.params.bytes("request"), Closes::Server);
             Box::new(Logged::new(places, Arc::clone(&log.rows), of, stop, apps))
         }
         Body::Web(web) => {
             let p = &web.params;
-            let (client, server) = transfer_apps(p.bytes("request"));
+            let closes = if p.choice("closes") == "client" { Closes::Client } else { Closes::Server };
             Box::new(Web {
                 arrivals: Arrivals::new(
                     web.arrivals,
@@ -131,24 +132,12 @@ fn flows(
                 sizes: web.sizes.clone(),
                 size_rng: Rng::stream(job.seed, &format!("{}.sizes", w.name), 0),
                 stop: Instant::ZERO + p.duration("stop").min(r.duration()),
-                client,
-                server,
+                apps: TransferApps::new(p.bytes("request"), closes),
                 places,
             })
         }
         Body::Udp { .. } => unreachable!("datagrams are no flows"),
     }
-}
-
-/// The applications of a transfer with a request of this size.
-fn transfer_apps(request: Bytes) -> (Chosen<dyn Application>, Chosen<dyn Application>) {
-    let registry = Registry::builtin();
-    let mut client = registry.choose("request").expect("request is built in");
-    let mut server = registry.choose("respond").expect("respond is built in");
-    let request = Value::Bytes(request);
-    client.set_value("request", request).expect("the same range as the workload's");
-    server.set_value("request", request).expect("the same range as the workload's");
-    (client, server)
 }
 
 fn datagrams(

@@ -26,8 +26,8 @@ const SHAPE: Param = Param::ratio("shape", 1.5, 1.01..=100.0, "shape of Pareto p
 pub(crate) const WEB: Declaration = Declaration {
     kind: "workload",
     name: "web",
-    about: "One connection for each transfer: the client sends a request, the server responds with a file \
-            and closes; random arrivals.",
+    about: "One connection for each transfer: the client sends a request, the server responds with a file, \
+            and one of them closes; random arrivals.",
     source: "Mondal & Kuzmanovic 2008 (B-A7, B-A8, B-A9)",
     params: &[
         Param::choice(
@@ -51,6 +51,12 @@ pub(crate) const WEB: Declaration = Declaration {
         ),
         Param::ratio("arrival_rate", 0.0, 0.0..=1e9, "flows per second on average, in place of a load"),
         Param::bytes("request", 300, 1..=1 << 30, "size of the request"),
+        Param::choice(
+            "closes",
+            "server",
+            &["server", "client"],
+            "who closes first: the server after its last byte, or the client when it has read it",
+        ),
         Param::duration("start", Duration::ZERO, Duration::ZERO..=LONGEST, "when arrivals begin"),
         Param::duration(
             "stop",

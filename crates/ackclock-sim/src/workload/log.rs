@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use ackclock_policy::{Application, Chosen, Value};
 use ackclock_units::{Bytes, Duration, Instant, Rng};
 
 use super::source::Places;
+use super::transfer::TransferApps;
 use crate::flow::{FlowSource, FlowSpec};
 
 /// Transfers whose times and sizes are known: the client sends a request, the server a file.
@@ -15,25 +15,23 @@ pub struct Logged {
     rows: Box<dyn Iterator<Item = (Duration, Bytes)> + Send>,
     /// No flow starts at or after this.
     stop: Instant,
-    client: Chosen<dyn Application>,
-    /// `size` is set for each flow.
-    server: Chosen<dyn Application>,
+    apps: TransferApps,
 }
 
 impl Logged {
-    /// Transfers with these times and sizes, each with a request that both applications agree on.
+    /// Transfers with these times and sizes.
     pub fn new<T>(
         places: Places,
         rows: Arc<[T]>,
         of: fn(&T) -> (Duration, Bytes),
         stop: Instant,
-        (client, server): (Chosen<dyn Application>, Chosen<dyn Application>),
+        apps: TransferApps,
     ) -> Self
     where
         T: Send + Sync + 'static,
     {
         let rows = (0..rows.len()).map(move |i| of(&rows[i]));
-        Self { places, rows: Box::new(rows), stop, client, server }
+        Self { places, rows: Box::new(rows), stop, apps }
     }
 }
 
@@ -45,8 +43,7 @@ impl FlowSource for Logged {
             self.rows = Box::new(std::iter::empty());
             return None;
         }
-        // Cannot fail: a size beyond the declared range is refused when the scenario is read.
-        let _ = self.server.set_value("size", Value::Bytes(size));
-        self.places.next(start, self.client.build(), self.server.build(), Some(size))
+        let (client, server) = self.apps.build(size);
+        self.places.next(start, client, server, Some(size))
     }
 }

@@ -11,6 +11,7 @@ pub(crate) mod log;
 mod pareto;
 mod sizes;
 pub(crate) mod source;
+pub(crate) mod transfer;
 
 pub use arrivals::{Arrivals, OnOff, Pattern, Periods};
 pub use cdf::{Cdf, CdfError};

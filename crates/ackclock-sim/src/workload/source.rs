@@ -6,6 +6,7 @@ use ackclock_policy::{Application, Chosen, RateControl, Value, introduce};
 use ackclock_trace::Mask;
 use ackclock_units::{Bytes, Duration, Instant, Rate, Rng};
 
+use super::transfer::TransferApps;
 use super::{Arrivals, OnOff, Sizes};
 use crate::flow::{Access, Datagram, DatagramSource, FlowSource, FlowSpec, StackFactory};
 use crate::network::NodeId;
@@ -152,10 +153,8 @@ pub struct Web {
     pub size_rng: Rng,
     /// No flow starts at or after this.
     pub stop: Instant,
-    /// The client's application, its parameters set.
-    pub client: Chosen<dyn Application>,
-    /// The server's application; `size` is set for each flow.
-    pub server: Chosen<dyn Application>,
+    /// The applications.
+    pub apps: TransferApps,
 }
 
 impl FlowSource for Web {
@@ -170,9 +169,8 @@ impl FlowSource for Web {
             return None;
         }
         let size = self.sizes.draw(&mut self.size_rng);
-        // Cannot fail: a distribution beyond the declared range is refused when the scenario is read.
-        let _ = self.server.set_value("size", Value::Bytes(size));
-        self.places.next(start, self.client.build(), self.server.build(), Some(size))
+        let (client, server) = self.apps.build(size);
+        self.places.next(start, client, server, Some(size))
     }
 }
 

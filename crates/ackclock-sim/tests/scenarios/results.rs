@@ -75,6 +75,22 @@ tcp = "sack"
 }
 
 #[test]
+fn a_client_that_closes_first_transfers_the_same() {
+    let run = |closes: &str| {
+        let text =
+            TEN_LINES.replacen("kind = \"web\"\n", &format!("kind = \"web\"\ncloses = \"{closes}\"\n"), 1);
+        results(&resolved(&text, &[("duration", "2s")]), 1).flows
+    };
+    let (server, client) = (run("server"), run("client"));
+    assert_eq!(server, results(&resolved(TEN_LINES, &[("duration", "2s")]), 1).flows);
+    let sizes = |flows: &[FlowRow]| flows.iter().map(|f| (f.start, f.size)).collect::<Vec<_>>();
+    assert_eq!(sizes(&server), sizes(&client));
+    // Without the wait for a FIN behind the last byte nothing is later.
+    let done = client.iter().filter(|f| f.response_time.is_some()).count();
+    assert!(done > 0 && done >= server.iter().filter(|f| f.response_time.is_some()).count());
+}
+
+#[test]
 fn seeds_differ_and_repeat() {
     let run = |seed| results(&resolved(TEN_LINES, &[("seed", seed), ("duration", "1s")]), 1).flows;
     assert_eq!(run("5"), run("5"));

@@ -43,6 +43,7 @@ arrivals = { kind = "on-off", on = "50ms", off = "2s", periods = "pareto" }
 kind = "web"
 load = 0.1
 load_counts = "wire"
+closes = "client"
 sizes = "lognormal-pareto"
 trace = "III"
 arrivals = "regular"

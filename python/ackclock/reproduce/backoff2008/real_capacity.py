@@ -22,7 +22,7 @@ from ackclock.reproduce.backoff2008.testbed import NONE, TCP
 from ackclock.reproduce.item import Outcome, Setting, between
 from ackclock.reproduce.real_form import KERNEL, TWIN, real_form, together
 
-SECONDS, FULL = 20.0, 60.0
+SECONDS, FULL = 10.0, 60.0
 
 
 @real_form(

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ackclock_policy::Registry;
 use ackclock_units::{Duration, Instant, Rng};
 
 use super::error::{Result, ScenarioError};

@@ -505,7 +505,7 @@ const OVERRIDES: &[((&str, &str), &str)] = &[
     (
         ("workload.0.load", "1"),
         "--set workload.0.load=1: `workload.0` is not a known key; expected one of per_hop, kind, trace, load, \
-         load_counts, arrival_rate, request, start, stop, sizes, arrivals, client, server, name, rtt, stack",
+         load_counts, arrival_rate, request, closes, start, stop, sizes, arrivals, client, server, name, rtt, stack",
     ),
     (
         ("duration", "forever"),

@@ -240,9 +240,10 @@ impl WorkloadContext<'_> {
 
     fn flows(&self, reader: &Reader<'_>, mut app: Chosen<dyn Application>) -> Result<Body> {
         let params = reader.params(declare::FLOWS)?;
+        set_params(reader, &mut app)?;
         let default = match &app {
-            app if app.name() == "request" => "respond",
             app if makes_requests(app) => "serve",
+            app if app.name() == "request" => "respond",
             _ => "sink",
         };
         let word = reader.text("peer")?;
@@ -252,7 +253,6 @@ impl WorkloadContext<'_> {
             .registry
             .choose::<dyn Application>(peer_name)
             .map_err(|e| ScenarioError::at(place, format!("`workload.peer`: {e}")))?;
-        set_params(reader, &mut app)?;
         set_params(reader, &mut peer)?;
         if !introduce(&*app.build(), &mut *peer.build()) {
             let message = format!(

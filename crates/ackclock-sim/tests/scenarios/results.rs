@@ -91,6 +91,22 @@ fn a_client_that_closes_first_transfers_the_same() {
 }
 
 #[test]
+fn a_request_that_says_how_much_it_wants_is_served() {
+    let text = r#"
+duration = "5s"
+path = { kind = "single", link = { rate = "1Mbit/s", delay = "20ms" } }
+workload = { kind = "request", response = "20kB", flows = 3 }
+[stacks]
+tcp = "linux"
+"#;
+    let flows = results(&resolved(text, &[]), 1).flows;
+    let took: Vec<_> = flows.iter().filter_map(|f| f.response_time).collect();
+    assert_eq!(took.len(), 3);
+    // 60,000 bytes take half a second at this rate.
+    assert!(took.iter().all(|t| (0.2..0.8).contains(&t.as_secs_f64())), "{took:?}");
+}
+
+#[test]
 fn seeds_differ_and_repeat() {
     let run = |seed| results(&resolved(TEN_LINES, &[("seed", seed), ("duration", "1s")]), 1).flows;
     assert_eq!(run("5"), run("5"));

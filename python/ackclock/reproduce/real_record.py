@@ -11,7 +11,7 @@ import sys
 import time
 from datetime import datetime, timezone
 
-from ackclock._core import InputError
+from ackclock._core import DriveError, InputError
 from ackclock.console import note
 from ackclock.reproduce import pages, record
 from ackclock.reproduce.item import Item, Setting, find
@@ -21,7 +21,8 @@ from ackclock.reproduce.verdicts import HOLDS, entry, short, stale
 
 
 def main(names: list[str]) -> int:
-    """Runs forms and records them. Exit code 2 for what has none, and where none is named."""
+    """Runs forms and records them. Exit code 2 for what has none, where none is named, and where
+    the system refuses what a form needs."""
     full = "--full" in names
     if not set(names) - {"--full"}:
         note(f"name the items to run on the kernel's TCP; expected one or more of {', '.join(FORMS)}")
@@ -39,11 +40,15 @@ def main(names: list[str]) -> int:
     except InputError as e:
         note(str(e))
         return 2
-    done = [i for i in items if i.id in FORMS]
+    done, failed = [i for i in items if i.id in FORMS], 0
     for i in done:
-        keep(i, full)
+        try:
+            keep(i, full)
+        except DriveError as e:
+            failed = 2
+            note(f"{i.id}: {e}; its record stays")
     write(done)
-    return 0
+    return failed
 
 
 def keep(i: Item, full: bool) -> None:

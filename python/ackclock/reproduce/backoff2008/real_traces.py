@@ -34,8 +34,8 @@ CHOICES = {
     "connections. Its timeout is SRTT and at least minRTO more",
     "without backoff": "TCP_THIN_LINEAR_TIMEOUTS on both sockets: no doubling at the first six expiries "
     "in a row, with fewer than four packets in flight",
-    "who closes": "the client of a web flow, when it has read the response: linear timeouts hold in the state "
-    "ESTABLISHED alone, which a server leaves when it closes",
+    "who closes": "the client of a web flow, when it has read the response: linear timeouts hold in the "
+    "state ESTABLISHED alone, which a server leaves when it closes",
     "SYNs": "initRTO 1 s; the first five are a second apart, then doubled, whatever the option says",
     "not done": f"a flow that is not done {REST:g} s after the last arrival, or is given up, counts among "
     "the slowest",
@@ -62,8 +62,8 @@ def stacks(min_rto: str) -> dict[str, ac.Stack]:
 def scenario(
     path: Any, load: Any, min_rto: str, seconds: float, setting: Setting, **more: Any
 ) -> ac.Scenario:
-    """Both stacks over a path; servers of web flows leave the close to their clients. more: other keys of a scenario,
-    or `stacks` in place of these two.
+    """Both stacks over a path; servers of web flows leave the close to their clients. more: other keys of a
+    scenario, or `stacks` in place of these two.
     """
     tcp = more.pop("stacks", None) or stacks(min_rto)
     loads = load if isinstance(load, list) else [load]

@@ -47,8 +47,8 @@ def stacks() -> dict[str, ac.Stack]:
     choices={
         **{key: x7.CHOICES[key] for key in ("p", "sure")},
         "SYNs": "`tcp_syn_retries` 2 and 4 and `tcp_syn_linear_timeouts` 0: three and five SYNs, after 1, 3, "
-        "7 and 15 s (by default as many more, of which the first five are a second apart, as fit into the time "
-        "of the doubled ones); of 60 bytes, with options",
+        "7 and 15 s (by default as many more, of which the first five are a second apart, as fit into the "
+        "time of the doubled ones); of 60 bytes, with options",
         "scaled": f"{MBIT} Mbit/s in place of {x7.MBIT}, since each datagram passes an emulator in user "
         "space; "
         "queues and datagrams as in the item",

@@ -123,5 +123,5 @@ def picture(rows: list[dict[str, Any]]) -> Figure:
             ylim=(floor / 1.5, 1),
         )
         axes.grid(True)
-        axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.1), fontsize=9, ncols=2)
+        axes.legend(loc="upper left", fontsize=9, ncols=2)
     return fig

@@ -30,6 +30,8 @@ pub struct Pacer {
     fired_at: Option<Instant>,
     /// What is left of the lateness of this quantum, if late ones shorten the time until the next.
     credit: Option<Duration>,
+    /// The next segment does not wait.
+    exempt: bool,
 }
 
 impl Pacer {
@@ -45,6 +47,7 @@ impl Pacer {
             ahead: Duration::ZERO,
             fired_at: None,
             credit: None,
+            exempt: false,
         }
     }
 
@@ -81,7 +84,13 @@ impl Pacer {
     #[inline]
     pub fn held_until(&self, now: Instant) -> Option<Instant> {
         let due = self.next_at.saturating_sub(self.ahead);
-        (self.left == 0 && due > now).then_some(due)
+        (self.left == 0 && due > now && !self.exempt).then_some(due)
+    }
+
+    /// Lets the next segment leave at once. It takes its time at the rate all the same: what follows it waits that
+    /// much longer.
+    pub fn exempt_next(&mut self) {
+        self.exempt = true;
     }
 
     /// The timer for [`Pacer::held_until`] fired.
@@ -108,6 +117,11 @@ impl Pacer {
 
     /// `bytes` are sent.
     pub fn sent(&mut self, now: Instant, bytes: u32) {
+        let held = self.left == 0 && self.next_at > now;
+        if std::mem::take(&mut self.exempt) && held {
+            self.next_at += self.rate.time_to_send(u64::from(bytes));
+            return;
+        }
         if self.left == 0 || self.next_at <= now {
             if let Some(credit) = &mut self.credit {
                 *credit = now.since(self.next_at);
@@ -209,6 +223,22 @@ mod tests {
         // 0.3 ms late, of which all is made up for.
         assert_eq!(burst(&mut p, at(53_300), 9), 2);
         assert_eq!(p.held_until(at(53_300)), Some(at(55_000)));
+    }
+
+    #[test]
+    fn an_exempt_segment_leaves_at_once_and_delays_the_next_ones() {
+        for mut p in [Pacer::new(pacing(2), SMSS), Pacer::new(pacing(2), SMSS).with_credit()] {
+            burst(&mut p, at(50_000), 9);
+            let due = p.held_until(at(50_000)).expect("a quantum has left");
+            p.exempt_next();
+            assert_eq!(burst(&mut p, at(50_500), 9), 1);
+            assert_eq!(p.held_until(at(50_500)), Some(due + Duration::from_millis(1)));
+            // Where none is held, it is a segment like others.
+            let free = due + Duration::from_millis(1);
+            p.exempt_next();
+            assert_eq!(burst(&mut p, free, 9), 2);
+            assert_eq!(p.held_until(free), Some(free + Duration::from_millis(2)));
+        }
     }
 
     #[test]

@@ -174,6 +174,10 @@ impl Connection {
         self.sender.make_mut().recovery_point = self.snd_nxt;
         self.note_reduction();
         self.follow_recovery_deadline(now);
+        if let Some(pacer) = &mut self.sender.make_mut().pacer {
+            // The retransmission leaves when the timer expires (RFC 6298 §5.4, `tcp_retransmit_timer`).
+            pacer.exempt_next();
+        }
         let v = self.view(now);
         self.run_retransmission_timer(now, TimerEvent::Expired, &v);
         let v = self.view(now);

@@ -93,7 +93,8 @@ impl Growth {
     }
 }
 
-/// A pacing rate. The engine spaces all segments by it, retransmissions included.
+/// A pacing rate. The engine spaces all segments by it, retransmissions included, but for what a timeout or a tail
+/// loss probe sends when its timer expires.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pacing {
     /// Payload, bits per second. The engine sends at least one segment a second.

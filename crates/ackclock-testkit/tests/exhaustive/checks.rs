@@ -8,66 +8,9 @@ use ackclock_units::{Duration, Instant, SeqNumber};
 use ackclock_wire::Segment;
 
 use crate::patterns::Class;
+use crate::rules::{Rule, Rules};
 use crate::stacks::{SEGMENT, Stack, iss};
 use crate::transfer::Transfer;
-
-macro_rules! rules {
-    ($($name:ident: $text:literal;)*) => {
-        /// A rule that a run can break.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-        pub enum Rule { $(#[doc = $text] $name,)* }
-
-        /// All of them.
-        pub const RULES: &[Rule] = &[$(Rule::$name,)*];
-
-        impl Rule {
-            /// The rule in words.
-            pub fn text(self) -> &'static str {
-                match self { $(Self::$name => $text,)* }
-            }
-        }
-    };
-}
-
-rules! {
-    Delivery: "the receiver has read exactly what has arrived without a gap, and in the end everything";
-    Close: "both ends close in order, within bounds of time and events";
-    WholeSegments: "every segment carries a full payload where only full ones were written";
-    TimerRuns: "the retransmission timer runs while data is outstanding, and restarts with an ack of new \
-                data (RFC 6298 5.1, 5.3)";
-    TimerFloor: "no deadline is nearer than the estimator's timeout, which is not below its floor, and none \
-                 fires sooner (RFC 6298 2.4)";
-    OneSegment: "a timeout retransmits the first segment alone, at once (RFC 6298 5.4, RFC 5681 3.1)";
-    Ssthresh: "ssthresh is at least two segments, and after a reduction no more than what was outstanding \
-               (RFC 5681 eq. 4)";
-    Cwnd: "cwnd is at least one segment";
-    CwndGrows: "after a timeout, each ack of new data below ssthresh grows cwnd (RFC 5681 3.1)";
-    CwndStep: "after a timeout, no ack grows cwnd by more than a segment (RFC 5681 eq. 2, RFC 3465 2.3)";
-    TimeoutPerLoss: "without delays neither end has more timeouts than packets were lost";
-    SpuriousRetransmission: "with SACK and only data lost, nothing is retransmitted that arrived or will \
-                             arrive";
-    ThreeSegments: "SACKs begin a recovery when three segments arrived above a hole (RFC 6675 4, IsLost), or \
-                    the fourth or a later one did (M-A7)";
-    RecoveryAfterUndo: "with nothing lost, the ack that undoes a timeout does not begin a recovery";
-    FalseFastRetransmit: "where everything arrives in order, no duplicate acks of retransmitted data begin a \
-                          recovery (RFC 6582 3.2)";
-}
-
-/// A set of rules.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Rules(u16);
-
-impl Rules {
-    /// Adds one.
-    pub fn add(&mut self, rule: Rule) {
-        self.0 |= 1 << rule as u16;
-    }
-
-    /// Those in it.
-    pub fn iter(self) -> impl Iterator<Item = Rule> {
-        RULES.iter().copied().filter(move |rule| self.0 >> *rule as u16 & 1 == 1)
-    }
-}
 
 /// How a run ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -118,6 +61,7 @@ pub struct Judge {
     guarded: bool,
     has_window: bool,
     loss_based: bool,
+    measures_bandwidth: bool,
     undoes_episodes: bool,
     rearms: bool,
     min_rto: Duration,
@@ -135,6 +79,8 @@ pub struct Judge {
     before_timeout: Option<Window>,
     /// Segments sent at this expiry of the timer; `None` at other times.
     sent_after_timeout: Option<u32>,
+    /// Segments that had arrived or will, without a report of it, when the timer of a paced sender expired.
+    under_way: u128,
     /// Recoveries that have had their rescue retransmission.
     rescued: u32,
     /// When each segment was last sent.
@@ -160,6 +106,7 @@ impl Judge {
             guarded: stack.guarded,
             has_window: !stack.has_no_congestion_window(),
             loss_based: stack.loss_based,
+            measures_bandwidth: stack.measures_bandwidth,
             undoes_episodes: stack.undoes_episodes,
             rearms: stack.rearms,
             min_rto: stack.min_rto,
@@ -171,6 +118,7 @@ impl Judge {
             armed_at: Instant::ZERO,
             before_timeout: None,
             sent_after_timeout: None,
+            under_way: 0,
             rescued: 0,
             sent_at: [None; 128],
             ts_recent: None,
@@ -257,12 +205,17 @@ impl Judge {
         };
         let restored = after.v.window.ssthresh > before.v.window.ssthresh
             || (self.undoes && self.before_timeout.is_some_and(is_back));
-        let undone = after_timeout
+        let undone = self.undoes
+            && after_timeout
             && after.v.phase != Phase::Loss
             && (restored || after.v.snd_una < before.v.recovery_point);
         if after_timeout && !undone && slow_start && self.has_window && self.loss_based && self.limited {
             let grown = after.v.window.cwnd.saturating_sub(before.v.window.cwnd);
             self.check(grown <= u64::from(after.v.smss), Rule::CwndStep, now, log);
+        }
+        if after_timeout && !self.undoes && after.v.snd_una < before.v.recovery_point {
+            let lost_again = self.time_based && after.v.phase == Phase::Recovery;
+            self.check(after.v.phase == Phase::Loss || lost_again, Rule::RepairLasts, now, log);
         }
         if after.recoveries > before.recoveries {
             self.check(!undone || self.undoes_episodes || self.lost > 0, Rule::RecoveryAfterUndo, now, log);
@@ -304,12 +257,24 @@ impl Judge {
                 before.v.rto_deadline.is_some_and(|at| at <= now) && now >= self.armed_at + self.min_rto;
             self.check(due, Rule::TimerFloor, now, log);
             self.sent_after_timeout = self.has_window.then_some(0);
+            if sender.pacing_rate().is_some() && !self.time_based {
+                self.under_way = self.unreported(sender);
+            }
             if before.v.phase != Phase::Loss {
                 self.before_timeout = Some(before.v.window);
             }
         }
         self.timer(now, sender, &before, &after, log);
         self.seen = Some(after);
+    }
+
+    /// Segments that have arrived or will, of which the sender does not know it.
+    fn unreported(&self, sender: &Connection) -> u128 {
+        let bit = |i: usize| {
+            let there = self.arrived >> i & 1 == 1 || self.in_flight[i] > 0;
+            u128::from(there && !sender.has_arrived(i as u64 * SEGMENT, (i as u64 + 1) * SEGMENT)) << i
+        };
+        (0..self.total).map(bit).sum()
     }
 
     fn windows(&mut self, now: Instant, before: &Seen, after: &Seen, log: &mut Log) {
@@ -319,7 +284,8 @@ impl Judge {
         // (M-A8).
         let signal = after.recoveries > before.recoveries || after.timeouts > before.timeouts;
         let reduced = signal && window.ssthresh < before.v.window.ssthresh;
-        let most = before.v.flight_size.max(2 * smss);
+        let at_most = if self.measures_bandwidth { before.v.window.cwnd } else { before.v.flight_size };
+        let most = at_most.max(2 * smss);
         self.check(
             !self.loss_based || window.ssthresh >= 2 * smss && (!reduced || window.ssthresh <= most),
             Rule::Ssthresh,
@@ -357,7 +323,9 @@ impl Judge {
         // RFC 8985 §6.2, RACK_sent_after(): of two segments sent at one time, the higher sequence number
         // counts as later, even if it was sent first.
         let tie = self.time_based && self.sent_at[index + 1..].contains(&sent_before);
-        if !needed && !probe && !tie && !self.is_rescue(index, sender) {
+        let presumed_lost =
+            self.under_way >> index & 1 == 1 && self.seen.is_some_and(|seen| seen.v.phase == Phase::Loss);
+        if !needed && !probe && !tie && !presumed_lost && !self.is_rescue(index, sender) {
             self.record_broken(Rule::SpuriousRetransmission, now, log);
         }
     }

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 
 use ackclock_units::{Duration, Instant};
 
-use crate::checks::Rule;
 use crate::patterns::{CLASSES, Class, Pattern};
 use crate::pipe::Outcome;
+use crate::rules::Rule;
 use crate::stacks::{Family, Stack};
 use crate::transfer::Transfer;
 

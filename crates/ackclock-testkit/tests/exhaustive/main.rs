@@ -1,7 +1,7 @@
 //! An exhaustive search over small transfers: every stack of registered policies, with every pattern of a few
 //! lost, late and duplicated packets.
 //!
-//! Each run is checked against rules that hold for every stack ([`checks`]), and compared with the runs of
+//! Each run is checked against rules that hold for every stack ([`rules`]), and compared with the runs of
 //! similar stacks ([`compare`]). A run that breaks a rule is identified by a line, which runs it again with
 //! its timeline:
 //!
@@ -9,13 +9,14 @@
 //! ACKCLOCK_REPLAY='sack reno every none exponential no-ts | 10 iw3 | lose:3 lose:6' cargo test -p ackclock-testkit --test exhaustive a_line
 //! ```
 //!
-//! `make test` searches 1.6 million runs; `make exhaustive` all of them, which takes hours.
+//! `make test` searches 3 million runs in a quarter of a minute; `make exhaustive` all 200 million, in less than an hour.
 
 mod checks;
 mod compare;
 mod known;
 mod patterns;
 mod pipe;
+mod rules;
 mod stacks;
 mod sweeps;
 mod timeline;

@@ -6,8 +6,9 @@ use ackclock_engine::{AbortReason, Connection, ConnectionEvent, Transmit};
 use ackclock_units::{Duration, Ecn, Instant};
 use ackclock_wire::{Flags, Segment};
 
-use crate::checks::{Ending, Judge, Rule, Rules};
+use crate::checks::{Ending, Judge};
 use crate::patterns::{Fault, Pattern};
+use crate::rules::{Rule, Rules};
 use crate::stacks::{SEGMENT, Stack, iss};
 use crate::timeline;
 use crate::transfer::Transfer;

@@ -52,6 +52,8 @@ pub struct Stack {
     pub limited: bool,
     /// The window keeps the rules of RFC 5681 for slow start, thresholds and timeouts.
     pub loss_based: bool,
+    /// The threshold is what the path delivers in its smallest round-trip time, whatever is outstanding.
+    pub measures_bandwidth: bool,
     /// The undo looks at whole episodes: it may end a repair by what arrived twice, or undo a timeout within a
     /// recovery that then goes on.
     pub undoes_episodes: bool,
@@ -279,6 +281,7 @@ impl Stack {
         let detection = registry.choose::<dyn SpuriousTimeout>(undo).expect(built).build();
         Self {
             loss_based: window.family() == ackclock_policy::Family::LossBased,
+            measures_bandwidth: family.window == "westwood",
             undoes_episodes: detection.examines_episodes(),
             rearms: recovery.sets.iter().any(|(key, _)| key == "recovery.sample_before_probe"),
             family,

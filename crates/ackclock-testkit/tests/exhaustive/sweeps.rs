@@ -109,7 +109,7 @@ fn a_few(t: &Transfer) -> Vec<Pattern> {
     .concat()
 }
 
-/// What fits into a minute: 2.9 million runs.
+/// What fits into a minute: 3 million runs.
 pub fn quick() -> Vec<Sweep> {
     let standard: Vec<_> = Family::all().into_iter().filter(Family::is_standard).collect();
     let mut some: Vec<_> = Family::near_standard(1).chain(Family::drawn()).collect();

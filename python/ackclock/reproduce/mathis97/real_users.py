@@ -23,6 +23,7 @@ FAST_SECONDS = 70.0
 HARMLESS = 0.02
 NEAR = 0.25
 AT_ONCE = 12
+FAST_AT_ONCE = 6
 SYSCTL = {"net.ipv4.tcp_early_retrans": "0"}
 
 CHOICES = {
@@ -120,7 +121,7 @@ def percent(rows: list[dict[str, Any]], key: str, world: str) -> np.ndarray:
         "since the kernel opens its window by the segments that an ack covers",
         "p": "packets lost on the link over packets sent",
         "duration": f"{FAST_SECONDS:g} s after {WARM:g} s that do not count ({FULL:g} s with --full), one "
-        f"seed; {AT_ONCE} runs side by side",
+        f"seed; {FAST_AT_ONCE} runs side by side",
     },
 )
 def fast(setting: Setting) -> Outcome:
@@ -139,7 +140,7 @@ def fast(setting: Setting) -> Outcome:
         for mss in modem.SIZES
         for loss in FAST_LOSSES
     }
-    pairs = together(scenarios, setting, "M-F15 real", at_once=AT_ONCE)
+    pairs = together(scenarios, setting, "M-F15 real", at_once=FAST_AT_ONCE)
     rows: list[dict[str, Any]] = []
     for (mss, loss), pair in pairs.items():
         for (world, span), run in zip(spans(pair, mss).items(), (pair.kernel, pair.twin), strict=True):

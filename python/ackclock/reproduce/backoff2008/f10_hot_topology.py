@@ -16,9 +16,7 @@ from ackclock.scenario.topology import CORE, FANS, Topology
 def reproduce(setting: Setting) -> Outcome:
     """The numbers of the topology, read back from the network that was built."""
     t = hot.network()
-    run = ac.simulate(
-        hot.path(t), hot.http(t, 0.1), testbed.stacks("200ms", testbed.NONE), duration="100ms", drain="60s"
-    )
+    run = ac.simulate(hot.path(t), hot.http(t, 0.1), hot.stacks(testbed.NONE), duration="100ms", drain="60s")
     links = run.links.to_pylist()
     rate = {(row["from"], row["to"]): row["rate"] / 1e6 for row in links}
     core = {r for (a, b), r in rate.items() if not (a.startswith("h") or b.startswith("h"))}

@@ -30,7 +30,7 @@ def scenario(kind: str, setting: Setting) -> ac.Scenario:
     t = hot.network()
     start, seconds = (5, SECONDS) if kind == BOTH else (0, SECONDS)
     seconds = FULL if setting.full else seconds
-    stacks = {f"{kind}, {label}": s for label, s in testbed.stacks("200ms", TCP, NONE).items()}
+    stacks = {f"{kind}, {label}": s for label, s in hot.stacks(TCP, NONE).items()}
     load = [hot.http(t, LOAD, start=f"{start}s")] + ([hot.p2p(t)] if kind == BOTH else [])
     # Endless files never drain: beside them the last web flows get a fixed time.
     drain = f"{rest(setting) if kind == BOTH else 2000}s"

@@ -13,8 +13,12 @@ TARGET = "5ms"
 PEERS = 5
 """Files that each client fetches from its peers (B-A11)."""
 
+NS2: dict[str, Any] = {"karn_backoff": True, "rtt_sampling": "once-per-rtt"}
+"""ns-2's published defaults, which the paper's simulations are taken to have."""
 CHOICES = {
-    **{key: testbed.CHOICES[key] for key in ("packets", "backoff counter", "giving up", "numbers checked")},
+    **{key: testbed.CHOICES[key] for key in ("packets", "giving up", "numbers checked")},
+    "backoff counter": "ns-2's published defaults: no timestamps, one segment timed per round trip, and "
+    "Karn's rule: the backoff lasts until a segment that was sent once is acknowledged",
     "edges": "the paper's are not published: a HOT-like network by a rule of our own, "
     "`ackclock.scenario.topology.hot_like`, with seed 1",
     "servers": "10 % of the 53 edge nodes, rounded to 5, drawn at random",
@@ -54,3 +58,8 @@ def p2p(t: Topology, spread: str = "5s") -> Workload:
     return ac.Bulk(
         name="p2p", client=list(t.clients), server=list(t.clients), per_server=PEERS, spread=spread
     )
+
+
+def stacks(*labels: str) -> dict[str, ac.Stack]:
+    """The stacks of those labels as ns-2 has them, with a least timeout of 200 ms."""
+    return {label: s.but(**NS2) for label, s in testbed.stacks("200ms", *labels).items()}

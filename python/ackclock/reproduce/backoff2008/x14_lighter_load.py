@@ -22,7 +22,7 @@ PATTERNS = {POISSON: ac.arrivals.Poisson(), "bursts of 2 s": ac.arrivals.OnOff(o
 
 def scenario(load: float, name: str, seconds: float, seeds: int) -> ac.Scenario:
     """One load with one pattern of arrivals."""
-    stacks = {f"{label}, {name}, {load:g}": s for label, s in testbed.stacks("200ms", TCP, NONE).items()}
+    stacks = {f"{label}, {name}, {load:g}": s for label, s in testbed.freebsd("200ms", TCP, NONE).items()}
     web = ac.Web(trace="I", load=load, load_counts="wire", arrivals=PATTERNS[name])
     return testbed.scenario(testbed.dumbbell(10), web, stacks, seconds, repeat=seeds)
 
@@ -32,7 +32,7 @@ def scenario(load: float, name: str, seconds: float, seeds: int) -> ac.Scenario:
     kind="SIM",
     title="The gain where congestion is lighter",
     choices={
-        **testbed.CHOICES,
+        **testbed.ON_FREEBSD,
         "load": "60 to 90 % of the bottleneck, headers included",
         "arrivals": "Poisson, which decide; and, as a note, in bursts of our own: ON and OFF for 2 s "
         "each, as in B-F4",

@@ -29,7 +29,7 @@ def survey(loss: float, min_rto: str, transfers: int) -> list[dict[str, Any]]:
     sizes = ac.sizes.Exponential(mean=f"{PAGE}B")
     # One at a time: a page each minute, and none takes that long.
     web = ac.Web(sizes=sizes, arrival_rate=1 / 60, arrivals="regular")
-    server = ac.Stack("sack+per-ack", timer=ac.Rfc6298(min_rto=min_rto, initial_rto="3s"), karn_backoff=False)
+    server = ac.Stack("sack+per-ack", timer=ac.Rfc6298(min_rto=min_rto, initial_rto="3s"))
     path = ac.Dumbbell(bottleneck=link, rtt=ac.Uniform("10ms", "200ms"))
     run = ac.simulate(
         path,
@@ -94,6 +94,8 @@ def shown_pair(rows: list[dict[str, Any]], known: str, said: str) -> str:
         f"time; exponential, mean {PAGE // 1000} kB",
         "paths": f"round trips of 10 to 200 ms; random loss of {', '.join(PATHS)} of data packets; least "
         f"timeouts of {' or '.join(LEAST)}",
+        "backoff counter": "Karn's rule (B-A2): the backoff lasts until a segment that was sent once is "
+        "acknowledged",
         "a hit": "a transfer whose server timed out and for which a timeout was inferred",
         "second rule": "`gap-and-content` of `ackclock capture`, which looks at what ends the gap as well: "
         "not the paper's, and in the notes for comparison; it reads captures made of what "

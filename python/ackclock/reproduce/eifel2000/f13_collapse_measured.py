@@ -22,9 +22,9 @@ SECONDS = 25_000
         **testbed.CHOICES,
         "samples": "every segment, by timestamps; compared in seconds, the sample exact and the timeout "
         "made of whole ticks",
-        "what decides": "the line's 240 bytes a second with room for 40 packets and for 41, and a "
-        "countdown that a "
-        "fast retransmission restarts or does not: the paper leaves both open, and all four have to do it",
+        "what decides": "what the paper and the Lite timer state: 240 bytes a second with room for 40 "
+        "packets, which make the paper's 250 s (E-E17; with 41 it would be 256 s), and a countdown that a "
+        "fast retransmission restarts, as 4.4BSD-Lite's code does; other readings are in the notes",
         "end of a cycle": "its last flight: of the step-by-step model's own rows 14 % are so close, of those "
         "in its last flight 33 % (with ticks 9 and 30)",
         "comparison": "a measured cycle is stretched to the model's rows (load 40, tick 500 ms), as its "
@@ -40,11 +40,10 @@ def reproduce(setting: Setting) -> Outcome:
     rows = RowModel(testbed.PACKETS, model.CYCLES, testbed.SERVICE).run(model.ticked("lite", "500ms")).cycle()
     correlation = min(testbed.correlation(log.rto[c], rows.rto) for c in cycles)
     readings = [reading(*r) for r in itertools.product((40, 41), (10, 8), (True, False))]
-    stated = [r for r in readings if r["bits_for_each_byte"] == 10]
     checks = [
         at_least(
-            "share of samples at the end of a cycle with RTO_L - RTT below 2 ticks, least of the readings",
-            min(float(r["share_below_2_ticks_last_flight"]) for r in stated),
+            "share of samples at the end of a cycle with RTO_L - RTT below 2 ticks, least of all cycles",
+            min(closeness(log, c) for c in cycles[1:]),
             0.2,
             "at least",
         ),

@@ -45,8 +45,8 @@ RED, RED_BYTES, DROP_TAIL_BYTES, DROP_TAIL_PACKETS = (
 CHOICES = {
     "path": f"dumbbell of {RATE:g} Mbit/s, {1e3 * RTT:g} ms round trip, {BUFFER / 1e3:g} kB, as in the paper"
     "; access without a rate (not stated)",
-    "RED": "thresholds at 5 and 15 packets, w_q 0.002, max_p 0.1, gentle, mean packet 500 bytes: ns-2's "
-    "defaults (not stated, I-A10)",
+    "RED": "thresholds at 5 and 15 packets, w_q 0.002, max_p 0.1, gentle, mean packet 500 bytes: the "
+    "defaults of older releases of ns-2 (not stated, I-A10)",
     "packets": f"{PAYLOAD} bytes of payload, {PAYLOAD + HEADERS} on the wire, of all flows; the paper has "
     "that size in I-F9a alone",
     "TCP": "Reno, as ns-2's FullTcp, which the paper names, has it by default: the first new ack ends a "

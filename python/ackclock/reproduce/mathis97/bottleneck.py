@@ -29,6 +29,8 @@ CHOICES = {
     **stock.CHOICES,
     "bandwidths": ", ".join(f"{r / 1e3:g}" for r in RATES) + " kbit/s, both ways",
     "queues": ", ".join(map(str, QUEUES)) + " packets, the one in service not counted; acks are not dropped",
+    "p": "packets lost over packets sent, as the paper has it for its simulations; CA events over "
+    "acknowledged segments (`p_ca`) beside it in the tables",
     "duration": f"{CYCLES} cycles of the saw-tooth (500 with --full) after {WARM} that do not count, the "
     "initial slow-start among them",
 }
@@ -68,6 +70,7 @@ def runs(
     for (rate, queue), span in steady.each(setting, jobs, label).items():
         for stack in stacks:
             (c,) = span.of(stack)
+            line = span.lines[stack, "link"]
             rows.append(
                 {
                     "stack": stack,
@@ -80,12 +83,13 @@ def runs(
                     "timeouts": c.timeouts,
                     "non_ca": c.non_ca,
                     "other": c.other,
-                    "p": c.p,
+                    "p": line.p,
+                    "p_ca": c.p,
                     "rtt": c.rtt,
                     "window": c.window,
-                    "c": c.c,
+                    "c": c.window * line.p**0.5,
                     "propagation_window": c.rate * (RTT + packet_time(rate)),
-                    "utilisation": span.lines[stack, "link"].utilisation,
+                    "utilisation": line.utilisation,
                 }
             )
     return rows

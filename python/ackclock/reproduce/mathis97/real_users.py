@@ -71,7 +71,7 @@ def slow(setting: Setting) -> Outcome:
     seconds = FULL if setting.full else SECONDS
     kernel = {"tcp": stack(modem.PACKET - modem.ACK, False)}
     scenarios = {loss: timed(modem.modem(loss, stacks=kernel), seconds) for loss in LOSSES}
-    pairs = together(scenarios, setting, "M-F14 real", at_once=AT_ONCE)
+    pairs = together(scenarios, setting, "M-F14 real", at_once=AT_ONCE, recoveries=True)
     rows: list[dict[str, Any]] = []
     notes: list[str] = []
     for loss, pair in pairs.items():
@@ -140,7 +140,7 @@ def fast(setting: Setting) -> Outcome:
         for mss in modem.SIZES
         for loss in FAST_LOSSES
     }
-    pairs = together(scenarios, setting, "M-F15 real", at_once=FAST_AT_ONCE)
+    pairs = together(scenarios, setting, "M-F15 real", at_once=FAST_AT_ONCE, recoveries=True)
     rows: list[dict[str, Any]] = []
     for (mss, loss), pair in pairs.items():
         for (world, span), run in zip(spans(pair, mss).items(), (pair.kernel, pair.twin), strict=True):

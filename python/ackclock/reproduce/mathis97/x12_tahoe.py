@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 
 import ackclock as ac
@@ -29,6 +31,11 @@ def readings() -> dict[str, ac.Stack]:
     }
 
 
+def by_signals(row: dict[str, Any]) -> float:
+    """Window sqrt(p) with CA events over acknowledged segments for p."""
+    return float(row["window"] * row["p_ca"] ** 0.5)
+
+
 @item(
     "M-X12",
     kind="SIM",
@@ -45,9 +52,11 @@ def reproduce(setting: Setting) -> Outcome:
     """Reno and three Tahoes, queues down to a fifteenth of the bandwidth-delay product."""
     stacks = readings()
     rows = bottleneck.runs(setting, stacks, PLACES, "M-X12")
-    reno = {(r["bandwidth"], r["queue"]): r["c"] for r in rows if r["stack"] == "Reno"}
+    reno = {(r["bandwidth"], r["queue"]): r for r in rows if r["stack"] == "Reno"}
     for r in rows:
-        r["over_reno"] = r["c"] / reno[r["bandwidth"], r["queue"]]
+        beside = reno[r["bandwidth"], r["queue"]]
+        r["over_reno"] = r["c"] / beside["c"]
+        r["over_reno_ca"] = by_signals(r) / by_signals(beside)
     small = [r for r in rows if r["ratio"] >= LEAST]
     checks = [
         at_most(
@@ -65,6 +74,7 @@ def reproduce(setting: Setting) -> Outcome:
         words = "; ".join(
             (
                 f"queue {r['queue']}: {r['over_reno']:.3f} of Reno's window sqrt(p), "
+                f"{r['over_reno_ca']:.3f} with CA events for p, "
                 f"{r['utilisation'] * 100:.0f} % of the line, {r['ca']} CA events, {r['timeouts']} timeouts, "
                 f"{r['other']} other losses"
             )

@@ -53,7 +53,7 @@ def reproduce(setting: Setting) -> Outcome:
         )
     axes.set(
         xscale="log",
-        xlabel="p: window halvings per acknowledged packet",
+        xlabel="p: packets lost over packets sent",
         ylabel="C = window x sqrt(p)",
         ylim=(0.6, 1.0),
     )

@@ -26,7 +26,8 @@ WITH, WITHOUT = "with idle restart", "without"
 def phases(
     setting: Setting, rate: int, message: int, countdown: str, sampling: str
 ) -> tuple[dict[str, dict[str, int]], dict[str, pa.Table]]:
-    """The first burst of the bulk phase in packets, and timeouts before and in it; and what was sent.
+    """The first burst of the bulk phase and the window before it, in packets, and timeouts before and in it;
+    and what was sent.
 
     Nothing is lost: each timeout is spurious.
     """
@@ -38,7 +39,7 @@ def phases(
     talk = ac.Dialogue(exchanges=EXCHANGES, bytes=f"{message}B", pause=f"{PAUSE}s", size="50000B")
     path = ac.Single(senders.line(rate, DELAY, 50))
     run = ac.simulate(
-        path, talk, stacks, duration="900s", trace=["packets", "episodes"], workers=setting.workers
+        path, talk, stacks, duration="900s", trace=["packets", "episodes", "samples"], workers=setting.workers
     )
     found, sent = {}, {}
     for name in stacks:
@@ -47,6 +48,9 @@ def phases(
         sent[name] = rows.filter(pc.and_(here, pc.and_(rows["sent"], pc.greater(rows["len"], 0))))
         new = sent[name].filter(pc.equal(sent[name]["kind"], "new"))["time"].to_numpy()
         begin = new[EXCHANGES]
+        seen = run.traces["samples"]
+        seen = seen.filter(pc.and_(pc.equal(seen["run"], name), pc.equal(seen["connection"], 0)))
+        grown = seen["cwnd"].to_numpy()[seen["time"].to_numpy() < begin][-1]
         late, early = 0, 0
         if "episodes" in run.traces:
             e = run.traces["episodes"]
@@ -55,6 +59,7 @@ def phases(
             late, early = (int(e["timeouts"].to_numpy()[x].sum()) for x in (after, ~after))
         found[name] = {
             "burst": int((new[EXCHANGES:] == begin).sum()),
+            "window": int(grown) // senders.DATA,
             "spurious before": early,
             "spurious": late,
         }
@@ -104,7 +109,9 @@ def reproduce(setting: Setting) -> Outcome:
             count,
         ),
         exactly(
-            "first burst without it is the grown window", sum(off["burst"] > 1 for _, off in said), count
+            "first burst without it is the grown window",
+            sum(off["burst"] == off["window"] > 1 for _, off in said),
+            count,
         ),
         exactly(
             "spurious timeout of the bulk phase without it",
@@ -115,7 +122,9 @@ def reproduce(setting: Setting) -> Outcome:
     holding = [
         on
         for on, off in pairs
-        if (on["burst"], on["spurious"]) == (1, 0) and off["burst"] > 1 and off["spurious"] > 0
+        if (on["burst"], on["spurious"]) == (1, 0)
+        and off["burst"] == off["window"] > 1
+        and off["spurious"] > 0
     ]
     words = "; ".join(f"{r['rate']} bit/s, {r['message']} bytes, {r['sampling']}" for r in holding)
     notes = [

@@ -30,7 +30,7 @@ def picture(
     above_label: str = "",
 ) -> Figure:
     """Windows against loss, a group for each queue, beside equation (5), and so many times that if wanted."""
-    fig, axes = scatter.figure(title, SUBTITLE, ylabel=ylabel)
+    fig, axes = scatter.figure(title, SUBTITLE, "p: packets lost over packets sent", ylabel)
     c, k = bottleneck.TABLE_4
     p = [r["p"] for r in rows]
     scatter.power_law(axes, p, c, k, f"{c:g} p^{k:g} (table 4)")

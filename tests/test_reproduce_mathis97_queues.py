@@ -100,7 +100,7 @@ def test_packets_that_take_longer_than_an_ack_waits_are_acknowledged_one_by_one(
 
 
 def test_vegas_loses_nothing_where_reno_does():
-    stacks = {"Reno": vegas.reno(), "Vegas": vegas.stack()}
+    stacks = {"Reno": bottleneck.reno(), "Vegas": vegas.stack()}
     rows = bottleneck.runs(Setting(workers=1), stacks, [(1e6, 10)], "x", cycles=10)
     reno, other = rows
     assert (reno["stack"], other["stack"]) == ("Reno", "Vegas")

@@ -101,11 +101,15 @@ class Violations:
         """Timeouts below the round-trip time, over all retransmissions."""
         return 100 * self.timeouts / max(self.retransmissions, 1)
 
+    @property
+    def percent_by_any_cause(self) -> float:
+        """Copies of what was not lost, over all retransmissions."""
+        return 100 * self.copies / max(self.retransmissions, 1)
+
     def __str__(self) -> str:
-        share = 100 * self.copies / max(self.retransmissions, 1)
         words = (
-            f"{self.timeouts} timeouts below RTT and {self.copies} ({share:.3g} %) spurious retransmissions "
-            "by any cause"
+            f"{self.timeouts} timeouts below RTT and {self.copies} ({self.percent_by_any_cause:.3g} %) "
+            "spurious retransmissions by any cause"
         )
         return f"{words}, in {self.retransmissions} retransmissions"
 

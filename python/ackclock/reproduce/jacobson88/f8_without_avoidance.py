@@ -10,6 +10,10 @@ from ackclock.reproduce.jacobson88 import four, testbed
 from ackclock.reproduce.jacobson88.four import Totals, listed
 from ackclock.reproduce.jacobson88.testbed import KB
 
+LETTER = {"estimator": ac.Rfc793(min_rto="1s"), "timer": "precise", "karn_samples": False}
+"""RFC 793's timer by the letter: exact samples, of copies as well, and a countdown from the time at which the
+oldest packet was sent.
+"""
 READINGS = {
     "as chosen": {},
     "4.2BSD's table of backoffs": {"backoff": ac.backoff.Bsd43Table(release="4.2BSD")},
@@ -26,6 +30,8 @@ READINGS = {
     "shortest timeout one tick": {"estimator": testbed.old_estimator(min_rto="500ms")},
     "fine timer": {"timer": ac.timer.RestartOnAck()},
     "out of order acknowledged at once": {"ack": "bsd43"},
+    "RFC 793 by the letter, exponential backoff": {**LETTER, "backoff": "exponential"},
+    "RFC 793 by the letter, no backoff": {**LETTER, "backoff": "none"},
     "beta 1.3": {"estimator": testbed.old_estimator(beta=1.3)},
     "alpha 0.8, beta 1.3": {"estimator": testbed.quicker_timer()},
 }
